@@ -1,0 +1,1 @@
+//! Keeps threads and configuration on disk.
