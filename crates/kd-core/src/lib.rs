@@ -1,1 +1,29 @@
-//! Decides who speaks, what they are told, when to stop and what was decided. Pure: no files, network, processes or clocks.
+//! The mind of Kingdom: decides who speaks, what they are told, when to stop and what was decided.
+//!
+//! Everything here is pure: no files, network, processes, clocks or global randomness. A [`Machine`] hears
+//! [`Input`]s and answers with [`Command`]s and [`Event`]s; it never waits and never fails. Whoever drives it (the
+//! engine, a simulator, a test) carries the commands out and brings the results back as new inputs.
+
+pub mod config;
+pub mod council;
+pub mod event;
+pub mod failure;
+pub mod ids;
+pub mod machine;
+pub mod message;
+pub mod op;
+pub mod prompt;
+pub mod protocols;
+pub mod request;
+pub mod roster;
+pub mod view;
+
+pub use event::{Event, Record};
+pub use failure::{Failure, FailureKind};
+pub use ids::{SeatName, ThreadId, TimerId, TurnId};
+pub use jiff::Timestamp;
+pub use machine::{Command, Effects, Input, Machine};
+pub use message::{Address, Draft, Message, Status};
+pub use op::Op;
+pub use request::{Delta, Finish, Prompt, Request, Sampling, Usage};
+pub use roster::{Member, Roster};

@@ -1,0 +1,187 @@
+//! The settings, typed and checked. Reading files and the environment is the store's business.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// All settings, every default filled in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// How the council works.
+    pub council: CouncilConfig,
+    /// The members that can be seated, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Phase prompts for every member.
+    pub prompts: PhasePrompts,
+    /// HTTP services, by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// The built-in model.
+    pub local: LocalConfig,
+}
+
+/// `council.*`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CouncilConfig {
+    /// Who sits, in order; empty means all agents, or the built-in three when there are none.
+    pub members: Vec<String>,
+    /// Seconds for one member's turn.
+    pub timeout: u64,
+    /// Sequential turns after the broadcast; none means one for each unmuted member.
+    pub auto_messages: Option<u32>,
+    /// Who speaks when.
+    pub mode: Mode,
+    /// The first words of every prompt; none means the built-in text.
+    pub preamble: Option<String>,
+    /// Whether the chair concludes after `kd ask`.
+    pub conclude: bool,
+    /// The agent that chairs; none means the first member that answered lends its backend.
+    pub chair: Option<String>,
+    /// Whether agents may change files.
+    pub writable: bool,
+    /// Seconds to the first sign of life of a member; 0 means no limit of its own.
+    pub first_secs: u64,
+    /// Seconds between two signs of life; 0 means no limit of its own.
+    pub idle_secs: u64,
+}
+
+impl Default for CouncilConfig {
+    fn default() -> Self {
+        Self {
+            members: Vec::new(),
+            timeout: 600,
+            auto_messages: None,
+            mode: Mode::Broadcast,
+            preamble: None,
+            conclude: true,
+            chair: None,
+            writable: false,
+            first_secs: 120,
+            idle_secs: 120,
+        }
+    }
+}
+
+/// `council.mode`: who speaks when in a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Everybody at once, then bounded sequential turns.
+    #[default]
+    Broadcast,
+    /// One by one from the start.
+    Sequential,
+    /// First message at once; later ones one by one in shuffled order.
+    Natural,
+    /// Only who is mentioned.
+    Manual,
+}
+
+/// `prompts.*` and `agents.<name>.prompts.*`: words added in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhasePrompts {
+    /// While the council talks.
+    pub council: String,
+    /// While designing.
+    pub design: String,
+    /// While reviewing a change.
+    pub review: String,
+    /// While working on a ticket (kingdom-cli).
+    pub peasant: String,
+}
+
+/// `agents.<name>.*`: one member.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentConfig {
+    /// What answers: `local`, the name of a provider, `claude_code`, `codex`, `cursor`, …
+    pub backend: String,
+    /// The model.
+    pub model: Option<String>,
+    /// The part it plays, in a word or two.
+    pub role: Option<String>,
+    /// Its own prompt.
+    pub prompt: String,
+    /// Its own phase prompts; they take the place of the shared ones.
+    pub prompts: PhasePrompts,
+    /// Further arguments for an agent program.
+    pub extra_flags: Vec<String>,
+    /// Reasoning effort, in the backend's words.
+    pub effort: String,
+    /// 0 to 2.
+    pub temperature: Option<f32>,
+    /// 0 to 1.
+    pub top_p: Option<f32>,
+    /// 0 to 1 (built-in model and servers that know it).
+    pub min_p: Option<f32>,
+    /// The most tokens of one answer.
+    pub max_tokens: Option<u32>,
+    /// Fixes the chance, where the backend can.
+    pub seed: Option<u64>,
+    /// What its vote counts.
+    pub weight: Option<f64>,
+    /// Seconds for its turn, in place of `council.timeout`.
+    pub timeout: Option<u64>,
+}
+
+/// The wire that a provider speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
+    #[default]
+    OpenAi,
+    /// Anthropic messages.
+    Anthropic,
+    /// Gemini generateContent.
+    Gemini,
+}
+
+/// `providers.<name>.*`: one HTTP service.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProviderConfig {
+    /// What it speaks.
+    pub wire: Wire,
+    /// Where it is; none means the service's own address.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// A file outside the repository that holds the key.
+    pub key_file: Option<String>,
+    /// A command that prints the key.
+    pub key_command: Vec<String>,
+    /// The most requests a minute; none means no limit of ours.
+    pub requests_per_minute: Option<u32>,
+    /// The most attempts for one turn, the first included.
+    pub attempts: Option<u32>,
+    /// The model where a member names none.
+    pub model: Option<String>,
+    /// Prices in US dollars for a million tokens, by model name.
+    pub prices: BTreeMap<String, Price>,
+}
+
+/// `providers.<name>.prices.<model>.*`, in US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Price {
+    /// Of the prompt.
+    pub input: f64,
+    /// Of the answer.
+    pub output: f64,
+    /// Of cached prompt tokens; none means as `input`.
+    pub cached: Option<f64>,
+}
+
+/// `local.*`: the built-in model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LocalConfig {
+    /// A path to a GGUF file, or a key of `kd model list`; none means the default model.
+    pub model: Option<String>,
+    /// Threads; none means one for each core, at most 8.
+    pub threads: Option<usize>,
+    /// The most tokens of prompt and answer together; none means what the model allows.
+    pub context: Option<usize>,
+}

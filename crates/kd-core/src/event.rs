@@ -1,0 +1,140 @@
+//! Facts, in the past tense. Every face folds the same events into the same view.
+
+use crate::failure::Failure;
+use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::message::Message;
+use crate::request::{Delta, Usage};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The version of the event format that `--jsonl` prints and the log keeps.
+pub const FORMAT: u32 = 1;
+
+/// An event with its place in time: one line of `--jsonl` and of the thread's log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the format: [`FORMAT`].
+    pub v: u32,
+    /// Number of the event in this run, from 1, without gaps.
+    pub seq: u64,
+    /// When it happened.
+    pub ts: Timestamp,
+    /// The thread.
+    pub thread: ThreadId,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Why a seat is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To answer the king.
+    Answer,
+    /// To conclude from the answers of the others.
+    Conclude,
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everybody who was asked answered.
+    Complete,
+    /// Some did.
+    Partial,
+    /// Nobody did.
+    Failed,
+    /// The king stopped it.
+    Interrupted,
+}
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The thread is open; these members sit in it.
+    ThreadOpened {
+        /// Members in order.
+        members: Vec<SeatName>,
+        /// How many messages it already holds.
+        messages: u32,
+    },
+    /// A message file exists.
+    MessageAdded {
+        /// The message.
+        message: Message,
+        /// The turn it came from.
+        turn: Option<TurnId>,
+    },
+    /// A seat will be asked.
+    TurnQueued {
+        /// The turn.
+        turn: TurnId,
+        /// The seat.
+        seat: SeatName,
+        /// Why.
+        purpose: Purpose,
+    },
+    /// A piece of an answer arrived.
+    TurnDelta {
+        /// The turn.
+        turn: TurnId,
+        /// The piece.
+        delta: Delta,
+    },
+    /// A turn ended with a whole answer; its message is on disk.
+    TurnFinished {
+        /// The turn.
+        turn: TurnId,
+        /// The seat.
+        seat: SeatName,
+        /// The number of its message.
+        message: u32,
+        /// What it used.
+        usage: Option<Usage>,
+    },
+    /// A turn ended without a whole answer; what came is on disk.
+    TurnFailed {
+        /// The turn.
+        turn: TurnId,
+        /// The seat.
+        seat: SeatName,
+        /// Why.
+        failure: Failure,
+        /// The number of its message, if one could be written.
+        message: Option<u32>,
+    },
+    /// A seat was muted or unmuted.
+    SeatMuted {
+        /// The seat.
+        seat: SeatName,
+        /// Muted now?
+        muted: bool,
+    },
+    /// An op could not be done; nothing was changed by it.
+    OpRefused {
+        /// Why, and what can be done instead.
+        why: String,
+    },
+    /// A message could not be written.
+    SaveFailed {
+        /// The turn whose message it was.
+        turn: Option<TurnId>,
+        /// Why.
+        why: String,
+    },
+    /// Nobody is asked any more until the king speaks.
+    FloorYielded {
+        /// How the round ended.
+        outcome: Outcome,
+        /// What the whole round used.
+        usage: Usage,
+    },
+    /// Something the king should know.
+    Noticed {
+        /// One line.
+        text: String,
+    },
+}

@@ -1,0 +1,127 @@
+//! Why a turn brought no whole answer.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// The kinds of failure. Closed on purpose: every face and every rule can handle all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The program, model or endpoint is not there.
+    Missing,
+    /// The key or login is absent, wrong or may not do this.
+    Auth,
+    /// Too many requests (HTTP 429).
+    RateLimit,
+    /// The service is up but cannot take the work now (HTTP 500, 502, 503, 529).
+    Overloaded,
+    /// Too long to the first sign of life, between two signs, or in all.
+    Timeout,
+    /// The answer could not be understood, or ended before its end.
+    Decode,
+    /// The prompt does not fit, or the request is malformed (HTTP 400, 404, 413, 422).
+    Invalid,
+    /// The model or the provider declined to answer.
+    Refused,
+    /// Somebody stopped it.
+    Cancelled,
+    /// The connection or the process broke.
+    Crashed,
+}
+
+impl FailureKind {
+    /// The kind as one word, for logs and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureKind::Missing => "missing",
+            FailureKind::Auth => "auth",
+            FailureKind::RateLimit => "rate_limit",
+            FailureKind::Overloaded => "overloaded",
+            FailureKind::Timeout => "timeout",
+            FailureKind::Decode => "decode",
+            FailureKind::Invalid => "invalid",
+            FailureKind::Refused => "refused",
+            FailureKind::Cancelled => "cancelled",
+            FailureKind::Crashed => "crashed",
+        }
+    }
+}
+
+/// Why a turn brought no whole answer: the kind for rules, the message for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// What happened, in one sentence, without keys or secrets.
+    pub message: String,
+    /// What to do next, when the reporter knows better than [`Failure::hint`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// How long the service asked us to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// A failure of a kind, with its sentence.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            advice: None,
+            retry_after: None,
+        }
+    }
+
+    /// The same failure with advice of its own.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Whether asking again, unchanged, may help.
+    pub fn retryable(&self) -> bool {
+        matches!(
+            self.kind,
+            FailureKind::RateLimit
+                | FailureKind::Overloaded
+                | FailureKind::Decode
+                | FailureKind::Crashed
+        )
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &str {
+        if let Some(advice) = &self.advice {
+            return advice;
+        }
+        match self.kind {
+            FailureKind::Missing => {
+                "install it, or take the member out of `council.members`; `kd init` lists what is here"
+            }
+            FailureKind::Auth => "check the key: `kd config show --origin` names where it is read",
+            FailureKind::RateLimit => {
+                "wait, ask fewer members at once, or set `providers.<name>.requests_per_minute`"
+            }
+            FailureKind::Overloaded => "the service is busy: try again in a while",
+            FailureKind::Timeout => "raise `council.timeout`, or ask a shorter question",
+            FailureKind::Decode => "the answer was not in the expected form: try again",
+            FailureKind::Invalid => "check the model's name and the length of the thread",
+            FailureKind::Refused => "rephrase the question, or ask another model",
+            FailureKind::Cancelled => "ask again with `--continue`",
+            FailureKind::Crashed => {
+                "try again; if it stays, look at the endpoint or the program itself"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,135 @@
+//! The names of things: seats, threads, turns, timers.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The word that names the person in every thread.
+pub const KING: &str = "king";
+/// The word that addresses every member.
+pub const ALL: &str = "all";
+
+/// The name of whoever can be asked: a member, or a service such as the chair.
+///
+/// A seat name is a handle: one line, no white space, no path separators, and never `king` or `all`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SeatName(String);
+
+/// Why a text cannot name a seat.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` cannot name a member: {why}")]
+pub struct BadSeatName {
+    /// The refused text.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl SeatName {
+    /// Checks a text and makes it a name.
+    pub fn new(name: impl Into<String>) -> Result<Self, BadSeatName> {
+        let name = name.into();
+        let bad = |why| {
+            Err(BadSeatName {
+                name: name.clone(),
+                why,
+            })
+        };
+        if name.is_empty() {
+            return bad("it is empty");
+        }
+        if name.len() > 64 {
+            return bad("it is longer than 64 bytes");
+        }
+        if name == KING || name == ALL {
+            return bad("`king` and `all` have a meaning of their own");
+        }
+        if !name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        {
+            return bad("a name is made of letters, digits, `-`, `_` and `.`");
+        }
+        if !name.chars().any(char::is_alphanumeric) {
+            return bad("it has no letter or digit");
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SeatName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for SeatName {
+    type Error = BadSeatName;
+    fn try_from(name: String) -> Result<Self, BadSeatName> {
+        Self::new(name)
+    }
+}
+
+impl From<SeatName> for String {
+    fn from(name: SeatName) -> String {
+        name.0
+    }
+}
+
+/// The id of a thread, such as `council-a8b3`: also the name of its folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ThreadId(pub String);
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One seat producing one message. Counted from 1 within one machine's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnId(pub u64);
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "turn-{}", self.0)
+    }
+}
+
+/// A timer that a machine asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TimerId(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_forge_or_escape_are_refused() {
+        for bad in [
+            "",
+            "king",
+            "all",
+            "a b",
+            "a/b",
+            "../x",
+            "a\nb",
+            "a:b",
+            "...",
+            "\u{1b}[2J",
+        ] {
+            assert!(SeatName::new(bad).is_err(), "{bad:?}");
+        }
+        for good in ["claude", "gpt-5.1", "Ünïcode_x", "模型"] {
+            assert!(SeatName::new(good).is_ok(), "{good:?}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The shape of every machine: inputs in, effects out.
+
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::ids::{SeatName, TimerId, TurnId};
+use crate::message::{Draft, Message};
+use crate::op::Op;
+use crate::request::{Delta, Request};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A pure state machine. The council is one; the forum is another.
+pub trait Machine {
+    /// Hears one input and answers at once. Never fails, blocks or panics, whatever comes in.
+    fn step(&mut self, now: Timestamp, input: Input) -> Effects;
+}
+
+/// Something that happened outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    /// A wish.
+    Op(Op),
+    /// A piece of a turn's answer, [`Delta::Finished`] included.
+    Delta {
+        /// The turn.
+        turn: TurnId,
+        /// The piece.
+        delta: Delta,
+    },
+    /// The turn's stream ended with a failure, or before its end.
+    Failed {
+        /// The turn.
+        turn: TurnId,
+        /// Why.
+        failure: Failure,
+    },
+    /// A draft is on disk.
+    Saved {
+        /// The turn it came from.
+        turn: Option<TurnId>,
+        /// As it is on disk.
+        message: Message,
+    },
+    /// A draft could not be written.
+    SaveFailed {
+        /// The turn it came from.
+        turn: Option<TurnId>,
+        /// Why.
+        why: String,
+    },
+    /// Another process wrote a message to the thread.
+    Found {
+        /// The message.
+        message: Message,
+    },
+    /// Another process streams a member's answer in this thread.
+    FoundDelta {
+        /// The member.
+        seat: SeatName,
+        /// The piece.
+        delta: Delta,
+    },
+    /// A timer rang.
+    Woke {
+        /// Which.
+        timer: TimerId,
+    },
+}
+
+/// An order to the outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Ask a seat; its deltas come back under this turn.
+    Ask {
+        /// The turn.
+        turn: TurnId,
+        /// The question. Boxed: it holds the history.
+        request: Box<Request>,
+    },
+    /// Stop a turn. A `Failed` with kind `Cancelled` must come back.
+    Cancel {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// Write a message. A `Saved` or `SaveFailed` must come back.
+    Save(Box<Draft>),
+    /// Ring a timer.
+    Wake {
+        /// Which.
+        timer: TimerId,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// What one step asks for and tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// Orders, to be carried out in this sequence.
+    pub commands: Vec<Command>,
+    /// Facts, to be published in this sequence.
+    pub events: Vec<Event>,
+}

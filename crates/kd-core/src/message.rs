@@ -1,0 +1,206 @@
+//! A message: one finished file in a thread.
+
+use crate::ids::{ALL, KING, SeatName, TurnId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How a member's turn ended, as the front matter of its message says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The answer came whole.
+    Complete,
+    /// The turn failed; the body holds what came, or the error.
+    Error,
+    /// The turn outlasted its time; the body holds what came.
+    Timeout,
+    /// The king stopped the turn; the body holds what came.
+    Interrupted,
+}
+
+impl Status {
+    /// The word in the front matter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Complete => "complete",
+            Status::Error => "error",
+            Status::Timeout => "timeout",
+            Status::Interrupted => "interrupted",
+        }
+    }
+
+    /// The status a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "complete" => Status::Complete,
+            "error" => Status::Error,
+            "timeout" => Status::Timeout,
+            "interrupted" => Status::Interrupted,
+            _ => return None,
+        })
+    }
+}
+
+/// Whom a message is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// Every member.
+    #[default]
+    All,
+    /// The person.
+    King,
+    /// Exactly these seats.
+    Seats(Vec<SeatName>),
+}
+
+impl fmt::Display for Address {
+    /// The form of the `to` field: `all`, `king`, `claude`, or `claude, codex`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::All => f.write_str(ALL),
+            Address::King => f.write_str(KING),
+            Address::Seats(seats) => {
+                for (i, seat) in seats.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{seat}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Address {
+    /// Reads a `to` field. Names that cannot be seats are left out; an empty field is [`Address::All`].
+    pub fn parse(field: &str) -> Self {
+        match field.trim() {
+            "" | ALL => Address::All,
+            KING => Address::King,
+            names => {
+                let seats: Vec<_> = names
+                    .split(',')
+                    .filter_map(|n| SeatName::new(n.trim()).ok())
+                    .collect();
+                if seats.is_empty() {
+                    Address::All
+                } else {
+                    Address::Seats(seats)
+                }
+            }
+        }
+    }
+}
+
+/// What is known of how a body came to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// The backend that answered, for example `claude_code`, `openai`, `local`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// The model's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Who says so: `observed`, `configured` or `provider`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_source: Option<String>,
+    /// The reasoning effort.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Who says so: `configured` or `provider`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort_source: Option<String>,
+    /// First line of `--version` of an agent program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cli_version: Option<String>,
+    /// 32 hex digits that tie a queued message of the king to its replies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<String>,
+}
+
+/// A message that is not on disk yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// The turn that produced it; none for the king's own words.
+    pub turn: Option<TurnId>,
+    /// `king`, a member, or a service.
+    pub from: String,
+    /// Whom it is for.
+    pub to: Address,
+    /// When it was finished.
+    pub at: Timestamp,
+    /// None on the king's messages.
+    pub status: Option<Status>,
+    /// Files it refers to.
+    pub refs: Vec<String>,
+    /// How it came to be.
+    pub provenance: Provenance,
+    /// Further front matter, written after the known keys in this order.
+    pub extra: BTreeMap<String, String>,
+    /// The text.
+    pub body: String,
+}
+
+/// One finished file in a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the thread, counted from 1.
+    pub seq: u32,
+    /// `king`, a member, or a service.
+    pub from: String,
+    /// Whom it is for.
+    pub to: Address,
+    /// When it was finished, to the second.
+    pub at: Timestamp,
+    /// None on the king's messages and in old files.
+    pub status: Option<Status>,
+    /// Files it refers to.
+    pub refs: Vec<String>,
+    /// How it came to be.
+    pub provenance: Provenance,
+    /// Front matter that we do not know, kept as it was.
+    pub extra: BTreeMap<String, String>,
+    /// The text.
+    pub body: String,
+}
+
+impl Message {
+    /// Whether the person wrote it.
+    pub fn is_king(&self) -> bool {
+        self.from == KING
+    }
+
+    /// Whether its body may stand in a prompt: the king's words, and whole answers.
+    ///
+    /// Old files carry no status; there the body tells (`*Error: …*`, `*Interrupted*`, `*Empty response…`).
+    pub fn is_sound(&self) -> bool {
+        match self.status {
+            Some(Status::Complete) => true,
+            Some(_) => false,
+            None => {
+                self.is_king()
+                    || !["*Error: ", "*Interrupted*", "*Empty response"]
+                        .iter()
+                        .any(|mark| self.body.starts_with(mark))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_reads_back_as_written() {
+        for text in ["all", "king", "claude", "claude, codex"] {
+            assert_eq!(Address::parse(text).to_string(), text);
+        }
+        assert_eq!(Address::parse(" , /"), Address::All);
+    }
+}

@@ -1,0 +1,205 @@
+//! What a seat is asked, and what comes back: the only words between the council and the backends.
+
+use crate::failure::Failure;
+use crate::ids::SeatName;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The four parts of every prompt. Adapters join them in the order that suits their wire: agent programs get one text
+/// in the seed's order; HTTP models get the rules and the persona as system text; the built-in model gets the shared
+/// parts first and the persona last, so that members share the evaluated prefix.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// Preamble and phase prompt: the same for every member.
+    pub rules: String,
+    /// The member's own prompt: who it is, what it is like.
+    pub persona: String,
+    /// The history of the thread, the same for every member of a round.
+    pub history: String,
+    /// The last line: who is to speak, and how.
+    pub turn: String,
+}
+
+impl Prompt {
+    /// One text, in the order of the seed: rules, persona, history, turn. Empty parts are skipped.
+    pub fn as_text(&self) -> String {
+        let parts = [&self.rules, &self.persona, &self.history, &self.turn];
+        let mut text = String::with_capacity(parts.iter().map(|p| p.len() + 2).sum());
+        for part in parts.into_iter().filter(|p| !p.is_empty()) {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(part);
+        }
+        text
+    }
+}
+
+/// How a model picks its words. `None` leaves the choice to the provider.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// 0 is greedy; 2 is the usual upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// Nucleus: the smallest set of tokens whose probabilities reach this, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f32>,
+    /// Tokens less likely than this share of the likeliest are dropped, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_p: Option<f32>,
+    /// The most tokens to produce.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Fixes the chance, where the backend can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Texts that end the answer; they are not part of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+}
+
+/// How long we wait. Zero means without limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// To the first sign of life.
+    pub first: Duration,
+    /// Between two signs of life.
+    pub idle: Duration,
+    /// In all, retries included.
+    pub total: Duration,
+}
+
+impl Default for Deadlines {
+    /// Two minutes to the first sign, two between signs, ten in all (the seed's `council.timeout`).
+    fn default() -> Self {
+        Self {
+            first: Duration::from_secs(120),
+            idle: Duration::from_secs(120),
+            total: Duration::from_secs(600),
+        }
+    }
+}
+
+/// One question to one seat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Who is asked.
+    pub seat: SeatName,
+    /// What they are told.
+    pub prompt: Prompt,
+    /// How they pick words.
+    pub sampling: Sampling,
+    /// A JSON schema that the answer must satisfy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<serde_json::Value>,
+    /// How long we wait.
+    pub deadlines: Deadlines,
+    /// Whether an agent may change files.
+    pub writable: bool,
+}
+
+/// What a call used, as the provider counted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub input_tokens: u64,
+    /// Tokens of the answer, thinking included.
+    pub output_tokens: u64,
+    /// Of the prompt: tokens that the provider had cached.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+    /// Of the answer: tokens of thinking.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub thinking_tokens: u64,
+    /// Price in US dollars, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Usage {
+    /// Adds another call's usage. A known price plus an unknown one is unknown only if both are.
+    pub fn add(&mut self, other: &Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.thinking_tokens += other.thinking_tokens;
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        };
+    }
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The model was done.
+    Stop,
+    /// The token limit cut it.
+    Length,
+}
+
+/// One piece of an answer as it arrives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Delta {
+    /// The backend took the question; what it says about itself.
+    Started {
+        /// The model's own name.
+        model: Option<String>,
+        /// Version of an agent program.
+        version: Option<String>,
+        /// The backend's id of this conversation.
+        session: Option<String>,
+    },
+    /// More of the answer.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// More of the thinking before the answer.
+    Thinking {
+        /// The piece.
+        text: String,
+    },
+    /// The agent used a tool.
+    Tool {
+        /// Its name.
+        name: String,
+        /// What it was used on, in one line.
+        detail: String,
+    },
+    /// The call failed and will be made again: everything that came so far is void.
+    Retrying {
+        /// The number of the attempt that failed, from 1.
+        attempt: u32,
+        /// How long we wait before the next.
+        after: Duration,
+        /// Why.
+        failure: Failure,
+    },
+    /// Something the king should know that does not end the turn.
+    Notice {
+        /// One line.
+        text: String,
+    },
+    /// The answer is whole. Always the last delta, and the only sign of success.
+    Finished {
+        /// Why it ended.
+        finish: Finish,
+        /// The whole text, when the backend states it and it differs from the joined pieces.
+        text: Option<String>,
+        /// What it used.
+        usage: Option<Usage>,
+        /// How likely each label was where the answer chose among labels (built-in model).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<(String, f64)>,
+    },
+}
