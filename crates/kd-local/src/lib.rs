@@ -4,5 +4,6 @@
 //! together, and each answer is, bit for bit, the one it would have been alone.
 
 mod error;
+pub mod gguf;
 
 pub use error::Error;
