@@ -1,2 +1,83 @@
-//! Chores.
-fn main() {}
+//! `cargo run -p xtask -- TASK`: chores that cargo does not do.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use clap::{Parser, Subcommand};
+use std::error::Error;
+use std::process::{Command, ExitCode};
+
+/// Chores of the project.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check that every crate enters only the rooms that the plan allows.
+    Edges,
+    /// Draw the real dependency graph into ARCHITECTURE.md.
+    Picture,
+    /// Write man pages and completions of a release build to a folder.
+    Dist {
+        /// The folder.
+        folder: std::path::PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let root = xtask::root();
+    match args.task {
+        Task::Edges => {
+            let faults = xtask::edges::faults(&xtask::edges::read(&root)?);
+            if faults.is_empty() {
+                println!("every crate enters only the rooms of the plan");
+                return Ok(());
+            }
+            Err(faults.join("\n").into())
+        }
+        Task::Picture => {
+            let path = root.join("ARCHITECTURE.md");
+            let picture = xtask::edges::picture(&xtask::edges::read(&root)?);
+            let text = xtask::replace_between(&std::fs::read_to_string(&path)?, "edges", &picture)
+                .ok_or("ARCHITECTURE.md has lost its markers <!-- edges -->")?;
+            std::fs::write(path, text)?;
+            Ok(())
+        }
+        Task::Dist { folder } => {
+            std::fs::create_dir_all(&folder)?;
+            let built = Command::new("cargo")
+                .args(["build", "--release", "--package", "kd"])
+                .current_dir(&root)
+                .status()?;
+            if !built.success() {
+                return Err("the release build failed".into());
+            }
+            let kd = root.join("target/release/kd");
+            for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+                let out = Command::new(&kd).args(["completions", shell]).output()?;
+                std::fs::write(folder.join(format!("kd.{shell}")), out.stdout)?;
+            }
+            let man = Command::new(&kd)
+                .arg("man")
+                .arg(folder.join("man"))
+                .status()?;
+            std::fs::copy(&kd, folder.join("kd"))?;
+            if man.success() {
+                Ok(())
+            } else {
+                Err("the man pages could not be written".into())
+            }
+        }
+    }
+}
