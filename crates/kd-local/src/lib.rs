@@ -4,6 +4,13 @@
 //! together, and each answer is, bit for bit, the one it would have been alone.
 
 mod error;
+mod kernels;
+mod kv;
+mod model;
+mod pool;
+mod quant;
+pub mod chat;
 pub mod gguf;
+pub mod tokenizer;
 
 pub use error::Error;

@@ -1,0 +1,216 @@
+//! Lays a conversation out as the model was trained to read it.
+//!
+//! In: the file's `tokenizer.chat_template` and messages. Out: the tokens of a prompt that ends where
+//! the assistant's answer begins. The template is recognised by its marks and then rendered by this
+//! code, not run: marks are set as ids, message texts are only ever encoded as text, so a text that
+//! holds `<|im_start|>` cannot open a turn of its own.
+//!
+//! Rendering goes message by message. Two conversations that begin with the same messages therefore
+//! begin with the same tokens, which lets the engine evaluate the common part once.
+
+use crate::error::Error;
+use crate::gguf::{Gguf, Value};
+use crate::tokenizer::Tokenizer;
+
+/// Who says a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The rules of the conversation; the first message, if any.
+    System,
+    /// The one who asks.
+    User,
+    /// The model itself, earlier.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatMessage {
+    /// Who says it.
+    pub role: Role,
+    /// What is said. Never parsed for special tokens.
+    pub text: String,
+}
+
+/// How one model's prompts are laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatTemplate {
+    layout: Layout,
+    /// Stands before everything, if the model wants it.
+    bos: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Layout {
+    /// `<|im_start|>role⏎text<|im_end|>⏎`: SmolLM2, Qwen 2 and many others.
+    ChatMl {
+        start: u32,
+        end: u32,
+        /// The system message that the template itself puts in front when there is none.
+        default_system: Option<String>,
+    },
+    /// `<|start_header_id|>role<|end_header_id|>⏎⏎text<|eot_id|>`, texts trimmed.
+    Llama3 {
+        start: u32,
+        end: u32,
+        turn: u32,
+        /// What the template puts before the system message's text (Llama 3.1 and later: two dates).
+        preface: &'static str,
+    },
+}
+
+/// The preface of Llama 3.1 and 3.2. The second date is the template's own default: a fixed one, so that the
+/// same conversation is the same prompt on every day.
+const LLAMA31_PREFACE: &str = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+impl ChatMessage {
+    /// A message of `role`.
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            role,
+            text: text.into(),
+        }
+    }
+}
+
+impl ChatTemplate {
+    /// Recognises the template of a model file.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the file has no template (it is no chat model) or one of another
+    /// family, [`Error::Tokenizer`] if the template's marks are no special tokens of the vocabulary.
+    pub fn from_gguf(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Self, Error> {
+        let Some(template) = gguf.meta("tokenizer.chat_template").and_then(Value::as_str) else {
+            return Err(Error::Unsupported {
+                what: "a model without a chat template: it continues texts but does not answer questions".into(),
+            });
+        };
+        let mark = |text: &str| {
+            tokenizer.special(text).ok_or_else(|| Error::Tokenizer {
+                what: format!(
+                    "the chat template uses `{text}`, which is no special token of the vocabulary"
+                ),
+            })
+        };
+        let (layout, bos) = if template.contains("<|im_start|>") && !template.contains("<|im_sep|>")
+        {
+            let layout = Layout::ChatMl {
+                start: mark("<|im_start|>")?,
+                end: mark("<|im_end|>")?,
+                default_system: default_system(template),
+            };
+            (layout, tokenizer.bos_id())
+        } else if template.contains("<|start_header_id|>") {
+            let later = template.contains("Cutting Knowledge Date");
+            let layout = Layout::Llama3 {
+                start: mark("<|start_header_id|>")?,
+                end: mark("<|end_header_id|>")?,
+                turn: mark("<|eot_id|>")?,
+                preface: if later { LLAMA31_PREFACE } else { "" },
+            };
+            // This template names its first mark itself, whatever the file says about adding one.
+            (layout, Some(mark("<|begin_of_text|>")?))
+        } else {
+            let begin: String = template.chars().take(60).collect();
+            return Err(Error::Unsupported {
+                what: format!(
+                    "the chat template that begins with `{begin}` (known: ChatML, Llama 3)"
+                ),
+            });
+        };
+        Ok(Self { layout, bos })
+    }
+
+    /// The prompt for the assistant's next message: all messages, then the opening of its turn.
+    ///
+    /// If the model's template has a default system message and the first message is no system message, it is
+    /// put in front, as the model's makers do.
+    pub fn render(&self, messages: &[ChatMessage], tokenizer: &Tokenizer) -> Vec<u32> {
+        let mut out = Vec::new();
+        out.extend(self.bos);
+        let has_system = messages.first().is_some_and(|m| m.role == Role::System);
+        match &self.layout {
+            Layout::ChatMl {
+                start,
+                end,
+                default_system,
+            } => {
+                let mut turn = |role: Role, text: &str| {
+                    out.push(*start);
+                    tokenizer.encode(&format!("{}\n{text}", role.name()), &mut out);
+                    out.push(*end);
+                    tokenizer.encode("\n", &mut out);
+                };
+                if let Some(text) = default_system
+                    && !has_system
+                {
+                    turn(Role::System, text);
+                }
+                for message in messages {
+                    turn(message.role, &message.text);
+                }
+                out.push(*start);
+                tokenizer.encode("assistant\n", &mut out);
+            }
+            Layout::Llama3 {
+                start,
+                end,
+                turn: turn_end,
+                preface,
+            } => {
+                let open = |role: Role, text: &str, out: &mut Vec<u32>| {
+                    out.push(*start);
+                    tokenizer.encode(role.name(), out);
+                    out.push(*end);
+                    tokenizer.encode(&format!("\n\n{text}"), out);
+                };
+                if !preface.is_empty() && !has_system {
+                    open(Role::System, preface, &mut out);
+                    out.push(*turn_end);
+                }
+                for (at, message) in messages.iter().enumerate() {
+                    let before = if at == 0 && has_system { preface } else { "" };
+                    open(
+                        message.role,
+                        &format!("{before}{}", message.text.trim()),
+                        &mut out,
+                    );
+                    out.push(*turn_end);
+                }
+                open(Role::Assistant, "", &mut out);
+            }
+        }
+        out
+    }
+}
+
+/// The system message that a ChatML template holds literally: what stands between `<|im_start|>system⏎` and
+/// `<|im_end|>` without a break in the quoted text. Templates write the line end as itself or as `\n`.
+fn default_system(template: &str) -> Option<String> {
+    const OPEN: &str = "<|im_start|>system";
+    let mut rest = template;
+    while let Some(at) = rest.find(OPEN) {
+        rest = &rest[at + OPEN.len()..];
+        let Some(body) = rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\\n")) else {
+            continue;
+        };
+        let Some(end) = body.find("<|im_end|>") else {
+            continue;
+        };
+        let text = &body[..end];
+        if !text.is_empty() && !text.contains(['\'', '"', '{', '}', '\\']) {
+            return Some(text.to_owned());
+        }
+    }
+    None
+}
