@@ -3,14 +3,19 @@
 //! A GGUF file comes in; an [`Engine`] answers [`Job`]s piece by piece. Jobs that run at the same time are decoded
 //! together, and each answer is, bit for bit, the one it would have been alone.
 
+mod engine;
 mod error;
 mod kernels;
 mod kv;
 mod model;
 mod pool;
 mod quant;
+mod sampler;
 pub mod chat;
 pub mod gguf;
 pub mod tokenizer;
 
+pub use engine::{Engine, Job, ModelInfo, Options, Piece, StopReason, Ticket, Usage, Watch};
 pub use error::Error;
+pub use kernels::Simd;
+pub use sampler::Sampling;

@@ -1,0 +1,256 @@
+//! The thread that runs the model: takes jobs in, puts their tokens into common batches, hands the logits back.
+//!
+//! Jobs join and leave between two steps. A job whose prompt begins like another's waits for that part instead of
+//! evaluating it again. A panic inside a step fails the jobs that run, and the thread goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use super::cache::{Cache, common};
+use super::member::{Member, Start, speak};
+use super::{Piece, Request};
+use crate::chat::ChatTemplate;
+use crate::error::Error;
+use crate::kernels::Simd;
+use crate::kv::Sequence;
+use crate::model::{Model, Row, Scratch};
+use crate::pool::Pool;
+use crate::tokenizer::Tokenizer;
+
+/// An idle engine waits this long for a job to be followed by another, so that a council starts together.
+const QUIET: Duration = Duration::from_millis(2);
+/// It never waits longer than this in all.
+const GATHER: Duration = Duration::from_millis(12);
+/// What a step may take: running answers stutter, and cancelling waits, no longer than about this.
+const STEP: Duration = Duration::from_millis(120);
+/// Rows of prompts in one step, at least and at most.
+const ROWS: (usize, usize) = (16, 256);
+
+/// What the worker needs.
+pub(super) struct Parts {
+    pub(super) model: Model,
+    pub(super) pool: Pool,
+    pub(super) simd: Simd,
+    pub(super) tokenizer: Arc<Tokenizer>,
+    pub(super) template: Arc<ChatTemplate>,
+    pub(super) context: usize,
+    pub(super) together: usize,
+    pub(super) cache_bytes: usize,
+}
+
+struct Worker {
+    parts: Parts,
+    waiting: std::collections::VecDeque<Request>,
+    members: Vec<Member>,
+    cache: Cache,
+    scratch: Scratch,
+    /// Rows that a step may have, from the speed of the steps before.
+    rows: usize,
+}
+
+/// Runs until the last handle of the engine is gone. Jobs that are unfinished then hear `Cancelled`.
+pub(super) fn run(parts: Parts, requests: &Receiver<Request>) {
+    let cache = Cache::new(parts.cache_bytes);
+    let mut worker = Worker {
+        parts,
+        waiting: std::collections::VecDeque::new(),
+        members: Vec::new(),
+        cache,
+        scratch: Scratch::default(),
+        rows: 64,
+    };
+    while worker.take_in(requests) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            worker.admit();
+            worker.step();
+        }));
+        if let Err(panic) = outcome {
+            worker.recover(&panic);
+        }
+    }
+    for mut member in worker.members {
+        member.fail(Error::Cancelled);
+    }
+    for mut request in worker.waiting {
+        speak(&mut request.sink, Piece::Failed(Error::Cancelled));
+    }
+}
+
+impl Worker {
+    /// Waits for work if there is none, and takes in what has come. False when no more can come.
+    fn take_in(&mut self, requests: &Receiver<Request>) -> bool {
+        if self.members.is_empty() && self.waiting.is_empty() {
+            let Ok(first) = requests.recv() else { return false };
+            self.waiting.push_back(first);
+            let until = Instant::now() + GATHER;
+            while Instant::now() < until {
+                match requests.recv_timeout(QUIET) {
+                    Ok(next) => self.waiting.push_back(next),
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                }
+            }
+        }
+        loop {
+            match requests.try_recv() {
+                Ok(next) => self.waiting.push_back(next),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Makes members of waiting jobs while there are seats.
+    fn admit(&mut self) {
+        while self.members.len() < self.parts.together {
+            let Some(mut request) = self.waiting.pop_front() else { return };
+            if request.cancelled.load(Ordering::Relaxed) {
+                speak(&mut request.sink, Piece::Failed(Error::Cancelled));
+                continue;
+            }
+            let prompt = self.parts.template.render(&request.job.messages, &self.parts.tokenizer);
+            let context = self.parts.context;
+            if prompt.is_empty() || prompt.len() >= context {
+                let error = Error::TooLong { prompt: prompt.len(), limit: context };
+                speak(&mut request.sink, Piece::Failed(error));
+                continue;
+            }
+            // The last token is always evaluated, for its logits.
+            let known = self.cache.find(&prompt[..prompt.len() - 1]);
+            let start = Start {
+                sequence: Sequence::new(self.parts.model.config.shape, known),
+                limit: request.job.max_tokens.min(context - prompt.len()),
+                prompt,
+                sampling: request.job.sampling,
+                stop: request.job.stop,
+                sink: request.sink,
+                cancelled: request.cancelled,
+            };
+            self.members.push(Member::new(start, self.parts.simd));
+        }
+    }
+
+    /// Evaluates one batch, and lets every member whose tokens are all evaluated choose its next one.
+    fn step(&mut self) {
+        for member in self.members.iter_mut().filter(|m| m.is_cancelled()) {
+            member.fail(Error::Cancelled);
+        }
+        self.part();
+        let reading = self.share();
+        let (rows, asked) = self.batch(&reading);
+        if rows.is_empty() {
+            return;
+        }
+        self.parts.pool.breathe();
+        let begun = Instant::now();
+        let Parts { model, pool, tokenizer, .. } = &self.parts;
+        let mut sequences: Vec<&mut Sequence> = self.members.iter_mut().map(|m| &mut m.sequence).collect();
+        let mut logits = model.forward(pool, &mut sequences, &rows, &mut self.scratch);
+        for (member, logits) in asked.iter().zip(&mut logits) {
+            self.members[*member].advance(logits, tokenizer);
+        }
+        self.pace(rows.len(), begun.elapsed());
+        self.part();
+    }
+
+    /// Lets members that are over go, and remembers what they evaluated.
+    fn part(&mut self) {
+        let mut i = 0;
+        while i < self.members.len() {
+            if self.members[i].is_over() {
+                let mut member = self.members.remove(i);
+                let len = member.sequence.len();
+                let chain = member.sequence.share(len);
+                member.tokens.truncate(len);
+                self.cache.keep(member.tokens, chain);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    /// Lets members take over what others have evaluated of the same beginning.
+    ///
+    /// Gives the members that read on in this step: all but those for which an earlier one is about to evaluate more of
+    /// the common beginning.
+    fn share(&mut self) -> Vec<bool> {
+        (0..self.members.len())
+            .map(|i| {
+                let member = &self.members[i];
+                if !member.is_reading() {
+                    return true;
+                }
+                let own = member.sequence.len();
+                let usable = &member.tokens[..member.prompt - 1];
+                let (mut most, mut from, mut wait) = (own, None, false);
+                for (j, other) in self.members.iter().enumerate().filter(|(j, _)| *j != i) {
+                    let same = common(usable, &other.tokens);
+                    let done = same.min(other.sequence.len());
+                    if done > most {
+                        (most, from) = (done, Some(j));
+                    }
+                    // An earlier member never waits for a later one, so somebody always reads.
+                    wait |= j < i && other.is_reading() && same > done && same > own;
+                }
+                if let (Some(j), false) = (from, wait) {
+                    let chain = self.members[j].sequence.share(most);
+                    self.members[i].sequence = Sequence::new(self.parts.model.config.shape, chain);
+                    self.members[i].shared = most;
+                }
+                !wait
+            })
+            .collect()
+    }
+
+    /// The rows of the next step, and the members that want logits, in the same order.
+    fn batch(&mut self, reading: &[bool]) -> (Vec<Row>, Vec<usize>) {
+        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        let mut left = self.rows;
+        for (i, member) in self.members.iter_mut().enumerate() {
+            let from = member.sequence.len();
+            let pending = member.tokens.len() - from;
+            let n = if !member.is_reading() {
+                pending
+            } else if reading[i] {
+                // One reservation for the whole prompt, and a little for the answer, saves copies.
+                member.sequence.reserve(pending + 32);
+                pending.min(left)
+            } else {
+                0
+            };
+            if member.is_reading() {
+                left -= n;
+            }
+            for (k, token) in member.tokens[from..from + n].iter().enumerate() {
+                rows.push(Row { token: *token, sequence: i, logits: k + 1 == pending });
+            }
+            if n == pending {
+                asked.push(i);
+            }
+        }
+        (rows, asked)
+    }
+
+    /// Learns from a step how many rows fit into the time that one may take.
+    fn pace(&mut self, rows: usize, took: Duration) {
+        if rows >= ROWS.0 {
+            let fits = rows as f64 * STEP.as_secs_f64() / took.as_secs_f64().max(1e-6);
+            let fits = (self.rows as f64 + fits.clamp(ROWS.0 as f64, ROWS.1 as f64)) / 2.0;
+            self.rows = fits as usize;
+        }
+    }
+
+    /// After a panic: fails every running job and forgets what may be half written.
+    fn recover(&mut self, panic: &Box<dyn std::any::Any + Send>) {
+        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let what = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into());
+        for mut member in self.members.drain(..) {
+            member.fail(Error::Worker { what: what.clone() });
+        }
+        self.cache.clear();
+        self.scratch = Scratch::default();
+    }
+}
