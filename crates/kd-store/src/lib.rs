@@ -1,1 +1,22 @@
 //! Keeps threads and configuration on disk.
+//!
+//! In: drafts, records, sessions. Out: the same, read back. The thread folder is the truth; everything else here can be
+//! rebuilt from it. All calls block; none takes longer than the disk does. Other programs may write the same folders:
+//! the file formats are theirs too, to the byte (`docs/adr/0003-thread-files.md`).
+
+pub mod error;
+pub mod frontmatter;
+mod git;
+mod index;
+pub mod json;
+pub mod layout;
+pub mod lock;
+pub mod meta;
+pub mod name;
+mod spool;
+pub mod thread;
+
+pub use error::Error;
+pub use layout::{Layout, Opened, Place};
+pub use meta::Meta;
+pub use thread::{Durability, Messages, Problem, Thread};

@@ -1,0 +1,207 @@
+//! What can go wrong on disk. Every error names its path and says what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no `.kd` folder here or above.
+    #[error("no `.kd` folder in {start} or any folder above it")]
+    NoBase {
+        /// Where the search began.
+        start: PathBuf,
+    },
+    /// `KD_BASE` points to a folder without `.kd`.
+    #[error("KD_BASE is {path}, which holds no `.kd` folder")]
+    BadBase {
+        /// What the variable says.
+        path: PathBuf,
+    },
+    /// A text cannot name a branch, thread or sender, because nothing of it is left in a file name.
+    #[error("`{text}` cannot name a {what}: it has no letter or digit from a to z or 0 to 9")]
+    BadName {
+        /// The refused text.
+        text: String,
+        /// What it should name.
+        what: &'static str,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What we tried, as an infinitive.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's own words.
+        source: io::Error,
+    },
+    /// Somebody else holds the lock for too long.
+    #[error("{path} is locked{holder} and was not released within {waited:?}")]
+    LockBusy {
+        /// The lock file.
+        path: PathBuf,
+        /// ` by process N`, or empty when it is not known.
+        holder: String,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// Another process streams the same member's answer in this thread.
+    #[error("another process already streams into {path}")]
+    StreamBusy {
+        /// The stream file.
+        path: PathBuf,
+    },
+    /// There is no such thread.
+    #[error("there is no thread `{wanted}` in {path}")]
+    NoThread {
+        /// What was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// Threads that are there, newest last.
+        near: Vec<String>,
+    },
+    /// Several threads begin with this text.
+    #[error("`{wanted}` could be {}", candidates.join(", "))]
+    AmbiguousThread {
+        /// What was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// All threads that begin so.
+        candidates: Vec<String>,
+    },
+    /// There is no message of this number.
+    #[error("there is no message {seq} in {path}")]
+    NoMessage {
+        /// The thread's folder.
+        path: PathBuf,
+        /// The number.
+        seq: u32,
+    },
+    /// A file that should be JSON is not.
+    #[error("{path} is not what it should be: {source}")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// Other writers took every number that we tried.
+    #[error("{tries} numbers in a row were taken by others while writing to {path}")]
+    Crowded {
+        /// The thread's folder.
+        path: PathBuf,
+        /// How often we tried.
+        tries: u32,
+    },
+    /// The highest number that can be counted is used.
+    #[error("{path} holds message {}, the last number there is", u32::MAX)]
+    NumbersExhausted {
+        /// The thread's folder.
+        path: PathBuf,
+    },
+    /// `git` was needed to learn the branch, and did not tell it.
+    #[error("git could not name the branch of {path}: {why}")]
+    Git {
+        /// The checkout.
+        path: PathBuf,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Io`], for `map_err`.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_path_buf();
+        move |source| Error::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// The file or folder it is about.
+    pub fn path(&self) -> Option<&Path> {
+        Some(match self {
+            Error::NoBase { start: path }
+            | Error::BadBase { path }
+            | Error::Io { path, .. }
+            | Error::LockBusy { path, .. }
+            | Error::StreamBusy { path }
+            | Error::NoThread { path, .. }
+            | Error::AmbiguousThread { path, .. }
+            | Error::NoMessage { path, .. }
+            | Error::Json { path, .. }
+            | Error::Crowded { path, .. }
+            | Error::NumbersExhausted { path }
+            | Error::Git { path, .. } => path,
+            Error::BadName { .. } => return None,
+        })
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Error::NoBase { .. } => {
+                "ask a question here (`kd ask \"…\"` creates the folder), or go to a project that has one".into()
+            }
+            Error::BadBase { .. } => {
+                "set KD_BASE to the folder that holds `.kd`, not to `.kd` itself, or unset it".into()
+            }
+            Error::BadName { what, .. } => format!("give the {what} a name with at least one ASCII letter or digit"),
+            Error::Io { source, path, .. } => io_hint(source, path),
+            Error::LockBusy { path, .. } => format!(
+                "wait for the other program to end, or end it; {} itself may stay where it is",
+                path.display()
+            ),
+            Error::StreamBusy { .. } => {
+                "another kd asks this member in this thread: wait for it, or open a new thread".into()
+            }
+            Error::NoThread { near, .. } if near.is_empty() => {
+                "there are no threads yet: `kd ask \"…\"` opens the first".into()
+            }
+            Error::NoThread { near, .. } => {
+                let newest: Vec<_> = near.iter().rev().take(5).cloned().collect();
+                format!(
+                    "threads here: {}; `kd council list --all` shows those of other branches",
+                    newest.join(", ")
+                )
+            }
+            Error::AmbiguousThread { .. } => "type more of the id".into(),
+            Error::NoMessage { .. } => "`kd council show` lists the messages of the thread".into(),
+            Error::Json { path, .. } => format!(
+                "mend {} by hand, or move it away: what can be rebuilt will be",
+                path.display()
+            ),
+            Error::Crowded { .. } => "another program floods the thread: stop it, then try again".into(),
+            Error::NumbersExhausted { .. } => "open a new thread".into(),
+            Error::Git { .. } => "run `git status` there to see what is wrong".into(),
+        }
+    }
+}
+
+fn io_hint(source: &io::Error, path: &Path) -> String {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "the disk or your share of it is full: free some space, then try again; nothing half-written was left"
+                .into()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "the disk is mounted read-only: set KD_BASE to a folder that can be written".into()
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "check who owns {} and its permissions, or set KD_BASE to a folder of your own",
+            path.display()
+        ),
+        io::ErrorKind::NotFound => "it was there a moment ago: somebody moved or removed it; try again".into(),
+        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::AlreadyExists => {
+            format!("something of another kind stands at {}: move it away", path.display())
+        }
+        _ => format!("look at {} and the disk it is on, then try again", path.display()),
+    }
+}

@@ -1,0 +1,121 @@
+//! The little that we must know of git, read from its files: where a checkout begins, its branch, its sisters.
+//!
+//! `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
+
+use crate::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A checkout: a folder that holds `.git`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkout {
+    /// The folder.
+    pub(crate) root: PathBuf,
+    /// Its own git folder: `.git`, or `…/.git/worktrees/<name>` of a linked worktree.
+    git_dir: PathBuf,
+    /// The git folder that all worktrees share.
+    common_dir: PathBuf,
+}
+
+impl Checkout {
+    /// The checkout that a folder is in.
+    pub(crate) fn find(start: &Path) -> Option<Checkout> {
+        start.ancestors().find_map(Checkout::at)
+    }
+
+    /// The checkout that begins at a folder.
+    pub(crate) fn at(root: &Path) -> Option<Checkout> {
+        let dot_git = root.join(".git");
+        let meta = fs::metadata(&dot_git).ok()?;
+        let git_dir = if meta.is_dir() {
+            dot_git
+        } else {
+            let text = fs::read_to_string(&dot_git).ok()?;
+            root.join(text.strip_prefix("gitdir:")?.trim())
+        };
+        // An empty folder of that name is no checkout.
+        git_dir.join("HEAD").symlink_metadata().ok()?;
+        let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
+            Ok(text) => git_dir.join(text.trim()),
+            Err(_) => git_dir.clone(),
+        };
+        let common_dir = common_dir.canonicalize().unwrap_or(common_dir);
+        Some(Checkout {
+            root: root.to_path_buf(),
+            git_dir,
+            common_dir,
+        })
+    }
+
+    /// The branch, as git spells it; none when HEAD is detached.
+    pub(crate) fn branch(&self) -> Result<Option<String>, Error> {
+        let path = self.git_dir.join("HEAD");
+        let head = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let Some(reference) = head.strip_prefix("ref:").map(str::trim) else {
+            return Ok(None);
+        };
+        if reference == "refs/heads/.invalid" {
+            return self.ask_git();
+        }
+        Ok(Some(
+            reference
+                .strip_prefix("refs/heads/")
+                .unwrap_or(reference)
+                .to_owned(),
+        ))
+    }
+
+    /// Whether this is a linked worktree.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.git_dir.join("commondir").exists()
+    }
+
+    /// The checkout that owns the shared git folder, unless that is bare.
+    pub(crate) fn owner(&self) -> Option<PathBuf> {
+        (self.common_dir.file_name()? == ".git")
+            .then(|| self.common_dir.parent().map(Path::to_path_buf))?
+    }
+
+    /// The other checkouts of the same repository: the owner first, then linked ones by name.
+    pub(crate) fn sisters(&self) -> Vec<PathBuf> {
+        let mut linked: Vec<PathBuf> = fs::read_dir(self.common_dir.join("worktrees"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|item| {
+                let text = fs::read_to_string(item.path().join("gitdir")).ok()?;
+                Some(item.path().join(text.trim()).parent()?.to_path_buf())
+            })
+            .collect();
+        linked.sort();
+        self.owner()
+            .into_iter()
+            .chain(linked)
+            .filter(|root| *root != self.root)
+            .collect()
+    }
+
+    fn ask_git(&self) -> Result<Option<String>, Error> {
+        let failed = |why: String| Error::Git {
+            path: self.root.clone(),
+            why,
+        };
+        let output = Command::new("git")
+            .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| failed(e.to_string()))?;
+        match output.status.code() {
+            Some(0) => Ok(Some(
+                String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            )),
+            // `--quiet`: detached, and nothing more to say.
+            Some(1) => Ok(None),
+            _ => Err(failed(
+                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The index of a thread folder: `.kd-index.jsonl`, one line for each message, in order.
+//!
+//! It exists so that the next number and the newest messages can be had without listing a folder of ten thousand
+//! names. It is derived: whoever doubts it lists the folder and writes it anew.
+//!
+//! How it is known to be true: every line carries a *stamp*, and the stamp of the last line is the folder's
+//! modification time, set by us, to the nanosecond, after each change of ours. Any other program's file changes that
+//! time, and then the stamps differ. See `docs/adr/0003-thread-files.md` for what this covers and what it does not.
+//!
+//! Nothing here takes the thread's lock; functions that write say that the caller holds it.
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The index file's name in the thread folder.
+const FILE: &str = ".kd-index.jsonl";
+/// Lines are about 75 bytes; a name of 255 bytes, escaped, stays below this.
+const LINE_MAX: u64 = 4096;
+
+/// One message file, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    /// The number that the name begins with.
+    pub(crate) seq: u32,
+    /// The file's name.
+    pub(crate) name: String,
+}
+
+impl Entry {
+    /// The sender's part of the name.
+    pub(crate) fn sender(&self) -> &str {
+        let stem = self.name.strip_suffix(".md").unwrap_or(&self.name);
+        stem.split_once('-').map_or(stem, |(_, sender)| sender)
+    }
+}
+
+/// The last line of a true index.
+#[derive(Clone, Debug)]
+pub(crate) struct Tip {
+    /// How many messages there are.
+    pub(crate) count: u32,
+    /// The highest number; 0 in an empty thread.
+    pub(crate) seq: u32,
+    name: String,
+    /// Where the line begins.
+    offset: u64,
+}
+
+/// Which entries are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Want {
+    /// The last so many.
+    Last(usize),
+    /// All with a number above this.
+    After(u32),
+}
+
+/// The index of one folder.
+#[derive(Debug)]
+pub(crate) struct Index {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line<'l> {
+    n: u32,
+    seq: u32,
+    #[serde(borrow)]
+    name: Cow<'l, str>,
+    at: Cow<'l, str>,
+}
+
+impl Index {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_path_buf(),
+            file: folder.join(FILE),
+        }
+    }
+
+    /// Whether there is an index file, true or not.
+    pub(crate) fn exists(&self) -> bool {
+        self.file.exists()
+    }
+
+    /// The last line, if the index is true now.
+    pub(crate) fn tip(&self) -> Option<Tip> {
+        let file = File::open(&self.file).ok()?;
+        let len = file.metadata().ok()?.len();
+        let from = len.saturating_sub(LINE_MAX);
+        let bytes = read_range(&file, from, len).ok()?;
+        let (start, line) = last_line(&bytes)?;
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        (line.at == now_stamp(&self.folder)?).then(|| Tip {
+            count: line.n,
+            seq: line.seq,
+            name: line.name.into_owned(),
+            offset: from + start as u64,
+        })
+    }
+
+    /// The wanted entries in order, if the index is true now.
+    pub(crate) fn entries(&self, want: Want) -> Option<Vec<Entry>> {
+        let file = File::open(&self.file).ok()?;
+        let len = file.metadata().ok()?.len();
+        let mut span = match want {
+            Want::Last(n) => (n as u64).saturating_mul(96).max(LINE_MAX),
+            Want::After(_) => 4 * LINE_MAX,
+        };
+        loop {
+            let from = len.saturating_sub(span);
+            let bytes = read_range(&file, from, len).ok()?;
+            let (entries, stamp) = parse_lines(&bytes, from > 0)?;
+            let enough = from == 0
+                || match want {
+                    Want::Last(n) => entries.len() >= n,
+                    Want::After(seq) => entries.first().is_some_and(|e| e.seq <= seq),
+                };
+            if enough {
+                // Looked at last: what was read before is true if the folder has not changed until now.
+                return (stamp == now_stamp(&self.folder)?).then(|| want.cut(entries));
+            }
+            span = span.saturating_mul(4);
+        }
+    }
+
+    /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a true `tip`.
+    pub(crate) fn push(&self, tip: &Tip, entry: &Entry) -> io::Result<()> {
+        let at = stamp(&self.folder)?;
+        let line = line(tip.count + 1, entry.seq, &entry.name, &at);
+        let mut file = OpenOptions::new().append(true).open(&self.file)?;
+        io::Write::write_all(&mut file, line.as_bytes())
+    }
+
+    /// Stamps the folder again after a change of ours that added no message. The caller holds the lock and had a true
+    /// `tip`.
+    pub(crate) fn touch(&self, tip: &Tip) -> io::Result<()> {
+        let at = stamp(&self.folder)?;
+        // Stamps are of one width, so that the line is overwritten in its place.
+        let line = line(tip.count, tip.seq, &tip.name, &at);
+        OpenOptions::new()
+            .write(true)
+            .open(&self.file)?
+            .write_all_at(line.as_bytes(), tip.offset)
+    }
+
+    /// Lists the folder and writes the index anew, by way of a temporary file in `temp`. The caller holds the lock.
+    /// Gives the entries; a folder that cannot be written still gives them.
+    pub(crate) fn rebuild(&self, temp: &Path) -> Result<Vec<Entry>, Error> {
+        let before = stamp(&self.folder).ok();
+        let entries = list(&self.folder)?;
+        // A failure leaves an index that is known to be untrue, or none: the next one tries again.
+        let _ = before.map(|before| self.write(&entries, &before, temp));
+        Ok(entries)
+    }
+
+    fn write(&self, entries: &[Entry], before: &str, temp: &Path) -> io::Result<()> {
+        // The stamp must be in the file before the file is in the folder, and the folder's time is set after.
+        let (time, at) = fresh_stamp();
+        let mut text = String::with_capacity(entries.len() * 80 + 80);
+        for (i, entry) in entries.iter().enumerate() {
+            text += &line(i as u32 + 1, entry.seq, &entry.name, &at);
+        }
+        if entries.is_empty() {
+            text = line(0, 0, "", &at);
+        }
+        let temp = temp.join(format!("index-{}.jsonl", std::process::id()));
+        fs::write(&temp, text)?;
+        if now_stamp(&self.folder).as_deref() != Some(before) {
+            // Somebody wrote while we listed; our list may lack it.
+            return fs::remove_file(&temp);
+        }
+        fs::rename(&temp, &self.file)?;
+        File::open(&self.folder)?.set_modified(time)
+    }
+}
+
+impl Want {
+    /// Cuts a list in order down to what is wanted.
+    pub(crate) fn cut(self, mut entries: Vec<Entry>) -> Vec<Entry> {
+        let start = match self {
+            Want::Last(n) => entries.len().saturating_sub(n),
+            Want::After(seq) => entries.partition_point(|e| e.seq <= seq),
+        };
+        entries.drain(..start);
+        entries
+    }
+}
+
+/// All message files of a folder, by number and then by name.
+pub(crate) fn list(folder: &Path) -> Result<Vec<Entry>, Error> {
+    let failed = |e| Error::io("list", folder)(e);
+    let mut entries = Vec::new();
+    for item in fs::read_dir(folder).map_err(failed)? {
+        let name = item.map_err(failed)?.file_name();
+        if let Some(entry) = name.to_str().and_then(entry) {
+            entries.push(entry);
+        }
+    }
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+/// The entry of a file name, if it is a message's: four digits or more, `-`, the sender, `.md`.
+fn entry(name: &str) -> Option<Entry> {
+    let (digits, sender) = name.strip_suffix(".md")?.split_once('-')?;
+    if digits.len() < 4 || !digits.bytes().all(|b| b.is_ascii_digit()) || sender.is_empty() {
+        return None;
+    }
+    Some(Entry {
+        seq: digits.parse().ok()?,
+        name: name.to_owned(),
+    })
+}
+
+fn line(n: u32, seq: u32, name: &str, at: &str) -> String {
+    let line = Line {
+        n,
+        seq,
+        name: name.into(),
+        at: at.into(),
+    };
+    let mut text = serde_json::to_string(&line).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The last whole line and where it begins; none if the text does not end with a newline.
+fn last_line(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let bytes = bytes.strip_suffix(b"\n")?;
+    let start = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    Some((start, &bytes[start..]))
+}
+
+/// Reads whole lines; of a cut text the first, which may be a part, is left out.
+fn parse_lines(bytes: &[u8], cut: bool) -> Option<(Vec<Entry>, String)> {
+    let bytes = bytes.strip_suffix(b"\n")?;
+    let mut entries = Vec::new();
+    let mut stamp = String::new();
+    for text in bytes.split(|b| *b == b'\n').skip(usize::from(cut)) {
+        let line: Line<'_> = serde_json::from_slice(text).ok()?;
+        stamp = line.at.into_owned();
+        if line.n > 0 {
+            entries.push(Entry {
+                seq: line.seq,
+                name: line.name.into_owned(),
+            });
+        }
+    }
+    Some((entries, stamp))
+}
+
+fn read_range(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; (to - from) as usize];
+    file.read_exact_at(&mut bytes, from)?;
+    Ok(bytes)
+}
+
+/// The folder's modification time as a stamp.
+fn now_stamp(folder: &Path) -> Option<String> {
+    let meta = fs::metadata(folder).ok()?;
+    Some(text_of(meta.mtime(), meta.mtime_nsec()))
+}
+
+/// Sets the folder's modification time to one that nobody else will set: the clock's, to the nanosecond, where the
+/// kernel itself uses the time of its last tick.
+fn stamp(folder: &Path) -> io::Result<String> {
+    let (time, text) = fresh_stamp();
+    File::open(folder)?.set_modified(time)?;
+    Ok(text)
+}
+
+fn fresh_stamp() -> (SystemTime, String) {
+    let time = SystemTime::now();
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    (
+        time,
+        text_of(
+            since.as_secs().cast_signed(),
+            i64::from(since.subsec_nanos()),
+        ),
+    )
+}
+
+fn text_of(secs: i64, nanos: i64) -> String {
+    format!("{secs:011}.{nanos:09}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_message_names_are_entries() {
+        for (name, seq) in [
+            ("0001-king.md", 1),
+            ("10000-king.md", 10000),
+            ("0007-gpt-5.md", 7),
+        ] {
+            assert_eq!(entry(name).unwrap().seq, seq);
+        }
+        for name in [
+            "001-king.md",
+            "0001-.md",
+            "0001.md",
+            "0001-king.txt",
+            ".0001-king.md",
+            "99999999999-king.md",
+            "+001-king.md",
+        ] {
+            assert_eq!(entry(name), None, "{name}");
+        }
+        assert_eq!(entry("0007-gpt-5.md").unwrap().sender(), "gpt-5");
+    }
+
+    #[test]
+    fn any_change_of_the_folder_makes_the_index_untrue() {
+        let dir = tempfile::tempdir().unwrap();
+        let temp = dir.path().join(".kd-new");
+        fs::create_dir(&temp).unwrap();
+        let index = Index::new(dir.path());
+        assert!(index.tip().is_none());
+        index.rebuild(&temp).unwrap();
+        assert_eq!(index.tip().unwrap().count, 0);
+        // Many times, because a stamp of the kernel's coarse clock would be missed only now and then.
+        for seq in 1..200 {
+            fs::write(dir.path().join(format!("{seq:04}-king.md")), "").unwrap();
+            assert!(index.tip().is_none(), "{seq}");
+            index.rebuild(&temp).unwrap();
+            assert_eq!(index.tip().unwrap().seq, seq);
+        }
+        fs::remove_file(dir.path().join("0100-king.md")).unwrap();
+        assert!(index.entries(Want::Last(5)).is_none());
+    }
+
+    #[test]
+    fn a_torn_last_line_makes_the_index_untrue() {
+        let dir = tempfile::tempdir().unwrap();
+        let temp = dir.path().join(".kd-new");
+        fs::create_dir(&temp).unwrap();
+        fs::write(dir.path().join("0001-king.md"), "").unwrap();
+        let index = Index::new(dir.path());
+        index.rebuild(&temp).unwrap();
+        let whole = fs::read(&index.file).unwrap();
+        for len in 0..whole.len() {
+            fs::write(&index.file, &whole[..len]).unwrap();
+            assert!(index.tip().is_none(), "{len}");
+            assert!(index.entries(Want::Last(1)).is_none(), "{len}");
+        }
+    }
+
+    #[test]
+    fn the_tail_is_found_wherever_the_chunks_cut_the_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let temp = dir.path().join(".kd-new");
+        fs::create_dir(&temp).unwrap();
+        for seq in 1..=700 {
+            fs::write(
+                dir.path()
+                    .join(format!("{seq:04}-{}.md", "m".repeat(1 + seq % 40))),
+                "",
+            )
+            .unwrap();
+        }
+        let index = Index::new(dir.path());
+        let all = index.rebuild(&temp).unwrap();
+        for n in [0, 1, 2, 60, 699, 700, 5000] {
+            assert_eq!(
+                index.entries(Want::Last(n)).unwrap(),
+                Want::Last(n).cut(all.clone()),
+                "{n}"
+            );
+        }
+        for seq in [0, 1, 350, 699, 700, 9000] {
+            assert_eq!(
+                index.entries(Want::After(seq)).unwrap(),
+                Want::After(seq).cut(all.clone()),
+                "{seq}"
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! JSON files as every program of the house writes them: two spaces, sorted keys, ASCII only, a final newline,
+//! through a temporary file and a rename, so that no reader ever sees half of one.
+
+use crate::error::Error;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Reads a JSON file; `None` if it does not exist.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::io("read", path)(e)),
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|source| Error::Json {
+            path: path.to_path_buf(),
+            source,
+        })
+}
+
+/// Writes a JSON file in one step: whoever reads sees the old text or the new one.
+pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
+    let value = serde_json::to_value(value).map_err(|source| Error::Json {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    replace(path, to_text(&value).as_bytes())
+}
+
+/// The text of a value: two spaces, sorted keys, everything outside ASCII escaped, a final newline.
+pub fn to_text(value: &Value) -> String {
+    let mut out = String::new();
+    put(&mut out, value, 0);
+    out.push('\n');
+    out
+}
+
+/// Replaces a file's content through a temporary file beside it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let temp = path.with_file_name(format!(
+        ".{stem}.{}.{}.json",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    ));
+    let done = fs::write(&temp, bytes)
+        .map_err(Error::io("write", &temp))
+        .and_then(|()| fs::rename(&temp, path).map_err(Error::io("replace", path)));
+    if done.is_err() {
+        let _ = fs::remove_file(&temp);
+    }
+    done
+}
+
+fn put(out: &mut String, value: &Value, depth: usize) {
+    match value {
+        Value::Array(items) if items.is_empty() => out.push_str("[]"),
+        Value::Object(map) if map.is_empty() => out.push_str("{}"),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                start_line(out, i, depth + 1);
+                put(out, item, depth + 1);
+            }
+            end_block(out, ']', depth);
+        }
+        Value::Object(map) => {
+            // Sorted here and not by the map: its order depends on a feature that any crate of a build may switch on.
+            let mut keys: Vec<_> = map.iter().collect();
+            keys.sort_by_key(|(key, _)| *key);
+            out.push('{');
+            for (i, (key, item)) in keys.into_iter().enumerate() {
+                start_line(out, i, depth + 1);
+                put_string(out, key);
+                out.push_str(": ");
+                put(out, item, depth + 1);
+            }
+            end_block(out, '}', depth);
+        }
+        Value::String(text) => put_string(out, text),
+        scalar => {
+            let _ = write!(out, "{scalar}");
+        }
+    }
+}
+
+fn start_line(out: &mut String, index: usize, depth: usize) {
+    if index > 0 {
+        out.push(',');
+    }
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+fn end_block(out: &mut String, close: char, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+    out.push(close);
+}
+
+fn put_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            ' '..='~' => out.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn text_is_sorted_indented_and_ascii() {
+        let value =
+            json!({"b": [], "a": {"z": 1, "é😀": "x\u{7f}\n\u{1}\"\\"}, "c": [1, {}], "d": null});
+        assert_eq!(
+            to_text(&value),
+            "{\n  \"a\": {\n    \"z\": 1,\n    \"\\u00e9\\ud83d\\ude00\": \"x\\u007f\\n\\u0001\\\"\\\\\"\n  },\n  \"b\": [],\n  \"c\": [\n    1,\n    {}\n  ],\n  \"d\": null\n}\n"
+        );
+        assert_eq!(
+            serde_json::from_str::<Value>(&to_text(&value)).unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        fs::create_dir(&path).unwrap();
+        let error = write(&path, &json!({})).unwrap_err();
+        assert_eq!(error.path(), Some(path.as_path()));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_file_is_none_and_a_broken_one_says_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        assert!(read::<Value>(&path).unwrap().is_none());
+        fs::write(&path, "{\"a\": }").unwrap();
+        let text = read::<Value>(&path).unwrap_err().to_string();
+        assert!(text.contains("line 1 column 7"), "{text}");
+    }
+}

@@ -1,0 +1,462 @@
+//! Where everything stands under `.kd`. The only file that knows paths.
+//!
+//! In: a start folder and the environment. Out: the root, the branch, and the path of everything that is kept.
+
+use crate::error::Error;
+use crate::git::Checkout;
+use crate::json;
+use crate::lock::{self, Lock};
+use crate::name::normalise;
+use kd_core::ids::{SeatName, ThreadId};
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// What a thread is described in, inside its folder.
+pub(crate) const THREAD_FILE: &str = "thread.json";
+/// The lock of all our writers of a thread.
+pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
+/// Where messages are written before they have a number.
+pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
+/// The log of a thread's events.
+pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
+
+const KD: &str = ".kd";
+/// The branch's name where there is no git and nothing else says one.
+const NO_BRANCH: &str = "main";
+const STREAM_PREFIX: &str = ".stream-";
+const STREAM_SUFFIX: &str = ".jsonl";
+
+/// What git must not track, and what it must. The lines that other programs of the house write, in their order.
+const GITIGNORE: &str = "\
+# Operational state (not tracked)
+*.json
+*.json.lock
+.*.lock
+*.jsonl
+*.log
+**/logs/
+**/sessions/
+worktrees/
+current
+
+# Config file is tracked
+!config.json
+";
+
+/// The environment, as a function: the library reads none by itself.
+pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// The places of one project and branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+    /// As git spells it.
+    branch: String,
+    /// As folders spell it.
+    branch_name: String,
+    /// The folder whose `.kd` holds the configuration.
+    config_root: PathBuf,
+}
+
+/// A layout, and how it came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The places.
+    pub layout: Layout,
+    /// Whether `.kd` was made just now.
+    pub created: bool,
+    /// Whether it stands in the person's data folder, because the project cannot be written.
+    pub elsewhere: bool,
+}
+
+/// A thread's folder, found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Whether it was put into the archive.
+    pub archived: bool,
+    /// The branch, as folders spell it.
+    pub branch: String,
+    /// The thread.
+    pub id: ThreadId,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+impl Layout {
+    /// Finds the project of a folder: `KD_BASE`, else the nearest `.kd` here or above, else one in another worktree of
+    /// the same repository, else one that [`Layout::find_or_create`] put into the person's data folder.
+    pub fn find(start: &Path, env: Env<'_>) -> Result<Layout, Error> {
+        if let Some(base) = env("KD_BASE").filter(|base| !base.is_empty()) {
+            let base = start.join(base);
+            if !base.join(KD).is_dir() {
+                return Err(Error::BadBase { path: base });
+            }
+            return Layout::at(&base, start, true);
+        }
+        // The git toplevel is one of the parents.
+        let above = start.ancestors().find(|dir| dir.join(KD).is_dir());
+        let root = above.map(Path::to_path_buf).or_else(|| {
+            let sisters = Checkout::find(start)?.sisters();
+            sisters.into_iter().find(|dir| dir.join(KD).is_dir())
+        });
+        let root = root.or_else(|| elsewhere(start, env).filter(|dir| dir.join(KD).is_dir()));
+        match root {
+            Some(root) => Layout::at(&root, start, false),
+            None => Err(Error::NoBase {
+                start: start.to_path_buf(),
+            }),
+        }
+    }
+
+    /// Finds the project, or makes a `.kd` at the top of the checkout (else in the start folder). Where that cannot be
+    /// written it is made in the person's data folder, under a name derived from the project's path.
+    pub fn find_or_create(start: &Path, env: Env<'_>) -> Result<Opened, Error> {
+        match Layout::find(start, env) {
+            Ok(layout) => {
+                return Ok(Opened {
+                    elsewhere: elsewhere(start, env).is_some_and(|dir| dir == layout.root),
+                    layout,
+                    created: false,
+                });
+            }
+            Err(Error::NoBase { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        let root = project_root(start);
+        let (root, elsewhere) = match make_kd(&root) {
+            Ok(()) => (root, false),
+            Err(refused) => {
+                let Some(other) = elsewhere(start, env).filter(|_| is_refusal(&refused)) else {
+                    return Err(refused);
+                };
+                make_kd(&other)?;
+                (other, true)
+            }
+        };
+        Ok(Opened {
+            layout: Layout::at(&root, start, false)?,
+            created: true,
+            elsewhere,
+        })
+    }
+
+    /// The layout of a root, seen from a start folder (whose checkout tells the branch).
+    fn at(root: &Path, start: &Path, fixed: bool) -> Result<Layout, Error> {
+        let checkout = Checkout::find(start);
+        let kd = root.join(KD);
+        let has = |branch: &str| {
+            normalise(branch, "branch").is_ok_and(|name| kd.join("branches").join(name).is_dir())
+        };
+        let git = match &checkout {
+            // A branch whose name has nothing for a file name is as good as none.
+            Some(checkout) => checkout
+                .branch()?
+                .filter(|b| normalise(b, "branch").is_ok()),
+            None => None,
+        };
+        let branch = match git {
+            Some(branch) if has(&branch) => branch,
+            git => current_branch(&kd)
+                .filter(|b| has(b))
+                .or(git)
+                .unwrap_or_else(|| NO_BRANCH.to_owned()),
+        };
+        let owner = Checkout::at(root)
+            .filter(|c| !fixed && c.is_linked())
+            .and_then(|c| c.owner())
+            .filter(|owner| owner.join(KD).join("config.json").is_file());
+        Ok(Layout {
+            branch_name: normalise(&branch, "branch")?,
+            branch,
+            config_root: owner.unwrap_or_else(|| root.to_path_buf()),
+            root: root.to_path_buf(),
+        })
+    }
+
+    /// The folder that holds `.kd`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The `.kd` folder.
+    pub fn kd(&self) -> PathBuf {
+        self.root.join(KD)
+    }
+
+    /// The branch, as git spells it.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// The same places on another branch.
+    pub fn with_branch(&self, branch: &str) -> Result<Layout, Error> {
+        Ok(Layout {
+            branch_name: normalise(branch, "branch")?,
+            branch: branch.to_owned(),
+            ..self.clone()
+        })
+    }
+
+    /// The project's configuration. In a linked worktree it is the owning checkout's, where that has one.
+    pub fn config_file(&self) -> PathBuf {
+        self.config_root.join(KD).join("config.json")
+    }
+
+    /// The project's configuration that is not committed.
+    pub fn local_config_file(&self) -> PathBuf {
+        self.config_root.join(KD).join("config.local.json")
+    }
+
+    /// Everything of this branch.
+    pub fn branch_folder(&self) -> PathBuf {
+        self.kd().join("branches").join(&self.branch_name)
+    }
+
+    /// The branch's state: the current thread.
+    pub fn state_file(&self) -> PathBuf {
+        self.branch_folder().join("state.json")
+    }
+
+    /// The branch's threads.
+    pub fn threads_folder(&self) -> PathBuf {
+        self.branch_folder().join("threads")
+    }
+
+    /// What is kept of a member's session on this branch.
+    pub fn session_file(&self, seat: &SeatName) -> PathBuf {
+        self.branch_folder()
+            .join("sessions")
+            .join(format!("{seat}.json"))
+    }
+
+    /// The raw output of a member's program.
+    pub fn log_file(&self, seat: &SeatName) -> PathBuf {
+        self.branch_folder()
+            .join("logs")
+            .join(format!("council-{seat}.log"))
+    }
+
+    /// The branch's threads, by id.
+    pub fn threads(&self) -> Result<Vec<Place>, Error> {
+        places(&self.threads_folder(), &self.branch_name, false)
+    }
+
+    /// The threads of all branches, and of the archive if asked: by branch and id, the archive last.
+    pub fn all_threads(&self, archive: bool) -> Result<Vec<Place>, Error> {
+        let mut all = Vec::new();
+        let mut roots = vec![(self.kd().join("branches"), false)];
+        if archive {
+            roots.push((self.kd().join("archive"), true));
+        }
+        for (root, archived) in roots {
+            for (branch, path) in folders(&root)? {
+                all.extend(places(&path.join("threads"), &branch, archived)?);
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// The thread that a text means: its id, or the beginning of just one. This branch first, then all others and the
+    /// archive.
+    pub fn resolve(&self, wanted: &str) -> Result<Place, Error> {
+        let here = self.threads()?;
+        match self.pick(wanted, &here) {
+            Err(Error::NoThread { .. }) => {}
+            found => return found,
+        }
+        match self.pick(wanted, &self.all_threads(true)?) {
+            Err(Error::NoThread { wanted, path, .. }) => Err(Error::NoThread {
+                wanted,
+                path,
+                near: here.into_iter().map(|p| p.id.0).collect(),
+            }),
+            found => found,
+        }
+    }
+
+    fn pick(&self, wanted: &str, places: &[Place]) -> Result<Place, Error> {
+        let wanted = wanted.trim();
+        if let Some(exact) = places.iter().find(|p| p.id.0 == wanted) {
+            return Ok(exact.clone());
+        }
+        let fits: Vec<_> = places
+            .iter()
+            .filter(|p| !wanted.is_empty() && p.id.0.starts_with(wanted))
+            .collect();
+        match fits.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(Error::NoThread {
+                wanted: wanted.to_owned(),
+                path: self.threads_folder(),
+                near: Vec::new(),
+            }),
+            many => Err(Error::AmbiguousThread {
+                wanted: wanted.to_owned(),
+                path: self.threads_folder(),
+                candidates: many.iter().map(|p| p.id.0.clone()).collect(),
+            }),
+        }
+    }
+
+    /// The branch's current thread, if one is set and still there.
+    pub fn current_thread(&self) -> Result<Option<Place>, Error> {
+        let state: Option<Map<String, Value>> = json::read(&self.state_file())?;
+        let Some(Value::String(id)) = state.and_then(|mut s| s.remove("current_thread")) else {
+            return Ok(None);
+        };
+        Ok(self.threads()?.into_iter().find(|place| place.id.0 == id))
+    }
+
+    /// Makes a thread the branch's current one. Other keys of the state stay as they are.
+    pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
+        let path = self.state_file();
+        let folder = self.branch_folder();
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
+        let mut state: Map<String, Value> = json::read(&path)?.unwrap_or_default();
+        state
+            .entry("branch")
+            .or_insert_with(|| self.branch.clone().into());
+        state.insert("current_thread".into(), id.0.clone().into());
+        json::write(&path, &state)
+    }
+
+    /// Makes the folder of a new thread: `council-` and four hex digits by chance, more when those are taken.
+    pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, PathBuf), Error> {
+        let threads = self.threads_folder();
+        fs::create_dir_all(&threads).map_err(Error::io("create", &threads))?;
+        for attempt in 0..24 {
+            // Of 65,536 ids few are free by chance when thousands are taken: then longer ones.
+            let digits = if attempt < 8 { 4 } else { 12 };
+            let id = ThreadId(format!("council-{}", &chance()?[..digits]));
+            let path = threads.join(&id.0);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok((id, path)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::io("create", &path)(e)),
+            }
+        }
+        Err(Error::Crowded {
+            path: threads,
+            tries: 24,
+        })
+    }
+}
+
+/// The stream file of a member in a thread's folder.
+pub(crate) fn stream_file(thread: &Path, member: &str) -> PathBuf {
+    thread.join(format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}"))
+}
+
+/// The member whose stream a file is.
+pub(crate) fn stream_member(file: &Path) -> Option<&str> {
+    file.file_name()?
+        .to_str()?
+        .strip_prefix(STREAM_PREFIX)?
+        .strip_suffix(STREAM_SUFFIX)
+}
+
+/// Where a new `.kd` belongs: the top of the checkout, else the folder itself.
+fn project_root(start: &Path) -> PathBuf {
+    Checkout::find(start).map_or_else(|| start.to_path_buf(), |checkout| checkout.root)
+}
+
+/// The project's place in the person's data folder, for projects that cannot be written.
+fn elsewhere(start: &Path, env: Env<'_>) -> Option<PathBuf> {
+    let data = env("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute())
+        .or_else(|| {
+            Some(PathBuf::from(env("HOME").filter(|h| !h.is_empty())?).join(".local/share"))
+        })?;
+    let root = project_root(start);
+    let root = root.canonicalize().unwrap_or(root);
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let name = normalise(&name, "project").unwrap_or_else(|_| "project".into());
+    Some(data.join("kd/projects").join(format!(
+        "{name}-{:016x}",
+        fnv(root.as_os_str().as_encoded_bytes())
+    )))
+}
+
+/// FNV-1a: the same on every machine and in every version, which is all that a folder's name needs.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Whether an error says that this folder may not be written, so that another is to be taken.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if matches!(
+        source.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    ))
+}
+
+/// Makes `.kd` and its `.gitignore`.
+fn make_kd(root: &Path) -> Result<(), Error> {
+    let kd = root.join(KD);
+    fs::create_dir_all(&kd).map_err(Error::io("create", &kd))?;
+    let ignore = kd.join(".gitignore");
+    match fs::File::create_new(&ignore) {
+        Ok(mut file) => io::Write::write_all(&mut file, GITIGNORE.as_bytes())
+            .map_err(Error::io("write", &ignore)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(Error::io("create", &ignore)(e)),
+    }
+}
+
+/// What `.kd/current` says.
+fn current_branch(kd: &Path) -> Option<String> {
+    let text = fs::read_to_string(kd.join("current")).ok()?;
+    let name = text.lines().next()?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Error> {
+    Ok(folders(threads)?
+        .into_iter()
+        .map(|(id, path)| Place {
+            archived,
+            branch: branch.to_owned(),
+            id: ThreadId(id),
+            path,
+        })
+        .collect())
+}
+
+/// The folders in a folder, by name; none if it is not there. Hidden ones and names that are not text are left out.
+fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let items = match fs::read_dir(path) {
+        Ok(items) => items,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("list", path)(e)),
+    };
+    let mut found = Vec::new();
+    for item in items {
+        let item = item.map_err(Error::io("list", path))?;
+        if let Ok(name) = item.file_name().into_string()
+            && !name.starts_with('.')
+            && item.path().is_dir()
+        {
+            found.push((name, item.path()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Sixteen hex digits from the system's randomness.
+fn chance() -> Result<String, Error> {
+    let source = Path::new("/dev/urandom");
+    let mut bytes = [0u8; 8];
+    fs::File::open(source)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(Error::io("read", source))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}

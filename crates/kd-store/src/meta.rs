@@ -1,0 +1,93 @@
+//! `thread.json`: what is known of a thread besides its messages.
+
+use crate::error::Error;
+use crate::json;
+use jiff::Timestamp;
+use kd_core::ids::{KING, ThreadId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The pattern of threads in which a council talks; others belong to other programs.
+pub const COUNCIL: &str = "council";
+
+/// The content of `thread.json`. Keys that we do not know stay in `extra`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The folder's name.
+    pub id: ThreadId,
+    /// `king`, then the members.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// `council`, `work` or `direct`.
+    #[serde(default = "direct")]
+    pub pattern: String,
+    /// `council` or `review`.
+    #[serde(default = "council")]
+    pub phase: String,
+    /// When it was opened, as the file states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn direct() -> String {
+    "direct".into()
+}
+
+fn council() -> String {
+    COUNCIL.into()
+}
+
+impl Meta {
+    /// The meta of a new council thread.
+    pub(crate) fn new(
+        id: ThreadId,
+        members: impl IntoIterator<Item = String>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            members: std::iter::once(KING.to_owned()).chain(members).collect(),
+            pattern: council(),
+            phase: council(),
+            created_at: Some(now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            extra: Map::new(),
+        }
+    }
+
+    /// Reads the file; `None` if there is none (it is not committed, so a clone lacks it).
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        json::read(path)
+    }
+
+    /// What can be told from the senders alone, in the order in which they first spoke.
+    pub(crate) fn rebuilt(id: ThreadId, senders: impl IntoIterator<Item = String>) -> Self {
+        let mut members = vec![KING.to_owned()];
+        for sender in senders {
+            if !members.contains(&sender) {
+                members.push(sender);
+            }
+        }
+        Self {
+            id,
+            members,
+            pattern: council(),
+            phase: council(),
+            created_at: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// When the thread was opened, if that can be read; without a zone it is UTC.
+    pub fn created(&self) -> Option<Timestamp> {
+        crate::frontmatter::timestamp(self.created_at.as_deref()?)
+    }
+
+    /// Whether a council talks here.
+    pub fn is_council(&self) -> bool {
+        self.pattern == COUNCIL
+    }
+}

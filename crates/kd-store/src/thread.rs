@@ -1,0 +1,438 @@
+//! One thread: a folder of message files, each finished when it has its name.
+//!
+//! In: drafts. Out: messages with numbers. A number is given once across all processes that use this crate (they hold
+//! the thread's lock while they take one), and a program that only creates files exclusively is noticed: by the index
+//! when it wrote before us, by a look at the names of known senders when it wrote while we did.
+//! `docs/adr/0003-thread-files.md` tells the whole story.
+
+use crate::error::Error;
+use crate::frontmatter::{self, Flaw};
+use crate::index::{self, Entry, Index, Tip, Want};
+use crate::layout::{self, Layout, Place};
+use crate::lock::{self, Lock};
+use crate::meta::Meta;
+use crate::name;
+use crate::spool::{Spool, Spooled};
+use jiff::Timestamp;
+use kd_core::ids::{KING, SeatName, ThreadId};
+use kd_core::message::{Draft, Message};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A message file larger than this is not read: it is no message, and it would not fit into any prompt.
+const MESSAGE_BYTES_MAX: u64 = 64 << 20;
+/// How many numbers in a row may be taken by others before we give up. The other program gives up after ten.
+const TRIES_MAX: u32 = 100;
+/// Members that the other program seats by default: they may write to any thread without being named in it.
+const USUAL_SENDERS: [&str; 4] = [KING, "claude", "codex", "cursor"];
+/// The most senders whose names are looked at after each append.
+const SENDERS_MAX: usize = 64;
+
+/// How hard a finished message is pressed onto the disk. Against a killed process all are equal; they differ in what
+/// a power cut may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Leave it to the kernel: a power cut may take the last half minute, and leave empty files.
+    Buffered,
+    /// One sync for each message, before it gets its name: no message is ever half there.
+    #[default]
+    Whole,
+    /// A second sync, of the folder: a message that was announced stays.
+    Named,
+}
+
+/// Something about a file that was not as it should be. Never fatal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub what: Trouble,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The text is not as it should be.
+    Flaw(Flaw),
+    /// It could not be read.
+    Unreadable(String),
+}
+
+impl Problem {
+    /// Whether the file was left out because of it.
+    pub fn is_skipped(&self) -> bool {
+        match &self.what {
+            Trouble::Flaw(flaw) => flaw.is_fatal(),
+            Trouble::Unreadable(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what: &dyn fmt::Display = match &self.what {
+            Trouble::Flaw(flaw) => flaw,
+            Trouble::Unreadable(why) => why,
+        };
+        let skipped = if self.is_skipped() { "left out " } else { "" };
+        write!(f, "{skipped}{}: {what}", self.path.display())
+    }
+}
+
+/// Messages in order, and what was wrong with files among them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Messages {
+    /// The messages, by number and then by file name.
+    pub messages: Vec<Message>,
+    /// What was wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// A thread on disk. Cheap to open; may be shared between threads.
+#[derive(Debug)]
+pub struct Thread {
+    path: PathBuf,
+    meta: Meta,
+    index: Index,
+    spool: Spool,
+    durability: Durability,
+    /// File-name forms of everybody who may write here.
+    senders: Mutex<BTreeSet<String>>,
+}
+
+impl Thread {
+    /// Opens a new thread for the king and these members, and makes it the branch's current one.
+    pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
+        let (id, path) = layout.new_thread_folder()?;
+        let meta = Meta::new(
+            id.clone(),
+            members.iter().map(ToString::to_string),
+            Timestamp::now(),
+        );
+        crate::json::write(&path.join(layout::THREAD_FILE), &meta)?;
+        let thread = Thread::with_meta(path, meta);
+        let lock = thread.lock()?;
+        thread.rebuild()?;
+        drop(lock);
+        layout.set_current_thread(&id)?;
+        Ok(thread)
+    }
+
+    /// Opens a thread that is on disk.
+    pub fn open(place: &Place) -> Result<Thread, Error> {
+        Thread::open_folder(&place.path)
+    }
+
+    /// Opens the thread of a folder. Without a `thread.json` the members are told from the senders.
+    pub fn open_folder(path: &Path) -> Result<Thread, Error> {
+        let id = ThreadId(
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        );
+        if !path.is_dir() {
+            return Err(Error::NoThread {
+                wanted: id.0,
+                path: path.parent().unwrap_or(path).to_path_buf(),
+                near: Vec::new(),
+            });
+        }
+        let meta = match Meta::read(&path.join(layout::THREAD_FILE))? {
+            Some(meta) => Meta { id, ..meta },
+            None => {
+                let entries = index::list(path)?;
+                Meta::rebuilt(id, entries.iter().map(|e| e.sender().to_owned()))
+            }
+        };
+        Ok(Thread::with_meta(path.to_path_buf(), meta))
+    }
+
+    fn with_meta(path: PathBuf, meta: Meta) -> Thread {
+        let senders = USUAL_SENDERS
+            .iter()
+            .map(|s| (*s).to_owned())
+            .chain(meta.members.iter().map(|m| name::sender(m)))
+            .take(SENDERS_MAX)
+            .collect();
+        Thread {
+            index: Index::new(&path),
+            spool: Spool::new(path.join(layout::SPOOL_FOLDER)),
+            path,
+            meta,
+            durability: Durability::default(),
+            senders: Mutex::new(senders),
+        }
+    }
+
+    /// The same thread with another durability.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Thread {
+        self.durability = durability;
+        self
+    }
+
+    /// Its id, also its folder's name.
+    pub fn id(&self) -> &ThreadId {
+        &self.meta.id
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `thread.json` says, or what could be told without it.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The members, without the king. Names that cannot be seats are left out.
+    pub fn members(&self) -> Vec<SeatName> {
+        self.meta
+            .members
+            .iter()
+            .filter_map(|m| SeatName::new(m.as_str()).ok())
+            .collect()
+    }
+
+    /// Writes a message. When this returns, the file has its name and is whole; the message is as every reader sees it.
+    ///
+    /// The cost does not grow with the thread, unless another program wrote to it since the last append.
+    pub fn append(&self, draft: &Draft) -> Result<Message, Error> {
+        let text = frontmatter::format(draft);
+        let sender = name::sender(&draft.from);
+        let sync = self.durability != Durability::Buffered;
+        // Written and synced before the lock is taken, so that several members finish at the same time.
+        let spooled = self.spool.put(text.as_bytes(), sync)?;
+        let lock = self.lock()?;
+        let seq = self.link(&spooled, &sender)?;
+        drop(lock);
+        drop(spooled);
+        if self.durability == Durability::Named {
+            File::open(&self.path)
+                .and_then(|folder| folder.sync_all())
+                .map_err(Error::io("sync", &self.path))?;
+        }
+        let (parsed, _) = frontmatter::parse(text.as_bytes());
+        // What we format always parses: the property test of the front matter says so.
+        parsed
+            .map(|parsed| parsed.into_message(seq, &sender, draft.at))
+            .ok_or_else(|| Error::io("read back", &self.path)(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// All messages. Reads every file; lists the folder, which is the truth.
+    pub fn messages(&self) -> Result<Messages, Error> {
+        let entries = index::list(&self.path)?;
+        self.read(&entries)
+    }
+
+    /// The newest `n` messages, in order.
+    pub fn tail(&self, n: usize) -> Result<Messages, Error> {
+        self.read(&self.entries(Want::Last(n))?)
+    }
+
+    /// All messages with a number above `seq`.
+    pub fn since(&self, seq: u32) -> Result<Messages, Error> {
+        self.read(&self.entries(Want::After(seq))?)
+    }
+
+    /// The message of a number; of several with one number the first by name.
+    pub fn message(&self, seq: u32) -> Result<Message, Error> {
+        let mut entries = self.entries(Want::After(seq.saturating_sub(1)))?;
+        entries.retain(|e| e.seq == seq);
+        let found = self.read(&entries)?.messages.into_iter().next();
+        found.ok_or_else(|| Error::NoMessage {
+            path: self.path.clone(),
+            seq,
+        })
+    }
+
+    /// How many message files there are.
+    pub fn count(&self) -> Result<usize, Error> {
+        match self.index.tip() {
+            Some(tip) => Ok(tip.count as usize),
+            None => Ok(index::list(&self.path)?.len()),
+        }
+    }
+
+    /// The first `n` messages, in order.
+    pub fn head(&self, n: usize) -> Result<Messages, Error> {
+        let mut entries = index::list(&self.path)?;
+        entries.truncate(n);
+        self.read(&entries)
+    }
+
+    /// Takes the thread's lock.
+    pub(crate) fn lock(&self) -> Result<Lock, Error> {
+        Lock::take(&self.path.join(layout::THREAD_LOCK), lock::WAIT)
+    }
+
+    /// Changes a file of ours that is no message, so that the index stays true if it was. Takes the lock.
+    pub(crate) fn beside<T>(&self, change: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let _lock = self.lock()?;
+        let tip = self.index.tip();
+        let done = change()?;
+        if let Some(tip) = tip {
+            // An index that could not be stamped is untrue, and will be written anew.
+            let _ = self.index.touch(&tip);
+        }
+        Ok(done)
+    }
+
+    /// Gives a spooled text the next number. The caller holds the lock.
+    fn link(&self, spooled: &Spooled, sender: &str) -> Result<u32, Error> {
+        let mut tip = self.index.tip();
+        for _ in 0..TRIES_MAX {
+            let last = match &tip {
+                Some(tip) => tip.seq,
+                None => self.rebuild()?,
+            };
+            let seq = last.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
+                path: self.path.clone(),
+            })?;
+            let entry = Entry {
+                seq,
+                name: format!("{seq:04}-{sender}.md"),
+            };
+            let path = self.path.join(&entry.name);
+            // The index is true, or was just written: only in a folder that we cannot stamp is it neither.
+            let tip_now = tip.take().or_else(|| self.index.tip());
+            match fs::hard_link(spooled.path(), &path) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(e) => return Err(Error::io("create", &path)(e)),
+            }
+            if let Some(tip) = &tip_now {
+                let _ = self.index.push(tip, &entry);
+            }
+            if !self.is_taken(seq, sender, tip_now.as_ref())? {
+                self.senders().insert(sender.to_owned());
+                return Ok(seq);
+            }
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        Err(Error::Crowded {
+            path: self.path.clone(),
+            tries: TRIES_MAX,
+        })
+    }
+
+    /// Whether somebody else has a message of this number: a program that does not take our lock.
+    fn is_taken(&self, seq: u32, sender: &str, tip: Option<&Tip>) -> Result<bool, Error> {
+        if tip.is_none() {
+            // There is no index that could tell us of strangers, so look at all names.
+            let entries = index::list(&self.path)?;
+            return Ok(entries.iter().filter(|e| e.seq == seq).count() > 1);
+        }
+        let senders = self.senders();
+        let mut others = senders.iter().filter(|s| *s != sender);
+        Ok(others.any(|s| {
+            self.path
+                .join(format!("{seq:04}-{s}.md"))
+                .symlink_metadata()
+                .is_ok()
+        }))
+    }
+
+    /// Writes the index anew and gives the highest number. The caller holds the lock.
+    fn rebuild(&self) -> Result<u32, Error> {
+        self.spool.clean()?;
+        let entries = self.index.rebuild(self.spool.path())?;
+        let mut senders = self.senders();
+        for entry in &entries {
+            if senders.len() < SENDERS_MAX && !senders.contains(entry.sender()) {
+                senders.insert(entry.sender().to_owned());
+            }
+        }
+        Ok(entries.last().map_or(0, |e| e.seq))
+    }
+
+    fn senders(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.senders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The wanted entries: from the index if it is true, else from the folder.
+    fn entries(&self, want: Want) -> Result<Vec<Entry>, Error> {
+        if let Some(entries) = self.index.entries(want) {
+            return Ok(entries);
+        }
+        // Readers mend an index that was there, if nobody is at work; they never make one.
+        if self.index.exists()
+            && let Ok(Some(_lock)) = Lock::try_take(&self.path.join(layout::THREAD_LOCK))
+        {
+            if let Some(entries) = self.index.entries(want) {
+                return Ok(entries);
+            }
+            return Ok(want.cut(self.index.rebuild(self.spool.path())?));
+        }
+        Ok(want.cut(index::list(&self.path)?))
+    }
+
+    fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
+        let mut all = Messages::default();
+        if entries.is_empty() {
+            return Ok(all);
+        }
+        let folder = File::open(&self.path).map_err(Error::io("open", &self.path))?;
+        for entry in entries {
+            let problem = |what| Problem {
+                path: self.path.join(&entry.name),
+                what,
+            };
+            match read_file(&folder, &entry.name) {
+                Ok((bytes, time)) => {
+                    let (parsed, flaws) = frontmatter::parse(&bytes);
+                    all.messages
+                        .extend(parsed.map(|p| p.into_message(entry.seq, entry.sender(), time)));
+                    all.problems
+                        .extend(flaws.into_iter().map(|flaw| problem(Trouble::Flaw(flaw))));
+                }
+                // Somebody removed it after we listed the folder: then it is not there.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => all
+                    .problems
+                    .push(problem(Trouble::Unreadable(e.to_string()))),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A message file's bytes and its own time. Links, pipes and devices are refused: a thread folder may come from
+/// anywhere.
+fn read_file(folder: &File, name: &str) -> io::Result<(Vec<u8>, Timestamp)> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file = File::from(
+        rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|e| {
+            if e == rustix::io::Errno::LOOP {
+                io::Error::other("it is a link, not a plain file")
+            } else {
+                e.into()
+            }
+        })?,
+    );
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    if meta.len() > MESSAGE_BYTES_MAX {
+        return Err(io::Error::other(format!(
+            "it is larger than {} MiB",
+            MESSAGE_BYTES_MAX >> 20
+        )));
+    }
+    let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
+    file.read_to_end(&mut bytes)?;
+    let time = meta
+        .modified()
+        .ok()
+        .and_then(|t| Timestamp::try_from(t).ok());
+    Ok((bytes, time.unwrap_or(Timestamp::UNIX_EPOCH)))
+}
