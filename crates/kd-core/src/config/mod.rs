@@ -1,4 +1,27 @@
 //! The settings, typed and checked. Reading files and the environment is the store's business.
+//!
+//! In: a JSON value. Out: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the one table of all keys.
+
+mod check;
+mod docs;
+mod init;
+mod keys;
+mod kingdom;
+mod path;
+mod problem;
+mod schema;
+mod settle;
+mod text;
+
+pub use check::{check, check_links, check_shape};
+pub use docs::{docs_table, environment_table};
+pub use init::{InitSeat, render_init};
+pub use keys::{BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key};
+pub use kingdom::kingdom_problems;
+pub use path::{BadKeyPath, KeyPath};
+pub use problem::{Layer, Origin, Problem};
+pub use schema::schema;
+pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -184,4 +207,6 @@ pub struct LocalConfig {
     pub threads: Option<usize>,
     /// The most tokens of prompt and answer together; none means what the model allows.
     pub context: Option<usize>,
+    /// Never fetch a model; say what is missing instead.
+    pub offline: bool,
 }

@@ -1,0 +1,410 @@
+//! Finds everything that is wrong with a configuration, at once.
+//!
+//! In: a JSON value, one layer or all of them merged. Out: problems, in the order of the value. What each key takes stands in
+//! [`keys`](super::keys); here stands how to tell.
+
+use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
+use super::path::KeyPath;
+use super::problem::{Problem, nearest, quoted};
+use crate::ids::SeatName;
+use crate::roles::{CHAIR, ROLES};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// All problems of a whole configuration: [`check_shape`] and [`check_links`].
+pub fn check(value: &Value) -> Vec<Problem> {
+    let mut problems = check_shape(value);
+    problems.extend(check_links(value));
+    problems
+}
+
+/// Problems that one layer has by itself: unknown keys, wrong types, values out of range, bad names, secrets.
+///
+/// `null` stands for "unset" everywhere.
+pub fn check_shape(value: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if value.is_object() {
+        shape(&KeyPath::default(), value, &mut problems);
+    } else {
+        problems.push(Problem::new(
+            KeyPath::default(),
+            format!(
+                "the configuration must be an object {{…}}, not {}",
+                got(value)
+            ),
+        ));
+    }
+    problems
+}
+
+/// Problems between keys, to be looked for once all layers are merged: agents without a backend, members that name no agent,
+/// backends that nobody knows. Values of the wrong type are passed over: [`check_shape`] has named them.
+pub fn check_links(value: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let empty = Map::new();
+    let section = |name: &str| value.get(name).and_then(Value::as_object).unwrap_or(&empty);
+    let (agents, providers) = (section("agents"), section("providers"));
+
+    for (name, agent) in agents {
+        let Some(agent) = agent.as_object() else {
+            continue;
+        };
+        let path = KeyPath::new(["agents", name.as_str(), "backend"]);
+        match agent.get("backend") {
+            None | Some(Value::Null) => problems.push(Problem::new(
+                path,
+                "is missing: it says what answers for this member, for example \"local\"",
+            )),
+            Some(Value::String(backend)) => {
+                if !BACKENDS.contains(&backend.as_str())
+                    && providers.get(backend).is_none_or(Value::is_null)
+                {
+                    let known = BACKENDS.iter().copied();
+                    let near = nearest(backend, known.chain(providers.keys().map(String::as_str)));
+                    problems.push(
+                        Problem::new(
+                            path,
+                            format!(
+                                "is {}, which is neither a backend nor a provider; known are {}",
+                                shown(backend),
+                                listed(BACKENDS.iter().copied(), providers)
+                            ),
+                        )
+                        .meant(near),
+                    );
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    let council = section("council");
+    if let Some(members) = council.get("members").and_then(Value::as_array) {
+        let mut seen = BTreeSet::new();
+        for (at, member) in members.iter().enumerate() {
+            let Some(member) = member.as_str() else {
+                continue;
+            };
+            let path = KeyPath::new(["council", "members"]).join(at.to_string());
+            if seen.insert(member) {
+                problems.extend(no_agent(path, member, agents));
+            } else {
+                problems.push(Problem::new(
+                    path,
+                    format!("names {} a second time", shown(member)),
+                ));
+            }
+        }
+    }
+    if let Some(chair) = council.get("chair").and_then(Value::as_str) {
+        let path = KeyPath::new(["council", "chair"]);
+        problems.extend(no_agent(path, chair, agents));
+    }
+    problems
+}
+
+/// Names that seat somebody without a definition: agent programs, and the roles of the built-in model.
+fn undefined_seats() -> impl Iterator<Item = &'static str> {
+    let roles = ROLES
+        .iter()
+        .map(|role| role.name)
+        .filter(|name| *name != CHAIR);
+    KNOWN_AGENTS.iter().map(|(name, _)| *name).chain(roles)
+}
+
+/// A problem if a text names no agent.
+fn no_agent(path: KeyPath, name: &str, agents: &Map<String, Value>) -> Option<Problem> {
+    let defined = agents.get(name).is_some_and(|agent| !agent.is_null());
+    if defined || undefined_seats().any(|known| known == name) {
+        return None;
+    }
+    if let Err(bad) = SeatName::new(name) {
+        let what = format!(
+            "is {}, which cannot name a member: {}",
+            shown(name),
+            bad.why
+        );
+        return Some(Problem::new(path, what));
+    }
+    let what = format!(
+        "names {}, but there is no such agent; define it under `agents`, or take one of {}",
+        shown(name),
+        listed(undefined_seats(), agents)
+    );
+    let mut all_seats: Vec<&str> = agents.keys().map(String::as_str).collect();
+    for name in undefined_seats() {
+        all_seats.push(name);
+    }
+    let near = nearest(name, all_seats);
+    Some(Problem::new(path, what).meant(near))
+}
+
+/// Names in the order of the alphabet, at most twenty.
+fn listed(known: impl Iterator<Item = &'static str>, more: &Map<String, Value>) -> String {
+    let mut names: BTreeSet<&str> = more.keys().map(String::as_str).collect();
+    for name in known {
+        names.insert(name);
+    }
+    let mut names: Vec<String> = names.into_iter().map(plain).collect();
+    if names.len() > 20 {
+        names.truncate(20);
+        names.push("…".into());
+    }
+    names.join(", ")
+}
+
+fn shape(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
+    if value.is_null() {
+        return;
+    }
+    if let Some(key) = keys::find(path) {
+        leaf(key, path, value, problems);
+        return;
+    }
+    let Some(fields) = value.as_object() else {
+        let what = format!("must be an object {{…}}, not {}", got(value));
+        problems.push(Problem::new(path.clone(), what));
+        return;
+    };
+    let below = parts_below(path);
+    for (name, value) in fields {
+        let path = path.join(name);
+        if below.contains(&name.as_str()) {
+            shape(&path, value, problems);
+        } else if let Some(part) = below.iter().find(|part| keys::is_placeholder(part)) {
+            match bad_name(part, &path, name) {
+                Some(problem) => problems.push(problem),
+                None => shape(&path, value, problems),
+            }
+        } else {
+            problems.push(unknown(path, name, &below));
+        }
+    }
+}
+
+/// The parts that can follow a path.
+fn parts_below(path: &KeyPath) -> Vec<&'static str> {
+    let mut parts: Vec<&'static str> = KEYS
+        .iter()
+        .filter(|key| key.leads(path.segments()))
+        .filter_map(|key| key.pattern().nth(path.segments().len()))
+        .collect();
+    parts.dedup();
+    parts
+}
+
+fn bad_name(part: &str, path: &KeyPath, name: &str) -> Option<Problem> {
+    if part == "<model>" {
+        return name
+            .is_empty()
+            .then(|| Problem::new(path.clone(), "is an empty name of a model"));
+    }
+    if let Err(bad) = SeatName::new(name) {
+        let what = format!("is not a name that can be used here: {}", bad.why);
+        return Some(Problem::new(path.clone(), what));
+    }
+    let provider = path.segments().first().is_some_and(|s| s == "providers");
+    (provider && NOT_PROVIDERS.contains(&name)).then(|| {
+        let what = "has the name of a backend that is no service; give the provider another name";
+        Problem::new(path.clone(), what)
+    })
+}
+
+fn unknown(path: KeyPath, name: &str, siblings: &[&str]) -> Problem {
+    if is_secret_name(name) {
+        return Problem::new(
+            path,
+            "would keep a secret in the configuration, which kd never does; take the value out of the file and say under \
+             `providers.<name>` where the key is: `key_env` (a variable), `key_file` (a file) or `key_command` (a command)",
+        );
+    }
+    let text = path.to_string();
+    if let Some((_, new)) = RETIRED.iter().find(|(old, _)| *old == text) {
+        let what = format!("is an old name; use {new}");
+        return Problem::new(path, what);
+    }
+    let above = path.parent().unwrap_or_default();
+    let near = nearest(name, siblings.iter().copied())
+        .map(|near| above.join(near).to_string())
+        .or_else(|| {
+            let mut same = KEYS
+                .iter()
+                .filter(|key| key.path.ends_with(&format!(".{name}")));
+            same.next().map(|key| key.path.to_owned())
+        });
+    Problem::new(path, "is not a setting").meant(near)
+}
+
+fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
+    let must = || format!("must be {}, not {}", key.kind.words(), got(value));
+    let problem = |what: String| Problem::new(path.clone(), what);
+    let text = value.as_str();
+    match key.kind {
+        Kind::Text | Kind::Backend if text.is_some() => {}
+        Kind::Words if text.is_some_and(|text| !text.trim().is_empty()) => {}
+        Kind::OneOf(words) => match text {
+            Some(text) if words.contains(&text) => {}
+            Some(text) => {
+                problems.push(problem(must()).meant(nearest(text, words.iter().copied())))
+            }
+            None => problems.push(problem(must())),
+        },
+        Kind::Bool if value.is_boolean() => {}
+        Kind::Whole { min, max } => {
+            let fits = match (value.as_u64(), value.as_i64()) {
+                (Some(number), _) => {
+                    number <= max && i64::try_from(number).map_or(true, |n| n >= min)
+                }
+                (None, Some(number)) => number >= min,
+                (None, None) => false,
+            };
+            if !fits {
+                problems.push(problem(must()));
+            }
+        }
+        Kind::Number { min, max } => {
+            if !value
+                .as_f64()
+                .is_some_and(|number| (min..=max).contains(&number))
+            {
+                problems.push(problem(must()));
+            }
+        }
+        Kind::Texts | Kind::Agents => match value.as_array() {
+            Some(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    if !item.is_string() {
+                        let what = format!("must be text, not {}", got(item));
+                        problems.push(Problem::new(path.join(at.to_string()), what));
+                    }
+                }
+            }
+            None => problems.push(problem(must())),
+        },
+        Kind::Agent if text.is_some() => {}
+        Kind::Url => {
+            problems.extend(url_problem(text).map(|what| problem(what.unwrap_or_else(must))))
+        }
+        Kind::Variable => {
+            problems.extend(variable_problem(text).map(|what| problem(what.unwrap_or_else(must))))
+        }
+        Kind::File
+            if text.is_some_and(|text| {
+                text.starts_with('/') || text.starts_with("~/") || has_drive(text)
+            }) => {}
+        _ => problems.push(problem(must())),
+    }
+}
+
+/// What is wrong with an address; `Some(None)` for the usual sentence.
+fn url_problem(text: Option<&str>) -> Option<Option<String>> {
+    let Some(text) = text else { return Some(None) };
+    let lower = text.to_ascii_lowercase();
+    let rest = match lower.strip_prefix("https://") {
+        Some(rest) => rest,
+        None => match lower.strip_prefix("http://") {
+            Some(rest) => rest,
+            None => return Some(None),
+        },
+    };
+    let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, tail) = rest.split_at(host_end);
+    if host.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Some(Some(
+            "must be an http or https address: it has no host, or white space in it".into(),
+        ));
+    }
+    if host.contains('@')
+        || ["key=", "token=", "secret="]
+            .iter()
+            .any(|part| tail.contains(part))
+    {
+        return Some(Some(
+            "holds a secret in the address; take it out, and say where the key is with `key_env`, `key_file` or `key_command`".into(),
+        ));
+    }
+    None
+}
+
+/// What is wrong with the name of a variable; `Some(None)` for the usual sentence.
+fn variable_problem(text: Option<&str>) -> Option<Option<String>> {
+    let Some(text) = text else { return Some(None) };
+    let named = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if named && !looks_secret(text) {
+        return None;
+    }
+    Some(Some(
+        "must be the name of an environment variable, for example OPENAI_API_KEY, and never the key itself; if a key stands \
+         here, take it out of the file"
+            .into(),
+    ))
+}
+
+fn has_drive(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && chars.next() == Some(':')
+        && matches!(chars.next(), Some('\\' | '/'))
+}
+
+/// Whether a key's name says that its value is a secret.
+fn is_secret_name(name: &str) -> bool {
+    let flat = name.to_lowercase().replace(['-', '_', ' '], "");
+    const ENDS: &[&str] = &[
+        "apikey",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "secretkey",
+        "accesskey",
+        "credentials",
+    ];
+    flat == "key"
+        || flat == "authorization"
+        || flat == "bearer"
+        || ENDS.iter().any(|end| flat.ends_with(end))
+}
+
+/// Whether a text looks like a key rather than a word.
+pub(crate) fn looks_secret(text: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "sk-", "sk_", "gsk_", "xai-", "hf_", "ghp_", "aiza", "pk-", "key-",
+    ];
+    let lower = text.to_ascii_lowercase();
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    STARTS.iter().any(|start| lower.starts_with(start))
+        || (text.len() >= 24 && digits >= 4 && text.chars().any(|c| c.is_ascii_lowercase()))
+}
+
+/// A text as a message may show it: quoted, short, and not if it may be a secret.
+pub(crate) fn shown(text: &str) -> String {
+    if looks_secret(text) {
+        return "a text that is not shown here, since it may be a secret".into();
+    }
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    quoted(&short)
+}
+
+/// A name as a list shows it: without quotes where it needs none.
+fn plain(name: &str) -> String {
+    KeyPath::new([name]).to_string()
+}
+
+/// What a value is, for "must be …, not …". Texts are shown only where they cannot be long or secret.
+fn got(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) if text.is_empty() => "an empty text".into(),
+        Value::String(text) if text.len() <= 40 => shown(text),
+        Value::String(_) => "a text".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+    }
+}

@@ -1,0 +1,368 @@
+//! Every key there is, in one table. What is checked, documented, offered to editors and read from the environment follows from it.
+//!
+//! To add a key: one row here, and the field of the same name in the typed [`Config`](super::Config).
+
+use super::path::KeyPath;
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// Text with something in it.
+    Words,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// True or false.
+    Bool,
+    /// A whole number, both ends included.
+    Whole {
+        /// The least.
+        min: i64,
+        /// The most.
+        max: u64,
+    },
+    /// A number, both ends included.
+    Number {
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+    },
+    /// A list of texts.
+    Texts,
+    /// The name of an agent.
+    Agent,
+    /// A list of names of agents, each once.
+    Agents,
+    /// What answers: one of [`BACKENDS`] or a name under `providers`.
+    Backend,
+    /// An `http` or `https` address without a key in it.
+    Url,
+    /// The name of an environment variable.
+    Variable,
+    /// An absolute path, or one that starts with `~/`.
+    File,
+}
+
+impl Kind {
+    /// The rest of the sentence "it must be …".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Words => "text that is not empty".into(),
+            Self::OneOf(words) => format!("one of {}", words.join(", ")),
+            Self::Bool => "true or false".into(),
+            Self::Whole { min, max } if *max == u64::MAX => {
+                format!("a whole number, {min} or more")
+            }
+            Self::Whole { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Number { min, max } => format!("a number from {min} to {max}"),
+            Self::Texts => "a list of texts".into(),
+            Self::Agent => "the name of an agent".into(),
+            Self::Agents => "a list of names of agents".into(),
+            Self::Backend => "the name of a backend or of a provider".into(),
+            Self::Url => "an http or https address".into(),
+            Self::Variable => "the name of an environment variable".into(),
+            Self::File => "an absolute path, or one that starts with ~/".into(),
+        }
+    }
+}
+
+/// Who acts on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// This program.
+    Kd,
+    /// kingdom-cli 1.1.0 only: accepted, without effect here.
+    KingdomCli,
+    /// Editors only.
+    Editor,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// Where it stands; `<name>` and `<model>` stand for names that people choose.
+    pub path: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// The value where nobody sets it, as JSON; `null` where its absence means something, which [`Key::doc`] then tells.
+    pub default: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// Who acts on it.
+    pub reader: Reader,
+    /// Whether kingdom-cli 1.1.0 knows it; it refuses files with keys that it does not know.
+    pub kingdom: bool,
+    /// A second, shorter variable for it.
+    pub short_env: Option<&'static str>,
+    /// Whether the committed file may set it. Some keys would let a repository run a command or take a key away.
+    pub from_project: bool,
+}
+
+impl Key {
+    /// The parts of the pattern.
+    pub fn pattern(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.path.split('.')
+    }
+
+    /// Whether a path is this key.
+    pub fn matches(&self, segments: &[String]) -> bool {
+        self.pattern().count() == segments.len() && self.leads(segments)
+    }
+
+    /// Whether this key is at the path or below it.
+    pub(crate) fn leads(&self, segments: &[String]) -> bool {
+        let mut pattern = self.pattern();
+        segments.iter().all(|segment| {
+            pattern
+                .next()
+                .is_some_and(|part| is_placeholder(part) || part == segment)
+        })
+    }
+
+    /// Whether its absence means something of its own.
+    pub fn is_optional(&self) -> bool {
+        self.default == "null"
+    }
+
+    const fn also_kingdom(mut self) -> Self {
+        self.kingdom = true;
+        self
+    }
+
+    const fn only_kingdom(mut self) -> Self {
+        self.kingdom = true;
+        self.reader = Reader::KingdomCli;
+        self
+    }
+
+    const fn only_editor(mut self) -> Self {
+        self.reader = Reader::Editor;
+        self
+    }
+
+    const fn short_env(mut self, name: &'static str) -> Self {
+        self.short_env = Some(name);
+        self
+    }
+
+    const fn never_from_project(mut self) -> Self {
+        self.from_project = false;
+        self
+    }
+}
+
+/// Backends that need no entry under `providers`: the built-in model, agent programs, services.
+pub const BACKENDS: &[&str] = &[
+    "local",
+    "claude_code",
+    "codex",
+    "cursor",
+    "gemini",
+    "opencode",
+    "acp",
+    "openai",
+    "anthropic",
+    "gemini_api",
+    "openrouter",
+    "ollama",
+];
+
+/// Of [`BACKENDS`], those that are no service: a provider cannot have their names.
+pub(crate) const NOT_PROVIDERS: &[&str] = &[
+    "local",
+    "claude_code",
+    "codex",
+    "cursor",
+    "gemini",
+    "opencode",
+    "acp",
+];
+
+/// Members that may be named without being defined under `agents`, and their backends.
+pub const KNOWN_AGENTS: &[(&str, &str)] = &[
+    ("claude", "claude_code"),
+    ("codex", "codex"),
+    ("cursor", "cursor"),
+    ("gemini", "gemini"),
+    ("opencode", "opencode"),
+];
+
+/// Names that were keys once, and what to say.
+pub(crate) const RETIRED: &[(&str, &str)] = &[
+    ("council.auto_rounds", "council.auto_messages"),
+    ("council.chat_auto_rounds", "council.auto_messages"),
+    ("council.chat_mode", "council.mode"),
+];
+
+/// The longest wait that can be asked for: a week, in seconds.
+const WEEK: u64 = 604_800;
+const TIMEOUT: Kind = Kind::Whole { min: 1, max: WEEK };
+const WAIT: Kind = Kind::Whole { min: 0, max: WEEK };
+const SHARE: Kind = Kind::Number { min: 0.0, max: 1.0 };
+const PRICE: Kind = Kind::Number {
+    min: 0.0,
+    max: 1_000_000.0,
+};
+const COUNT: Kind = Kind::Whole {
+    min: 1,
+    max: 1_000_000,
+};
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key {
+        path,
+        kind,
+        default,
+        doc,
+        reader: Reader::Kd,
+        kingdom: false,
+        short_env: None,
+        from_project: true,
+    }
+}
+
+/// All keys, in the order of the manual.
+#[rustfmt::skip] // one row, one line where it fits: it is a table
+pub const KEYS: &[Key] = &[
+    key("$schema", Kind::Text, "null", "Where an editor finds the schema of this file (`kd config schema` prints it).").only_editor(),
+
+    key("council.members", Kind::Agents, "[]", "Who sits, in this order; empty means all agents, or three built-in members when there are none.").also_kingdom().short_env("KD_MEMBERS"),
+    key("council.timeout", TIMEOUT, "600", "Seconds for one member's turn.").also_kingdom().short_env("KD_TIMEOUT"),
+    key("council.auto_messages", Kind::Whole { min: -1, max: 1000 }, "null", "Turns that members take by themselves after the first answers; unset or -1 means one for each unmuted member."),
+    key("council.mode", Kind::OneOf(&["broadcast", "sequential", "natural", "manual"]), "\"broadcast\"", "Who speaks when: all at once and then in turn, one by one, at once and then in shuffled order, or only who is mentioned.").short_env("KD_MODE"),
+    key("council.preamble", Kind::Words, "null", "The first words of every prompt; unset means the built-in text.").also_kingdom(),
+    key("council.conclude", Kind::Bool, "true", "Whether the chair concludes after `kd ask`."),
+    key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means that the first member that answered lends its backend."),
+    key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom(),
+    key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own."),
+    key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own."),
+    key("council.review_members", Kind::Texts, "null", "Who reviews changes.").only_kingdom(),
+    key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom(),
+    key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded and not used by kingdom-cli; here `council.mode` counts.").only_kingdom(),
+    key("council.ask.auto_messages", Kind::Whole { min: -1, max: 1_000_000 }, "-1", "Loaded and not used by kingdom-cli; here `council.auto_messages` counts.").only_kingdom(),
+    key("council.chat.mode", Kind::OneOf(&["natural", "round_robin", "manual", "broadcast"]), "\"natural\"", "Who speaks when in its chat; here `council.mode` counts.").only_kingdom(),
+    key("council.chat.auto_rounds", Kind::Whole { min: 0, max: 1_000_000 }, "1", "Rounds without the king in its chat; here `council.auto_messages` counts.").only_kingdom(),
+
+    key("agents.<name>.backend", Kind::Backend, "\"\"", "What answers for this member (required): a backend or the name of a provider.").also_kingdom(),
+    key("agents.<name>.model", Kind::Text, "null", "The model; unset means the backend's own choice.").also_kingdom(),
+    key("agents.<name>.role", Kind::Text, "null", "The part it plays, in a word or two, shown beside its name."),
+    key("agents.<name>.prompt", Kind::Text, "\"\"", "Its own prompt: who it is and how it looks at things.").also_kingdom(),
+    key("agents.<name>.prompts.council", Kind::Text, "\"\"", "Its own words for council talks, in place of `prompts.council`.").also_kingdom(),
+    key("agents.<name>.prompts.design", Kind::Text, "\"\"", "Its own words for designing, in place of `prompts.design`.").also_kingdom(),
+    key("agents.<name>.prompts.review", Kind::Text, "\"\"", "Its own words for reviews, in place of `prompts.review`.").also_kingdom(),
+    key("agents.<name>.prompts.peasant", Kind::Text, "\"\"", "Its own words for work on tickets, in place of `prompts.peasant`.").also_kingdom(),
+    key("agents.<name>.extra_flags", Kind::Texts, "[]", "Further arguments for an agent program.").also_kingdom(),
+    key("agents.<name>.effort", Kind::Text, "\"\"", "How hard it thinks, in the backend's words, for example low, medium, high.").also_kingdom(),
+    key("agents.<name>.temperature", Kind::Number { min: 0.0, max: 2.0 }, "null", "How freely it picks words: 0 always takes the likeliest; unset means the backend's own."),
+    key("agents.<name>.top_p", SHARE, "null", "Picks only among the likeliest words that together reach this share; unset means the backend's own."),
+    key("agents.<name>.min_p", SHARE, "null", "Drops words less likely than this share of the likeliest (built-in model, and servers that know it)."),
+    key("agents.<name>.max_tokens", Kind::Whole { min: 1, max: 10_000_000 }, "null", "The most tokens of one answer; unset means the backend's own limit."),
+    key("agents.<name>.seed", Kind::Whole { min: 0, max: u64::MAX }, "null", "Fixes the chance, where the backend can."),
+    key("agents.<name>.weight", Kind::Number { min: 0.0, max: 1000.0 }, "null", "What its vote counts; unset means 1."),
+    key("agents.<name>.timeout", TIMEOUT, "null", "Seconds for its turn, in place of `council.timeout`."),
+
+    key("prompts.council", Kind::Text, "\"\"", "Words for every member in council talks.").also_kingdom(),
+    key("prompts.design", Kind::Text, "\"\"", "Words for every member when designing.").also_kingdom(),
+    key("prompts.review", Kind::Text, "\"\"", "Words for every member in reviews.").also_kingdom(),
+    key("prompts.peasant", Kind::Text, "\"\"", "Words for every member at work on tickets.").also_kingdom(),
+
+    key("providers.<name>.wire", Kind::OneOf(&["openai", "anthropic", "gemini"]), "\"openai\"", "What the service speaks; most speak `openai`."),
+    key("providers.<name>.base_url", Kind::Url, "null", "Where the service is, for example http://localhost:8000/v1; unset means the vendor's own address.").never_from_project(),
+    key("providers.<name>.key_env", Kind::Variable, "null", "The environment variable that holds the key."),
+    key("providers.<name>.key_file", Kind::File, "null", "A file outside the repository that holds the key.").never_from_project(),
+    key("providers.<name>.key_command", Kind::Texts, "[]", "A command and its arguments that print the key.").never_from_project(),
+    key("providers.<name>.requests_per_minute", COUNT, "null", "The most requests a minute; unset means no limit of ours."),
+    key("providers.<name>.attempts", Kind::Whole { min: 1, max: 20 }, "null", "The most attempts for one turn, the first included; unset means the built-in number."),
+    key("providers.<name>.model", Kind::Words, "null", "The model where a member names none."),
+    key("providers.<name>.prices.<model>.input", PRICE, "0.0", "US dollars for a million tokens of the prompt."),
+    key("providers.<name>.prices.<model>.output", PRICE, "0.0", "US dollars for a million tokens of the answer."),
+    key("providers.<name>.prices.<model>.cached", PRICE, "null", "US dollars for a million tokens of the prompt that the service had kept; unset means as `input`."),
+
+    key("local.model", Kind::Words, "null", "The built-in model: a path to a GGUF file or a key of `kd model list`; unset means the default one.").short_env("KD_MODEL"),
+    key("local.threads", Kind::Whole { min: 1, max: 1024 }, "null", "Threads of the built-in model; unset means one for each core, at most 8.").short_env("KD_THREADS"),
+    key("local.context", Kind::Whole { min: 64, max: 16_777_216 }, "null", "The most tokens of prompt and answer together; unset means what the model allows.").short_env("KD_CONTEXT"),
+    key("local.offline", Kind::Bool, "false", "Never fetch a model; say what is missing instead.").short_env("KD_OFFLINE"),
+
+    key("peasant.agent", Kind::Text, "\"claude\"", "Who works on tickets.").only_kingdom(),
+    key("peasant.max_iterations", COUNT, "50", "The most steps of a worker.").only_kingdom(),
+    key("lord.agent", Kind::Text, "null", "Who watches the workers.").only_kingdom(),
+    key("lord.max_cycles", COUNT, "200", "The most rounds of the watcher.").only_kingdom(),
+];
+
+/// The row of a path.
+pub fn find(path: &KeyPath) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.matches(path.segments()))
+}
+
+/// The value of a path where nobody sets it; none for a path that is no key.
+pub fn default_value(path: &KeyPath) -> Option<serde_json::Value> {
+    serde_json::from_str(find(path)?.default).ok()
+}
+
+/// Whether a part of a pattern stands for a name that people choose.
+pub(crate) fn is_placeholder(part: &str) -> bool {
+    part.starts_with('<')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{AgentConfig, Config, Price, ProviderConfig};
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn full() -> Value {
+        let mut provider = ProviderConfig::default();
+        provider.prices.insert("m".into(), Price::default());
+        let config = Config {
+            agents: [("a".into(), AgentConfig::default())].into(),
+            providers: [("p".into(), provider)].into(),
+            ..Config::default()
+        };
+        serde_json::to_value(config).unwrap()
+    }
+
+    fn leaves(path: &KeyPath, value: &Value, out: &mut Vec<(KeyPath, Value)>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    leaves(&path.join(name), value, out);
+                }
+            }
+            leaf => out.push((path.clone(), leaf.clone())),
+        }
+    }
+
+    #[test]
+    fn the_table_and_the_typed_configuration_are_the_same() {
+        let mut fields = Vec::new();
+        leaves(&KeyPath::default(), &full(), &mut fields);
+        let mut seen = BTreeSet::new();
+        for (path, value) in &fields {
+            let key = find(path).unwrap_or_else(|| panic!("no row for {path}"));
+            assert_eq!(default_value(path).as_ref(), Some(value), "{path}");
+            assert_eq!(key.reader, Reader::Kd, "{path}");
+            seen.insert(key.path);
+        }
+        for key in KEYS.iter().filter(|key| key.reader == Reader::Kd) {
+            assert!(seen.contains(key.path), "{} has no typed field", key.path);
+        }
+    }
+
+    #[test]
+    fn rows_are_unique_sentences_with_defaults_that_parse() {
+        let mut seen = BTreeSet::new();
+        for key in KEYS {
+            assert!(seen.insert(key.path), "{} twice", key.path);
+            assert!(key.doc.ends_with('.'), "{}", key.path);
+            assert!(
+                serde_json::from_str::<Value>(key.default).is_ok(),
+                "{}",
+                key.path
+            );
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What is wrong with a configuration, where it stands, and what was probably meant.
+//!
+//! A problem never repeats a value that could be a secret.
+
+use super::path::KeyPath;
+use serde::Serialize;
+use std::fmt;
+
+/// Where a setting can come from; the later wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// What the program knows by itself.
+    Builtin,
+    /// The person's own file, for all projects.
+    User,
+    /// `.kd/config.json`, shared with everybody who works on the project.
+    Project,
+    /// `.kd/config.local.json`, this checkout's own.
+    Local,
+    /// `KD_*` variables.
+    Env,
+    /// Arguments of this call.
+    Flag,
+}
+
+impl Layer {
+    /// The word for it, as `--layer` takes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::Env => "env",
+            Self::Flag => "flag",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Where one setting stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The layer.
+    pub layer: Layer,
+    /// The file's path, or the variable's or the flag's name; empty for built-in values.
+    pub source: String,
+    /// The line in the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Origin {
+    /// The origin of what nobody set.
+    pub fn builtin() -> Self {
+        Self {
+            layer: Layer::Builtin,
+            source: String::new(),
+            line: None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.source.as_str(), self.line) {
+            ("", _) => f.write_str("built-in"),
+            (source, Some(line)) => write!(f, "{source}:{line}"),
+            (source, None) => f.write_str(source),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The setting; empty where the whole file is meant.
+    pub path: KeyPath,
+    /// What is wrong and what to do, as the rest of a sentence that starts with the path.
+    pub what: String,
+    /// What was probably meant: a path or a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
+    /// Where it stands, once somebody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+impl Problem {
+    /// A problem of a setting.
+    pub fn new(path: KeyPath, what: impl Into<String>) -> Self {
+        Self {
+            path,
+            what: what.into(),
+            nearest: None,
+            origin: None,
+        }
+    }
+
+    /// With what was probably meant.
+    pub fn meant(mut self, nearest: Option<String>) -> Self {
+        self.nearest = nearest;
+        self
+    }
+
+    /// With where it stands.
+    pub fn at(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        if !self.path.segments().is_empty() {
+            write!(f, "{} ", self.path)?;
+        }
+        f.write_str(&self.what)?;
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text in quotes, short and without control characters, fit for a terminal.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() || is_invisible(c) => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Characters that turn or hide the text around them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The candidate nearest to a word that was not understood, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    if word.len() > 100 {
+        return None;
+    }
+    let flat = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let word_flat = flat(word);
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let distance = strsim::osa_distance(&word_flat, &flat(candidate));
+            (distance, candidate)
+        })
+        .filter(|(distance, candidate)| {
+            let longer = word.chars().count().max(candidate.chars().count());
+            *distance <= (longer / 3).max(1) && *distance < longer
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate.to_owned())
+}

@@ -1,0 +1,215 @@
+//! Settings written as text: arguments and environment variables.
+//!
+//! In: a path or a variable's name, and text. Out: a path and a JSON value, checked as far as one key can be.
+
+use super::check::shown;
+use super::keys::{self, KEYS, Key, Kind, Reader};
+use super::path::KeyPath;
+use super::problem::{Problem, nearest};
+use serde_json::{Map, Value};
+
+/// What the variables of the configuration start with.
+pub const ENV_PREFIX: &str = "KD_";
+
+/// Variables of that prefix that mean something else.
+const ENV_OTHERS: &[&str] = &[
+    "KD_BASE",
+    "KD_ROLE",
+    "KD_AGENT_NAME",
+    "KD_SKILL_HOME",
+    "KD_LOG",
+    "KD_HOME",
+    "KD_CACHE",
+];
+
+/// What an environment variable is to the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvName {
+    /// A setting.
+    Key(KeyPath),
+    /// Perhaps a setting, mistyped; the name that was probably meant.
+    Mistyped(String),
+    /// Not ours.
+    Other,
+}
+
+/// The value of a key from text.
+///
+/// Texts are taken as they are. `true`, `yes`, `on`, `1` and their opposites are truths. Lists are separated by commas, or are
+/// JSON if they start with `[`. `null` unsets a key whose absence means something.
+pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
+    let problem = |what: String| Problem::new(path.clone(), what);
+    let Some(key) = keys::find(path) else {
+        return match section(path, text) {
+            Some(value) => Ok(value),
+            None => Err(not_a_key(path)),
+        };
+    };
+    let trimmed = text.trim();
+    if key.is_optional() && trimmed == "null" {
+        return Ok(Value::Null);
+    }
+    let must = || {
+        problem(format!(
+            "must be {}, not {}",
+            key.kind.words(),
+            shown(trimmed)
+        ))
+    };
+    let value = match key.kind {
+        Kind::Bool => match trimmed.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Value::Bool(true),
+            "false" | "no" | "off" | "0" => Value::Bool(false),
+            _ => return Err(must()),
+        },
+        Kind::Whole { .. } | Kind::Number { .. } => {
+            let number = trimmed.strip_prefix('+').unwrap_or(trimmed);
+            let number: serde_json::Number = number.parse().map_err(|_| must())?;
+            Value::Number(number)
+        }
+        Kind::Texts | Kind::Agents if trimmed.starts_with('[') => serde_json::from_str(trimmed)
+            .map_err(|error| problem(format!("is not a JSON list: {error}")))?,
+        Kind::Texts | Kind::Agents => trimmed
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(|item| Value::String(item.to_owned()))
+            .collect(),
+        _ => Value::String(text.to_owned()),
+    };
+    // One key by itself is judged like a file that holds nothing else.
+    match super::check::check_shape(&nested(path, value.clone()))
+        .into_iter()
+        .next()
+    {
+        Some(problem) => Err(problem),
+        None => Ok(value),
+    }
+}
+
+/// A whole section given as a JSON object.
+fn section(path: &KeyPath, text: &str) -> Option<Value> {
+    let is_section = KEYS.iter().any(|key| key.leads(path.segments()));
+    let value: Value = serde_json::from_str(text).ok().filter(|_| is_section)?;
+    value.is_object().then_some(value)
+}
+
+/// The problem of a path that is no key: a section, or unknown with what was probably meant.
+fn not_a_key(path: &KeyPath) -> Problem {
+    let mut problems = super::check::check_shape(&nested(path, Value::Bool(true)));
+    match problems.pop() {
+        Some(problem) if &problem.path != path => problem,
+        Some(problem) if problem.what.starts_with("must be an object") => Problem::new(
+            path.clone(),
+            "is a section: name one key in it, or give a JSON object",
+        ),
+        Some(problem) => problem,
+        None => Problem::new(path.clone(), "is not a setting"),
+    }
+}
+
+/// A configuration that holds one value.
+pub fn nested(path: &KeyPath, value: Value) -> Value {
+    path.segments().iter().rev().fold(value, |value, segment| {
+        Value::Object(Map::from_iter([(segment.clone(), value)]))
+    })
+}
+
+/// The variable of a key's pattern: `KD_` and the path in capitals with `_` for every dot, names in their place. None for keys
+/// that no variable sets.
+pub fn env_name(key: &Key) -> Option<String> {
+    let names = key
+        .pattern()
+        .filter(|part| keys::is_placeholder(part))
+        .count();
+    (key.reader == Reader::Kd && names < 2).then(|| {
+        let parts: Vec<String> = key
+            .pattern()
+            .map(|part| {
+                if keys::is_placeholder(part) {
+                    "<NAME>".into()
+                } else {
+                    part.to_uppercase()
+                }
+            })
+            .collect();
+        format!("{ENV_PREFIX}{}", parts.join("_"))
+    })
+}
+
+/// What a variable sets, given the agents and providers that the files name.
+///
+/// In a variable a name is written in capitals with `_` for every other character. It is the name from the files that is
+/// written so, or else the same in small letters.
+pub fn env_path(variable: &str, files: &Value) -> EnvName {
+    if !variable.starts_with(ENV_PREFIX) || ENV_OTHERS.contains(&variable) {
+        return EnvName::Other;
+    }
+    let mut patterns: Vec<(String, &Key)> = KEYS
+        .iter()
+        .filter_map(|key| Some((env_name(key)?, key)))
+        .collect();
+    for key in KEYS {
+        if key.short_env == Some(variable) {
+            return EnvName::Key(KeyPath::new(key.pattern()));
+        }
+    }
+    // The longest end wins: PROMPTS_COUNCIL before COUNCIL.
+    patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+    for (pattern, key) in &patterns {
+        let Some((start, end)) = pattern.split_once("<NAME>") else {
+            if pattern == variable {
+                return EnvName::Key(KeyPath::new(key.pattern()));
+            }
+            continue;
+        };
+        let Some(name) = variable
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+        else {
+            continue;
+        };
+        if name.is_empty() {
+            continue;
+        }
+        let section = key.pattern().next().unwrap_or_default();
+        let name = name_from_env(name, files.get(section));
+        return EnvName::Key(KeyPath::new(key.pattern().map(|part| {
+            if keys::is_placeholder(part) {
+                name.clone()
+            } else {
+                part.to_owned()
+            }
+        })));
+    }
+    let short = KEYS.iter().filter_map(|key| key.short_env);
+    let all: Vec<&str> = patterns
+        .iter()
+        .map(|(pattern, _)| pattern.as_str())
+        .chain(short)
+        .collect();
+    match nearest(
+        variable,
+        all.iter().copied().filter(|name| !name.contains('<')),
+    ) {
+        Some(near) => EnvName::Mistyped(near),
+        None => EnvName::Other,
+    }
+}
+
+fn name_from_env(in_env: &str, section: Option<&Value>) -> String {
+    let same = |name: &&String| {
+        let capitals = name.to_uppercase();
+        capitals
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '_' })
+            .eq(in_env.chars())
+    };
+    let names = section.and_then(Value::as_object).map(Map::keys);
+    names
+        .into_iter()
+        .flatten()
+        .find(same)
+        .cloned()
+        .unwrap_or_else(|| in_env.to_lowercase())
+}
