@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::ids::{SeatName, ThreadId, TurnId};
-use crate::message::Message;
+use crate::message::{Address, Message};
 use crate::request::{Delta, Usage};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,13 @@ pub enum Event {
         /// The turn it came from.
         turn: Option<TurnId>,
     },
+    /// The king said something while others spoke: it waits until the floor is his again.
+    SayQueued {
+        /// The words.
+        body: String,
+        /// Whom they are for.
+        to: Address,
+    },
     /// A seat will be asked.
     TurnQueued {
         /// The turn.
@@ -81,6 +88,13 @@ pub enum Event {
     TurnDelta {
         /// The turn.
         turn: TurnId,
+        /// The piece.
+        delta: Delta,
+    },
+    /// A piece of an answer that another process streams into this thread. Its message follows as `MessageAdded`.
+    StreamFound {
+        /// Who speaks.
+        seat: SeatName,
         /// The piece.
         delta: Delta,
     },

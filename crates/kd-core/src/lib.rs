@@ -4,20 +4,25 @@
 //! [`Input`]s and answers with [`Command`]s and [`Event`]s; it never waits and never fails. Whoever drives it (the
 //! engine, a simulator, a test) carries the commands out and brings the results back as new inputs.
 
+pub mod clean;
 pub mod config;
 pub mod council;
 pub mod event;
 pub mod failure;
 pub mod ids;
 pub mod machine;
+pub mod mention;
 pub mod message;
 pub mod op;
 pub mod prompt;
 pub mod protocols;
 pub mod request;
+pub mod roles;
 pub mod roster;
+pub mod seating;
 pub mod view;
 
+pub use council::{Budget, Council, OpenCouncil};
 pub use event::{Event, Record};
 pub use failure::{Failure, FailureKind};
 pub use ids::{SeatName, ThreadId, TimerId, TurnId};

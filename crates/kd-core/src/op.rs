@@ -15,7 +15,7 @@ pub enum Op {
         /// Whom they are for.
         to: Address,
     },
-    /// Stop every open turn, and ask nobody until the next `Say`.
+    /// Stop every open turn, and ask nobody until the next `Say` or `Retry`.
     Interrupt,
     /// Stop one seat's open turn.
     Stop {

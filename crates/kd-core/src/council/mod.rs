@@ -1,1 +1,601 @@
-//! To be filled.
+//! The council: a machine that carries one message of the king after another through a thread.
+//!
+//! In: [`Input`]s. Out: [`Effects`]. The road of a message: `Say` → save the king's words → queue and ask the members
+//! that the protocol names → pieces → save each answer → when nobody speaks any more, the protocol names the next or
+//! yields → the chair concludes, if wanted → the floor is the king's again. Whatever is said meanwhile waits.
+//!
+//! The machine trusts nothing it hears: pieces and results of turns that are not open are ignored, and everything
+//! that grows has a bound in [`Budget`].
+
+mod drafts;
+mod floor;
+mod ops;
+mod round;
+pub mod table;
+
+use crate::clean::{Cleaner, clean_line};
+use crate::event::{Event, Outcome, Purpose};
+use crate::failure::{Failure, FailureKind};
+use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::mention::mentions;
+use crate::message::{Address, Message};
+use crate::prompt::{self, Manner, PromptRules};
+use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
+use crate::request::{Delta, Request, Usage};
+use crate::roster::Roster;
+use floor::{End, Floor, Heard};
+use jiff::Timestamp;
+use round::{Conclusion, Round, any_answer};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use table::{Call, Spoke, Table};
+
+/// What a council is opened with.
+#[derive(Clone, Debug)]
+pub struct OpenCouncil {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Who sits in it.
+    pub roster: Roster,
+    /// Who speaks when.
+    pub protocol: ProtocolKind,
+    /// What every member is told.
+    pub prompts: PromptRules,
+    /// What the thread holds already, in its order.
+    pub history: Vec<Message>,
+    /// Fixes the chance of the protocol.
+    pub seed: u64,
+    /// The bounds.
+    pub limits: Budget,
+    /// Whether the chair concludes when two members or more have answered.
+    pub conclude: bool,
+}
+
+/// The bounds of a council.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// `council.auto_messages`: turns after the answers; none leaves it to the protocol.
+    pub auto_messages: Option<u32>,
+    /// The most turns for one message of the king, conclusions apart.
+    pub turns_max: u32,
+    /// The most bytes of one answer.
+    pub text_bytes_max: usize,
+    /// The most messages of the king that may wait.
+    pub waiting_max: usize,
+    /// The most bytes of one message of the king.
+    pub say_bytes_max: usize,
+}
+
+impl Default for Budget {
+    /// 256 turns, 16 MiB an answer, 64 waiting messages of at most 4 MiB.
+    fn default() -> Self {
+        Self {
+            auto_messages: None,
+            turns_max: 256,
+            text_bytes_max: 16 << 20,
+            waiting_max: 64,
+            say_bytes_max: 4 << 20,
+        }
+    }
+}
+
+/// The machine of one thread.
+#[derive(Debug)]
+pub struct Council {
+    thread: ThreadId,
+    roster: Roster,
+    members: Vec<SeatName>,
+    protocol: Box<dyn Protocol>,
+    prompts: PromptRules,
+    history: Vec<Message>,
+    limits: Budget,
+    conclude: bool,
+    floor: Floor,
+    stage: Stage,
+    /// The current round, or the last one.
+    round: Option<Round>,
+    /// Messages of the king that wait.
+    waiting: VecDeque<Words>,
+    /// Cleaners of answers that other processes stream.
+    foreign: BTreeMap<SeatName, Cleaner>,
+    closed: bool,
+}
+
+/// What the council is at.
+#[derive(Debug)]
+enum Stage {
+    /// The king has the floor.
+    Idle,
+    /// His words are being written.
+    Saving(Words),
+    /// The protocol decides.
+    Talking,
+    /// Failed turns are asked again; the protocol is not consulted.
+    Retrying,
+    /// The protocol has yielded.
+    Concluding,
+}
+
+/// A message of the king that is not on disk yet.
+#[derive(Debug)]
+struct Words {
+    body: String,
+    to: Address,
+    call: Call,
+    /// Whether members are to answer. An interrupt takes that away from waiting words, but never the words.
+    ask: bool,
+    /// Whether the round was interrupted before it began.
+    halted: bool,
+}
+
+/// The most seats of other processes whose streams are followed.
+const FOREIGN_MAX: usize = 64;
+/// The most characters of a notice or a reason.
+const LINE_CHARS_MAX: usize = 400;
+
+impl Machine for Council {
+    fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        let mut fx = Effects::default();
+        match input {
+            Input::Op(op) => self.op(op, &mut fx),
+            Input::Delta { turn, delta } => self.hear(now, turn, delta, &mut fx),
+            Input::Failed { turn, failure } => {
+                let stopped = self.floor.running(turn).is_some_and(|t| t.stopped);
+                let failure = if stopped {
+                    Failure::new(FailureKind::Cancelled, "stopped by the king")
+                } else {
+                    failure
+                };
+                self.end_turn(now, turn, Err(failure), &mut fx);
+            }
+            Input::Saved { turn, message } => self.saved(turn, message, &mut fx),
+            Input::SaveFailed { turn, why } => self.save_failed(turn, &why, &mut fx),
+            Input::Found { message } => {
+                self.foreign.retain(|seat, _| seat.as_str() != message.from);
+                self.add(message, None, &mut fx);
+            }
+            Input::FoundDelta { seat, delta } => self.found_delta(seat, delta, &mut fx),
+            Input::Woke { .. } => {}
+        }
+        self.settle(now, &mut fx);
+        fx
+    }
+}
+
+impl Council {
+    /// Opens a council on a thread. The effects hold its first fact, [`Event::ThreadOpened`].
+    pub fn open(open: OpenCouncil) -> (Self, Effects) {
+        let members: Vec<SeatName> = open.roster.members().iter().map(|m| m.name.clone()).collect();
+        let known: Vec<&SeatName> = members.iter().collect();
+        let round = Round::from_history(&open.history, &members, |king| match &king.to {
+            Address::Seats(_) => Call::Named,
+            _ if mentions(&king.body, &known).all => Call::All,
+            _ => Call::Everyone,
+        });
+        let opened = Event::ThreadOpened {
+            members: members.clone(),
+            messages: open.history.len().try_into().unwrap_or(u32::MAX),
+        };
+        let mut history = open.history;
+        history.sort_by(|a, b| (a.seq, &a.from).cmp(&(b.seq, &b.from)));
+        let council = Self {
+            thread: open.thread,
+            members,
+            roster: open.roster,
+            protocol: (open.protocol.new)(open.seed),
+            prompts: open.prompts,
+            history,
+            limits: open.limits,
+            conclude: open.conclude,
+            floor: Floor::default(),
+            stage: Stage::Idle,
+            round,
+            waiting: VecDeque::new(),
+            foreign: BTreeMap::new(),
+            closed: false,
+        };
+        let effects = Effects {
+            commands: Vec::new(),
+            events: vec![opened],
+        };
+        (council, effects)
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// Who sits in it.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// The messages so far, in order.
+    pub fn history(&self) -> &[Message] {
+        &self.history
+    }
+
+    /// Whether nothing is open, waiting or being written.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle) && self.floor.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Goes on as far as it can without hearing more. Each pass opens turns, moves the stage on, or returns.
+    fn settle(&mut self, now: Timestamp, fx: &mut Effects) {
+        while self.floor.is_empty() {
+            match self.stage {
+                Stage::Idle => {
+                    let Some(words) = self.waiting.pop_front() else {
+                        return;
+                    };
+                    let draft = drafts::king(words.body.clone(), words.to.clone(), now);
+                    fx.commands.push(Command::Save(Box::new(draft)));
+                    self.stage = Stage::Saving(words);
+                }
+                Stage::Saving(_) => return,
+                Stage::Talking => self.talk(fx),
+                Stage::Retrying => self.stage = Stage::Concluding,
+                Stage::Concluding => self.conclude(fx),
+            }
+        }
+    }
+
+    /// Whether nobody may be asked in this round any more.
+    fn is_halted(&self) -> bool {
+        self.closed || self.round.as_ref().is_none_or(|r| r.interrupted)
+    }
+
+    /// Lets the protocol make its move.
+    fn talk(&mut self, fx: &mut Effects) {
+        let mut moved = Move::Yield(Yield::default());
+        if !self.is_halted()
+            && let Some(round) = &self.round
+        {
+            let mut seats = round.called(&self.members);
+            seats.retain(|s| !self.roster.is_muted(s));
+            moved = self.protocol.next(&Table {
+                seats: &seats,
+                call: round.call,
+                first: round.first,
+                auto_messages: self.limits.auto_messages,
+                spoke: &round.spoke,
+            });
+            if let Move::Ask(asked) = &mut moved {
+                asked.retain(|a| seats.contains(&a.seat));
+            }
+        }
+        let opened = match moved {
+            Move::Ask(asked) => self.ask(asked, Purpose::Answer, fx),
+            Move::Yield(end) => {
+                fx.events.extend(end.why.map(notice));
+                0
+            }
+        };
+        if opened == 0 {
+            self.stage = Stage::Concluding;
+        }
+    }
+
+    /// Opens turns, within the budget; how many.
+    fn ask(&mut self, mut asked: Vec<Assignment>, purpose: Purpose, fx: &mut Effects) -> usize {
+        let Some(round) = &mut self.round else {
+            return 0;
+        };
+        if purpose == Purpose::Answer {
+            let left = self.limits.turns_max.saturating_sub(round.asked) as usize;
+            if asked.len() > left {
+                asked.truncate(left);
+                fx.events.push(notice(format!(
+                    "{} turns were asked for one message: that is the bound",
+                    self.limits.turns_max
+                )));
+            }
+        }
+        let seats = self.roster.members().iter().chain(self.roster.chair()).map(|m| &m.name);
+        let history = prompt::render(&self.history, seats);
+        let mut opened = 0;
+        for Assignment { seat, manner } in asked {
+            let member = match purpose {
+                Purpose::Answer => self.roster.get(&seat),
+                Purpose::Conclude => self.roster.chair().filter(|c| c.name == seat).or(self.roster.get(&seat)),
+            };
+            let Some(member) = member else { continue };
+            if self.floor.holds(&seat) || self.roster.is_muted(&seat) {
+                continue;
+            }
+            let turn = self.floor.open(seat.clone(), purpose);
+            let request = Request {
+                seat: seat.clone(),
+                prompt: prompt::build(&self.prompts, member, history.clone(), manner),
+                sampling: member.sampling.clone(),
+                schema: None,
+                deadlines: member.deadlines,
+                writable: member.writable,
+            };
+            fx.events.push(Event::TurnQueued { turn, seat, purpose });
+            fx.commands.push(Command::Ask {
+                turn,
+                request: Box::new(request),
+            });
+            opened += 1;
+            if purpose == Purpose::Answer {
+                round.asked += 1;
+            }
+        }
+        opened
+    }
+
+    /// Has the chair conclude where that is wanted, else yields the floor.
+    fn conclude(&mut self, fx: &mut Effects) {
+        let halted = self.is_halted();
+        let Some(round) = &mut self.round else {
+            self.stage = Stage::Idle;
+            return;
+        };
+        let answered = round.answered();
+        let free = |seat: &&SeatName| !self.roster.is_muted(seat);
+        let (seat, stand_in) = match &round.conclusion {
+            Conclusion::Open if !self.conclude || halted => (None, false),
+            Conclusion::Open if answered.len() < 2 => {
+                if let [only] = answered.as_slice()
+                    && round.asked_seats() > 1
+                {
+                    fx.events.push(notice(format!("only {only} answered, so there is nothing to conclude from")));
+                }
+                round.conclusion = Conclusion::Needless;
+                (None, false)
+            }
+            Conclusion::Open => {
+                let chair = self.roster.chair().map(|c| &c.name).filter(free);
+                let seat = chair.or_else(|| answered.iter().find(free)).cloned();
+                if seat.is_none() {
+                    fx.events.push(notice("there is no conclusion: everybody who could write it is muted"));
+                    round.conclusion = Conclusion::Missing;
+                }
+                (seat, false)
+            }
+            Conclusion::ChairFailed { by, why } if !halted => {
+                let seat = answered.iter().filter(|s| *s != by).find(free).cloned();
+                let text = match &seat {
+                    Some(seat) => format!("{by} could not conclude ({why}): {seat} concludes in its place"),
+                    None => format!("{by} could not conclude ({why}), and nobody can in its place"),
+                };
+                fx.events.push(notice(text));
+                if seat.is_none() {
+                    round.conclusion = Conclusion::Missing;
+                }
+                (seat, true)
+            }
+            Conclusion::ChairFailed { .. } | Conclusion::Asked { .. } => {
+                round.conclusion = Conclusion::Missing;
+                (None, false)
+            }
+            Conclusion::Done | Conclusion::Missing | Conclusion::Needless => (None, false),
+        };
+        if let Some(seat) = seat {
+            round.conclusion = Conclusion::Asked { stand_in };
+            let manner = Manner::Conclude;
+            self.ask(vec![Assignment { seat, manner }], Purpose::Conclude, fx);
+            return;
+        }
+        fx.events.push(Event::FloorYielded {
+            outcome: round.outcome(),
+            usage: round.usage,
+        });
+        self.stage = Stage::Idle;
+    }
+
+    /// A piece of an answer.
+    fn hear(&mut self, now: Timestamp, id: TurnId, mut delta: Delta, fx: &mut Effects) {
+        let Some(turn) = self.floor.running(id) else {
+            return;
+        };
+        match turn.hear(&mut delta, self.limits.text_bytes_max) {
+            Heard::More => fx.events.push(Event::TurnDelta { turn: id, delta }),
+            Heard::TooLong => {
+                fx.commands.push(Command::Cancel { turn: id });
+                let most = self.limits.text_bytes_max;
+                let failure = Failure::new(FailureKind::Decode, format!("the answer grew longer than {most} bytes"))
+                    .advise("ask for a shorter answer, or set `max_tokens` for this member");
+                self.end_turn(now, id, Err(failure), fx);
+            }
+            Heard::Whole(finish, usage) => {
+                let result = if turn.body().is_empty() {
+                    Err(Failure::new(FailureKind::Decode, "empty response"))
+                } else {
+                    fx.events.push(Event::TurnDelta { turn: id, delta });
+                    Ok(())
+                };
+                self.write_turn(
+                    now,
+                    id,
+                    End {
+                        result,
+                        usage,
+                        finish: Some(finish),
+                    },
+                    fx,
+                );
+            }
+        }
+    }
+
+    /// A turn's stream is over: its message is to be written.
+    fn end_turn(&mut self, now: Timestamp, id: TurnId, result: Result<(), Failure>, fx: &mut Effects) {
+        let end = End {
+            result,
+            usage: None,
+            finish: None,
+        };
+        self.write_turn(now, id, end, fx);
+    }
+
+    fn write_turn(&mut self, now: Timestamp, id: TurnId, mut end: End, fx: &mut Effects) {
+        let Some(turn) = self.floor.running(id) else {
+            return;
+        };
+        if let Err(failure) = &mut end.result {
+            failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+        }
+        let chair = self.roster.chair().filter(|_| turn.purpose == Purpose::Conclude);
+        let member = chair.filter(|c| c.name == turn.seat).or_else(|| self.roster.get(&turn.seat));
+        let draft = drafts::of_turn(id, turn, &end, member, now);
+        fx.commands.push(Command::Save(Box::new(draft)));
+        turn.end = Some(end);
+    }
+
+    /// A message is on disk.
+    fn saved(&mut self, turn: Option<TurnId>, message: Message, fx: &mut Effects) {
+        let seq = message.seq;
+        match turn {
+            Some(id) => {
+                let Some((turn, end)) = self.floor.close(id) else {
+                    return;
+                };
+                self.add(message, Some(id), fx);
+                self.close_turn(id, turn, end, Some(seq), fx);
+            }
+            None => {
+                let Stage::Saving(words) = &mut self.stage else {
+                    return;
+                };
+                let words = Words {
+                    body: std::mem::take(&mut words.body),
+                    to: words.to.clone(),
+                    ..*words
+                };
+                let first = !any_answer(&self.history);
+                self.add(message, None, fx);
+                self.stage = Stage::Idle;
+                if words.ask {
+                    let mut round = Round::new(words.to, words.call, first);
+                    round.interrupted = words.halted;
+                    self.round = Some(round);
+                    self.stage = Stage::Talking;
+                }
+            }
+        }
+    }
+
+    /// A message could not be written.
+    fn save_failed(&mut self, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
+        let why = clean_line(why, LINE_CHARS_MAX);
+        match turn {
+            Some(id) => {
+                let Some((turn, mut end)) = self.floor.close(id) else {
+                    return;
+                };
+                if end.result.is_ok() {
+                    let failure = Failure::new(FailureKind::Crashed, format!("the answer could not be written: {why}"))
+                        .advise("look at the disk and the rights of the thread's folder, then ask again");
+                    end.result = Err(failure);
+                }
+                fx.events.push(Event::SaveFailed { turn: Some(id), why });
+                self.close_turn(id, turn, end, None, fx);
+            }
+            None => {
+                let Stage::Saving(words) = &self.stage else {
+                    return;
+                };
+                let asked = words.ask;
+                self.stage = Stage::Idle;
+                fx.events.push(Event::SaveFailed { turn: None, why });
+                if asked {
+                    fx.events.push(Event::FloorYielded {
+                        outcome: Outcome::Failed,
+                        usage: Usage::default(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// A turn is over for good.
+    fn close_turn(&mut self, id: TurnId, turn: floor::Turn, end: End, message: Option<u32>, fx: &mut Effects) {
+        let answered = end.result.is_ok();
+        if let Some(round) = &mut self.round {
+            if let Some(usage) = &end.usage {
+                round.usage.add(usage);
+            }
+            match turn.purpose {
+                Purpose::Answer => {
+                    let known: Vec<&SeatName> = self.members.iter().collect();
+                    round.spoke.push(Spoke {
+                        seat: turn.seat.clone(),
+                        answered,
+                        mentions: if answered {
+                            mentions(turn.body(), &known).seats
+                        } else {
+                            Vec::new()
+                        },
+                    });
+                }
+                Purpose::Conclude => {
+                    let stand_in = matches!(round.conclusion, Conclusion::Asked { stand_in: true });
+                    round.conclusion = match &end.result {
+                        Ok(()) => Conclusion::Done,
+                        Err(_) if stand_in => Conclusion::Missing,
+                        Err(failure) => Conclusion::ChairFailed {
+                            by: turn.seat.clone(),
+                            why: failure.message.clone(),
+                        },
+                    };
+                }
+            }
+        }
+        fx.events.push(match (end.result, message) {
+            (Ok(()), Some(message)) => Event::TurnFinished {
+                turn: id,
+                seat: turn.seat,
+                message,
+                usage: end.usage,
+            },
+            (Ok(()), None) => return,
+            (Err(failure), message) => Event::TurnFailed {
+                turn: id,
+                seat: turn.seat,
+                failure,
+                message,
+            },
+        });
+    }
+
+    /// Takes a message on disk into the history, once.
+    fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
+        Cleaner::default().clean_in_place(&mut message.body);
+        let place = |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
+        if let Err(at) = self.history.binary_search_by(place) {
+            self.history.insert(at, message.clone());
+            fx.events.push(Event::MessageAdded { message, turn });
+        }
+    }
+
+    /// A piece of an answer that another process streams.
+    fn found_delta(&mut self, seat: SeatName, mut delta: Delta, fx: &mut Effects) {
+        if !self.foreign.contains_key(&seat) && self.foreign.len() >= FOREIGN_MAX {
+            return;
+        }
+        let cleaner = self.foreign.entry(seat.clone()).or_default();
+        match &mut delta {
+            Delta::Text { text } => cleaner.clean_in_place(text),
+            Delta::Thinking { text } | Delta::Finished { text: Some(text), .. } => {
+                Cleaner::default().clean_in_place(text);
+            }
+            Delta::Tool { name, detail } => {
+                *name = clean_line(name, 80);
+                *detail = clean_line(detail, LINE_CHARS_MAX);
+            }
+            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            Delta::Retrying { .. } => *cleaner = Cleaner::default(),
+            Delta::Started { .. } | Delta::Finished { .. } => {}
+        }
+        fx.events.push(Event::StreamFound { seat, delta });
+    }
+}
+
+/// Something the king should know.
+fn notice(text: impl Into<String>) -> Event {
+    Event::Noticed { text: text.into() }
+}

@@ -1,1 +1,160 @@
-//! To be filled.
+//! What a seat is told: rules, persona, history, and whose turn it is.
+//!
+//! In: the rules of the council, the member, the history as text. Out: a [`Prompt`]. Every text of ours that reaches a
+//! model stands in this folder, and the personas in `roles/`. All of it is short: a small model must cope as well.
+
+mod history;
+
+pub use history::{Spoken, parse, render};
+
+use crate::ids::SeatName;
+use crate::request::Prompt;
+use crate::roster::Member;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The first words of every prompt, unless `council.preamble` says otherwise.
+pub const PREAMBLE: &str = include_str!("preamble.md");
+
+/// Added to the rules of members that may not write.
+const READ_ONLY: &str = "You may read files; change nothing.";
+
+/// What every member is told before its own persona.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptRules {
+    /// The first words: `council.preamble`.
+    pub preamble: String,
+    /// The phase prompt: `prompts.council` and its like. May be empty.
+    pub phase: String,
+    /// Phase prompts of single members; they take the place of the shared one.
+    pub phase_of: BTreeMap<SeatName, String>,
+    /// Whether to tell members that may not write to leave files alone. Pointless for models without tools.
+    pub say_read_only: bool,
+    /// The most sentences of a conclusion.
+    pub conclusion_sentences: u32,
+}
+
+impl Default for PromptRules {
+    fn default() -> Self {
+        Self {
+            preamble: PREAMBLE.trim().to_owned(),
+            phase: String::new(),
+            phase_of: BTreeMap::new(),
+            say_read_only: false,
+            conclusion_sentences: 5,
+        }
+    }
+}
+
+/// In which way a seat is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Manner {
+    /// To answer the king, beside others who do the same.
+    Answer,
+    /// To answer the king, who asked this seat alone.
+    Alone,
+    /// To go on with what the others said.
+    Discuss,
+    /// To conclude from the answers.
+    Conclude,
+}
+
+/// The prompt of one seat. `history` comes from [`render`]; members of a round share it.
+pub fn build(rules: &PromptRules, member: &Member, history: String, manner: Manner) -> Prompt {
+    let phase = rules.phase_of.get(&member.name).unwrap_or(&rules.phase);
+    let read_only = if rules.say_read_only && !member.writable {
+        READ_ONLY
+    } else {
+        ""
+    };
+    let mut shared = String::new();
+    for part in [rules.preamble.trim(), read_only, phase.trim()] {
+        if !shared.is_empty() && !part.is_empty() {
+            shared.push('\n');
+        }
+        shared.push_str(part);
+    }
+    Prompt {
+        rules: shared,
+        persona: member.persona.trim().to_owned(),
+        history,
+        turn: turn(&member.name, manner, rules.conclusion_sentences),
+    }
+}
+
+/// The end of every prompt: the mark after the history, and who is to speak.
+fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
+    let task = match manner {
+        Manner::Answer => "Answer the king.".to_owned(),
+        Manner::Alone => "The king asks you alone. Answer him.".to_owned(),
+        Manner::Discuss => {
+            "Continue the discussion. Respond to the points raised above.".to_owned()
+        }
+        Manner::Conclude => format!(
+            "Conclude for the king in at most {sentences} sentences: what the council recommends, why, and who disagreed."
+        ),
+    };
+    format!("{}\nYou are {seat}. {task}", history::END)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Deadlines, Sampling};
+
+    fn member(name: &str, persona: &str) -> Member {
+        Member {
+            name: SeatName::new(name).unwrap(),
+            backend: "local".into(),
+            model: None,
+            role: None,
+            persona: persona.into(),
+            sampling: Sampling::default(),
+            deadlines: Deadlines::default(),
+            weight: 1.0,
+            writable: false,
+        }
+    }
+
+    #[test]
+    fn a_fresh_question_is_short_and_in_order() {
+        let rules = PromptRules {
+            phase: "Be kind.".into(),
+            ..PromptRules::default()
+        };
+        let prompt = build(
+            &rules,
+            &member("codex", "You doubt.\n"),
+            "Why?".into(),
+            Manner::Answer,
+        );
+        let text = prompt.as_text();
+        assert!(text.starts_with(PREAMBLE.trim()));
+        assert!(
+            text.ends_with(
+                "Be kind.\n\nYou doubt.\n\nWhy?\n\n---\nYou are codex. Answer the king."
+            ),
+            "{text}"
+        );
+        assert!(text.split_whitespace().count() < 80, "{text}");
+    }
+
+    #[test]
+    fn a_phase_of_ones_own_replaces_the_shared_one() {
+        let codex = member("codex", "");
+        let mut rules = PromptRules {
+            preamble: "P".into(),
+            phase: "shared".into(),
+            say_read_only: true,
+            ..PromptRules::default()
+        };
+        rules.phase_of.insert(codex.name.clone(), "own".into());
+        let own = build(&rules, &codex, String::new(), Manner::Alone);
+        assert_eq!(own.rules, format!("P\n{READ_ONLY}\nown"));
+        let mut writer = member("claude", "");
+        writer.writable = true;
+        let shared = build(&rules, &writer, String::new(), Manner::Discuss);
+        assert_eq!(shared.rules, "P\nshared");
+    }
+}

@@ -1,0 +1,190 @@
+//! Makes text that models and programs wrote harmless for terminals, files and prompts.
+//!
+//! In: any text, in pieces. Out: the same text without escape sequences and control characters. Cleaning clean text
+//! changes nothing, and the places where a stream was cut do not show in the result.
+
+use std::borrow::Cow;
+
+/// Cleans a text that arrives in pieces. Escape sequences that are cut between two pieces are still recognised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaner {
+    state: State,
+}
+
+/// Where in an escape sequence we are (ECMA-48).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and an intermediate byte: one final byte follows.
+    Designate,
+    /// In `ESC [ …`, up to its final byte.
+    Control,
+    /// In `ESC ] …` and its kin, up to BEL, ST or the end of the line.
+    Str,
+    /// In such a string, after an ESC that may begin ST.
+    StrEscape,
+}
+
+impl Cleaner {
+    /// The clean form of the next piece.
+    pub fn clean<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        if self.state == State::Text && is_clean(piece) {
+            return Cow::Borrowed(piece);
+        }
+        let mut out = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            self.push(c, &mut out);
+        }
+        Cow::Owned(out)
+    }
+
+    /// Cleans a piece in place; without a copy when it is clean already.
+    pub fn clean_in_place(&mut self, piece: &mut String) {
+        if let Cow::Owned(clean) = self.clean(piece) {
+            *piece = clean;
+        }
+    }
+
+    fn push(&mut self, c: char, out: &mut String) {
+        self.state = match (self.state, c) {
+            (State::StrEscape, '\\') => State::Text,
+            (State::Str | State::StrEscape, '\u{7}' | '\u{9c}') => State::Text,
+            (State::Str | State::StrEscape, '\u{18}' | '\u{1a}') => State::Text,
+            // An unterminated string must not swallow the rest of an answer.
+            (State::Str | State::StrEscape, '\n') => {
+                out.push('\n');
+                State::Text
+            }
+            (State::Str, '\u{1b}') => State::StrEscape,
+            (State::Str, _) => State::Str,
+            (_, '\u{1b}') => State::Escape,
+            (State::StrEscape, _) => {
+                self.state = State::Escape;
+                return self.push(c, out);
+            }
+            (State::Escape, '[') => State::Control,
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::Str,
+            (State::Escape | State::Designate, ' '..='/') => State::Designate,
+            (State::Escape | State::Designate, '0'..='~') => State::Text,
+            (State::Control, ' '..='?') => State::Control,
+            (State::Control, '@'..='~') => State::Text,
+            (_, '\u{9b}') => State::Control,
+            (_, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => State::Str,
+            (_, c) => {
+                match c {
+                    '\u{2028}' | '\u{2029}' => out.push('\n'),
+                    c if is_harmless(c) => out.push(c),
+                    _ => {}
+                }
+                State::Text
+            }
+        };
+    }
+}
+
+/// The clean form of a whole text.
+pub fn clean_text(text: &str) -> Cow<'_, str> {
+    Cleaner::default().clean(text)
+}
+
+/// The clean form of a text that must stay on one line and within a number of characters: for names, reasons and
+/// header values. White space is collapsed, and `---`, which ends a header for other readers, cannot occur.
+pub fn clean_line(text: &str, chars_max: usize) -> String {
+    let clean = clean_text(text);
+    let mut line = String::with_capacity(clean.len().min(chars_max));
+    for word in clean.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    while line.contains("---") {
+        line = line.replace("---", "--");
+    }
+    if let Some((cut, _)) = line.char_indices().nth(chars_max) {
+        let keep = line[..cut].char_indices().next_back().map_or(0, |(i, _)| i);
+        line.truncate(keep);
+        line.push('…');
+    }
+    line
+}
+
+/// Line feed and tab, and whatever is no control. Overrides of the writing direction go too: they let a line look
+/// like another one.
+fn is_harmless(c: char) -> bool {
+    match c {
+        '\n' | '\t' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        c => !c.is_control(),
+    }
+}
+
+fn is_clean(text: &str) -> bool {
+    let plain = |b: u8| b >= b' ' && b != 0x7f || b == b'\n' || b == b'\t';
+    // C1 controls begin with 0xc2, line separators and overrides with 0xe2: only then look at characters.
+    text.bytes()
+        .all(|b| plain(b) && b != 0xc2 && b != 0xe2)
+        || text
+            .chars()
+            .all(|c| is_harmless(c) && !matches!(c, '\u{2028}' | '\u{2029}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_goes_and_the_words_stay() {
+        for (dirty, clean) in [
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{1b}]0;title\u{7}x", "x"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}Pq#0;2\u{1b}\\after", "after"),
+            ("\u{1b}(Bplain", "plain"),
+            ("a\rb\r\nc\u{8}\u{0}\u{7f}", "ab\nc"),
+            ("\u{9b}2Jx\u{85}y", "xy"),
+            ("one\u{2028}two", "one\ntwo"),
+            ("\u{202e}evil\u{202c}", "evil"),
+            ("\u{1b}]0;never ended\nnext line", "\nnext line"),
+            ("tab\tand – “quotes” é 模型 👑", "tab\tand – “quotes” é 模型 👑"),
+        ] {
+            assert_eq!(clean_text(dirty), clean, "{dirty:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_ends_no_header() {
+        assert_eq!(clean_line("a\n b\t\u{1b}[1mc", 80), "a b c");
+        assert_eq!(clean_line("1.0-----beta", 80), "1.0--beta");
+        assert_eq!(clean_line("abcdef", 4), "abc…");
+        assert_eq!(clean_line("abcd", 4), "abcd");
+    }
+
+    /// Texts rich in the characters that matter.
+    fn nasty() -> impl Strategy<Value = String> {
+        let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑";
+        proptest::collection::vec(proptest::sample::select(alphabet.chars().collect::<Vec<_>>()), 0..40)
+            .prop_map(|v| v.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_do_not_show(text in nasty(), cut in 0usize..40) {
+            let cut = text.char_indices().nth(cut).map_or(text.len(), |(i, _)| i);
+            let mut cleaner = Cleaner::default();
+            let joined = format!("{}{}", cleaner.clean(&text[..cut]), cleaner.clean(&text[cut..]));
+            prop_assert_eq!(joined, clean_text(&text));
+        }
+
+        #[test]
+        fn clean_stays_clean(text in nasty()) {
+            let once = clean_text(&text).into_owned();
+            prop_assert_eq!(clean_text(&once), once.as_str());
+            prop_assert!(once.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
+        }
+    }
+}

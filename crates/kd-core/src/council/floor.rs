@@ -1,0 +1,208 @@
+//! The set of open turns. Each is opened once and ends exactly once.
+//!
+//! A turn runs while its pieces arrive, then rests while its message is written; whatever comes for it meanwhile is
+//! ignored.
+
+use crate::clean::{Cleaner, clean_line};
+use crate::event::Purpose;
+use crate::failure::Failure;
+use crate::ids::{SeatName, TurnId};
+use crate::request::{Delta, Finish, Usage};
+use std::collections::BTreeMap;
+
+/// The open turns, by number.
+#[derive(Debug, Default)]
+pub(super) struct Floor {
+    open: BTreeMap<TurnId, Turn>,
+    last: u64,
+}
+
+/// One open turn.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) seat: SeatName,
+    pub(super) purpose: Purpose,
+    /// The answer so far, clean.
+    pub(super) text: String,
+    /// What the backend said about itself.
+    pub(super) model: Option<String>,
+    pub(super) version: Option<String>,
+    /// A `Cancel` is out.
+    pub(super) stopped: bool,
+    /// Set while the message is being written.
+    pub(super) end: Option<End>,
+    text_cleaner: Cleaner,
+    thinking_cleaner: Cleaner,
+}
+
+/// How a turn ended, before its message is on disk.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) result: Result<(), Failure>,
+    pub(super) usage: Option<Usage>,
+    pub(super) finish: Option<Finish>,
+}
+
+/// What a piece means for its turn.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// The turn goes on.
+    More,
+    /// The text outgrew its bound.
+    TooLong,
+    /// The answer is whole; it may be empty.
+    Whole(Finish, Option<Usage>),
+}
+
+impl Floor {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Opens a turn under a new number.
+    pub(super) fn open(&mut self, seat: SeatName, purpose: Purpose) -> TurnId {
+        self.last += 1;
+        let id = TurnId(self.last);
+        let turn = Turn {
+            seat,
+            purpose,
+            text: String::new(),
+            model: None,
+            version: None,
+            stopped: false,
+            end: None,
+            text_cleaner: Cleaner::default(),
+            thinking_cleaner: Cleaner::default(),
+        };
+        self.open.insert(id, turn);
+        id
+    }
+
+    /// A turn whose pieces still count.
+    pub(super) fn running(&mut self, id: TurnId) -> Option<&mut Turn> {
+        self.open.get_mut(&id).filter(|t| t.end.is_none())
+    }
+
+    /// Marks running turns as stopped, of one seat or all; the ones that were not yet.
+    pub(super) fn stop(&mut self, seat: Option<&SeatName>) -> Vec<TurnId> {
+        let mut stopped = Vec::new();
+        for (id, turn) in &mut self.open {
+            let meant = seat.is_none_or(|s| s == &turn.seat);
+            if meant && turn.end.is_none() && !turn.stopped {
+                turn.stopped = true;
+                stopped.push(*id);
+            }
+        }
+        stopped
+    }
+
+    /// Whether a seat has an open turn.
+    pub(super) fn holds(&self, seat: &SeatName) -> bool {
+        self.open.values().any(|t| &t.seat == seat)
+    }
+
+    /// Takes a turn off the floor whose message was being written.
+    pub(super) fn close(&mut self, id: TurnId) -> Option<(Turn, End)> {
+        let end = self.open.get_mut(&id)?.end.take()?;
+        self.open.remove(&id).map(|turn| (turn, end))
+    }
+}
+
+impl Turn {
+    /// Takes a piece in and cleans it on the way.
+    pub(super) fn hear(&mut self, delta: &mut Delta, text_bytes_max: usize) -> Heard {
+        match delta {
+            Delta::Text { text } => {
+                self.text_cleaner.clean_in_place(text);
+                if self.text.len() + text.len() > text_bytes_max {
+                    return Heard::TooLong;
+                }
+                self.text.push_str(text);
+            }
+            Delta::Thinking { text } => self.thinking_cleaner.clean_in_place(text),
+            Delta::Started { model, version, .. } => {
+                for (ours, theirs) in [(&mut self.model, model), (&mut self.version, version)] {
+                    if let Some(said) = theirs {
+                        *said = clean_line(said, 120);
+                        *ours = Some(said.clone());
+                    }
+                }
+            }
+            Delta::Tool { name, detail } => {
+                *name = clean_line(name, 80);
+                *detail = clean_line(detail, 400);
+            }
+            Delta::Notice { text } => *text = clean_line(text, 400),
+            Delta::Retrying { failure, .. } => {
+                failure.message = clean_line(&failure.message, 400);
+                self.text.clear();
+                self.text_cleaner = Cleaner::default();
+                self.thinking_cleaner = Cleaner::default();
+            }
+            Delta::Finished {
+                finish, text, usage, ..
+            } => {
+                if let Some(whole) = text {
+                    Cleaner::default().clean_in_place(whole);
+                    if whole.len() > text_bytes_max {
+                        return Heard::TooLong;
+                    }
+                    self.text.clone_from(whole);
+                }
+                return Heard::Whole(*finish, *usage);
+            }
+        }
+        Heard::More
+    }
+
+    /// The answer as it goes to disk: without white space around it, and without the speaker's own name in front,
+    /// which models that read a history like to repeat.
+    pub(super) fn body(&self) -> &str {
+        let text = self.text.trim();
+        let bare = text
+            .strip_prefix(self.seat.as_str())
+            .and_then(|rest| rest.strip_prefix(": "));
+        bare.map_or(text, str::trim_start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_once_and_hears_nothing_after_its_end() {
+        let mut floor = Floor::default();
+        let seat = SeatName::new("claude").unwrap();
+        let id = floor.open(seat.clone(), Purpose::Answer);
+        assert!(floor.close(id).is_none(), "it has not ended yet");
+        let turn = floor.running(id).unwrap();
+        turn.end = Some(End {
+            result: Ok(()),
+            usage: None,
+            finish: None,
+        });
+        assert!(floor.running(id).is_none());
+        assert!(floor.stop(None).is_empty());
+        assert!(floor.holds(&seat));
+        assert!(floor.close(id).is_some());
+        assert!(floor.close(id).is_none());
+        assert!(floor.is_empty());
+        assert_ne!(floor.open(seat, Purpose::Answer), id);
+    }
+
+    #[test]
+    fn an_echo_of_the_own_name_is_no_part_of_the_answer() {
+        let mut floor = Floor::default();
+        let id = floor.open(SeatName::new("claude").unwrap(), Purpose::Answer);
+        let turn = floor.running(id).unwrap();
+        for (text, body) in [
+            ("\n\nclaude: Yes.\n", "Yes."),
+            ("claude is right", "claude is right"),
+            ("claude:\n- a", "claude:\n- a"),
+        ] {
+            turn.text = text.into();
+            assert_eq!(turn.body(), body);
+        }
+    }
+}

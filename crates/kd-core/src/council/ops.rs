@@ -1,0 +1,238 @@
+//! What the king can wish for, and when it cannot be.
+
+use super::round::Conclusion;
+use super::table::Call;
+use super::{Council, Stage, Words};
+use crate::clean::clean_text;
+use crate::event::{Event, Purpose};
+use crate::ids::SeatName;
+use crate::machine::{Command, Effects};
+use crate::mention::{mentions, nearest};
+use crate::message::Address;
+use crate::op::Op;
+use crate::prompt::Manner;
+use crate::protocols::Assignment;
+use crate::request::Usage;
+
+/// Why an op cannot be done, and what can be done instead.
+type Refusal = String;
+
+impl Council {
+    /// Does an op, or says why not; then nothing was changed.
+    pub(super) fn op(&mut self, op: Op, fx: &mut Effects) {
+        let done = match op {
+            Op::Say { body, to } => self.say(&body, to, fx),
+            Op::Interrupt => {
+                self.interrupt(fx);
+                Ok(())
+            }
+            Op::Stop { seat } => self.stop(&seat, fx),
+            Op::Mute { seat } => self.mute(seat, true, fx),
+            Op::Unmute { seat } => self.mute(seat, false, fx),
+            Op::Retry { seat } => self.retry(seat.as_ref(), fx),
+            Op::Close => {
+                self.closed = true;
+                self.drop_questions();
+                Ok(())
+            }
+        };
+        if let Err(why) = done {
+            fx.events.push(Event::OpRefused { why });
+        }
+    }
+
+    fn say(&mut self, body: &str, to: Address, fx: &mut Effects) -> Result<(), Refusal> {
+        if self.closed {
+            return Err("the thread is being closed: open it again to go on".into());
+        }
+        if body.len() > self.limits.say_bytes_max {
+            return Err(format!(
+                "the message is longer than {} bytes: put the long part into a file and name it",
+                self.limits.say_bytes_max
+            ));
+        }
+        let body = clean_text(body).trim().to_owned();
+        if body.is_empty() {
+            return Err("the message is empty".into());
+        }
+        let (to, call) = self.address(&body, to)?;
+        if self.waiting.len() >= self.limits.waiting_max {
+            return Err(format!(
+                "{} messages are waiting already: wait, or interrupt first",
+                self.waiting.len()
+            ));
+        }
+        if !self.is_idle() {
+            fx.events.push(Event::SayQueued {
+                body: body.clone(),
+                to: to.clone(),
+            });
+        }
+        self.waiting.push_back(Words {
+            body,
+            to,
+            call,
+            ask: true,
+            halted: false,
+        });
+        Ok(())
+    }
+
+    /// Whom the king's words are for: whom the face says, else whom the words mention, else everybody.
+    fn address(&self, body: &str, to: Address) -> Result<(Address, Call), Refusal> {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let seats = match to {
+            Address::Seats(seats) => seats,
+            Address::King => return Err("the king cannot ask himself: address members, or all".into()),
+            Address::All => {
+                let said = mentions(body, &known);
+                for word in &said.unknown {
+                    if let Some(seat) = nearest(word, &known) {
+                        return Err(format!("nobody here is called @{word}: did you mean @{seat}?"));
+                    }
+                }
+                if said.all {
+                    return self.someone(Address::All, Call::All);
+                }
+                if said.seats.is_empty() {
+                    return self.someone(Address::All, Call::Everyone);
+                }
+                said.seats
+            }
+        };
+        let mut named: Vec<SeatName> = Vec::new();
+        for seat in seats {
+            if !self.members.contains(&seat) {
+                return Err(self.unknown(&seat));
+            }
+            if self.roster.is_muted(&seat) {
+                return Err(format!("{seat} is muted: unmute it first"));
+            }
+            if !named.contains(&seat) {
+                named.push(seat);
+            }
+        }
+        if named.is_empty() {
+            return Err("the message is addressed to nobody".into());
+        }
+        Ok((Address::Seats(named), Call::Named))
+    }
+
+    /// Refuses what is for everybody when everybody is muted.
+    fn someone(&self, to: Address, call: Call) -> Result<(Address, Call), Refusal> {
+        if self.roster.unmuted().next().is_none() {
+            return Err("every member is muted: unmute one first".into());
+        }
+        Ok((to, call))
+    }
+
+    fn unknown(&self, seat: &SeatName) -> Refusal {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        match nearest(seat.as_str(), &known) {
+            Some(near) => format!("nobody here is called {seat}: did you mean {near}?"),
+            None => {
+                let names: Vec<&str> = self.members.iter().map(SeatName::as_str).collect();
+                format!("nobody here is called {seat}: the members are {}", names.join(", "))
+            }
+        }
+    }
+
+    /// Stops every open turn; nobody is asked before the king's next `Say` or `Retry`. His waiting words are kept,
+    /// unanswered.
+    fn interrupt(&mut self, fx: &mut Effects) {
+        self.cancel(None, fx);
+        self.drop_questions();
+        match &mut self.stage {
+            Stage::Talking | Stage::Retrying | Stage::Concluding => {
+                if let Some(round) = &mut self.round {
+                    round.interrupted = true;
+                }
+            }
+            Stage::Saving(words) => words.halted = true,
+            Stage::Idle => {}
+        }
+    }
+
+    fn drop_questions(&mut self) {
+        for words in &mut self.waiting {
+            words.ask = false;
+        }
+    }
+
+    fn cancel(&mut self, seat: Option<&SeatName>, fx: &mut Effects) {
+        let stopped = self.floor.stop(seat);
+        fx.commands.extend(stopped.into_iter().map(|turn| Command::Cancel { turn }));
+    }
+
+    fn stop(&mut self, seat: &SeatName, fx: &mut Effects) -> Result<(), Refusal> {
+        if !self.floor.holds(seat) {
+            return Err(match self.roster.get(seat) {
+                Some(_) => format!("{seat} is not speaking"),
+                None => self.unknown(seat),
+            });
+        }
+        self.cancel(Some(seat), fx);
+        Ok(())
+    }
+
+    fn mute(&mut self, seat: SeatName, muted: bool, fx: &mut Effects) -> Result<(), Refusal> {
+        if !self.members.contains(&seat) {
+            return Err(self.unknown(&seat));
+        }
+        if !self.roster.set_muted(&seat, muted) {
+            let already = if muted { "muted already" } else { "not muted" };
+            return Err(format!("{seat} is {already}"));
+        }
+        fx.events.push(Event::SeatMuted { seat, muted });
+        Ok(())
+    }
+
+    /// Asks again those whose last turn failed.
+    fn retry(&mut self, seat: Option<&SeatName>, fx: &mut Effects) -> Result<(), Refusal> {
+        if self.closed {
+            return Err("the thread is being closed: open it again to go on".into());
+        }
+        if let Some(seat) = seat
+            && self.roster.get(seat).is_none()
+        {
+            return Err(self.unknown(seat));
+        }
+        let idle = match self.stage {
+            Stage::Idle => true,
+            Stage::Talking | Stage::Retrying => false,
+            Stage::Saving(_) | Stage::Concluding => return Err("not now: retry when the floor is free".into()),
+        };
+        let Some(round) = &mut self.round else {
+            return Err("nothing was asked yet".into());
+        };
+        if !idle && round.interrupted {
+            return Err("the round is being stopped: retry when it has ended".into());
+        }
+        let mut failed = round.failed();
+        failed.retain(|s| seat.is_none_or(|only| only == s) && !self.floor.holds(s));
+        let all = failed.len();
+        failed.retain(|s| !self.roster.is_muted(s));
+        if failed.is_empty() {
+            let chair_failed = round.conclusion == Conclusion::Missing && seat.is_none();
+            if !(idle && chair_failed && all == 0) {
+                return Err(match (all, seat) {
+                    (0, Some(seat)) => format!("the last turn of {seat} did not fail"),
+                    (0, None) => "nobody failed".to_owned(),
+                    _ => "who failed is muted: unmute it first".to_owned(),
+                });
+            }
+        }
+        round.conclusion = Conclusion::Open;
+        if idle {
+            round.interrupted = false;
+            round.asked = 0;
+            round.usage = Usage::default();
+            self.stage = Stage::Retrying;
+        }
+        let alone = round.call == Call::Named && round.asked_seats() == 1;
+        let manner = if alone { Manner::Alone } else { Manner::Answer };
+        let asked = failed.into_iter().map(|seat| Assignment { seat, manner });
+        self.ask(asked.collect(), Purpose::Answer, fx);
+        Ok(())
+    }
+}

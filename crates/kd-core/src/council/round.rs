@@ -1,0 +1,155 @@
+//! What is known of the answering of one message of the king.
+
+use super::table::{Call, Spoke};
+use crate::event::Outcome;
+use crate::ids::SeatName;
+use crate::message::{Address, Message};
+use crate::request::Usage;
+
+/// The answering of one message of the king: begins when his message is on disk, stays after the floor is yielded so
+/// that failed turns can be asked again.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// Whom he called.
+    pub(super) to: Address,
+    pub(super) call: Call,
+    /// Whether no member had answered anything before.
+    pub(super) first: bool,
+    /// Turns that ended, conclusions not among them.
+    pub(super) spoke: Vec<Spoke>,
+    /// How many turns were asked since the king last spoke or asked for a retry.
+    pub(super) asked: u32,
+    /// What the turns used since then.
+    pub(super) usage: Usage,
+    pub(super) conclusion: Conclusion,
+    pub(super) interrupted: bool,
+}
+
+/// How far the conclusion is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Conclusion {
+    /// Not thought of yet.
+    #[default]
+    Open,
+    /// Asked of the chair, or of a member in its place.
+    Asked { stand_in: bool },
+    /// The chair failed; a member may stand in.
+    ChairFailed { by: SeatName, why: String },
+    /// It is there.
+    Done,
+    /// It was wanted and did not come.
+    Missing,
+    /// There is nothing to conclude.
+    Needless,
+}
+
+impl Round {
+    pub(super) fn new(to: Address, call: Call, first: bool) -> Self {
+        Self {
+            to,
+            call,
+            first,
+            spoke: Vec::new(),
+            asked: 0,
+            usage: Usage::default(),
+            conclusion: Conclusion::Open,
+            interrupted: false,
+        }
+    }
+
+    /// The round after the last message of the king in a thread, as far as the messages tell. Members who were called
+    /// and left no message count as failed: whoever was to bring their answers is gone.
+    pub(super) fn from_history(
+        history: &[Message],
+        members: &[SeatName],
+        call: impl Fn(&Message) -> Call,
+    ) -> Option<Self> {
+        let at = history.iter().rposition(Message::is_king)?;
+        let (before, rest) = history.split_at(at);
+        let (king, answers) = rest.split_first()?;
+        let mut round = Round::new(king.to.clone(), call(king), !any_answer(before));
+        for message in answers {
+            if let Some(seat) = members.iter().find(|m| m.as_str() == message.from)
+                && !message.extra.contains_key(super::drafts::PURPOSE)
+            {
+                round.spoke.push(Spoke {
+                    seat: seat.clone(),
+                    answered: message.is_sound(),
+                    mentions: Vec::new(),
+                });
+            }
+        }
+        for seat in round.called(members) {
+            if !round.spoke.iter().any(|s| s.seat == seat) {
+                round.spoke.push(Spoke {
+                    seat,
+                    answered: false,
+                    mentions: Vec::new(),
+                });
+            }
+        }
+        Some(round)
+    }
+
+    /// Those of the members whom the king called, in the order of his mentions.
+    pub(super) fn called(&self, members: &[SeatName]) -> Vec<SeatName> {
+        match &self.to {
+            Address::All => members.to_vec(),
+            Address::King => Vec::new(),
+            Address::Seats(named) => named.iter().filter(|n| members.contains(n)).cloned().collect(),
+        }
+    }
+
+    /// Seats by their last turn: whether it brought an answer. In the order of first turns.
+    fn last_turns(&self) -> Vec<(&SeatName, bool)> {
+        let mut last: Vec<(&SeatName, bool)> = Vec::new();
+        for spoke in &self.spoke {
+            match last.iter_mut().find(|(seat, _)| *seat == &spoke.seat) {
+                Some((_, answered)) => *answered = spoke.answered,
+                None => last.push((&spoke.seat, spoke.answered)),
+            }
+        }
+        last
+    }
+
+    /// Seats whose last turn failed.
+    pub(super) fn failed(&self) -> Vec<SeatName> {
+        let last = self.last_turns().into_iter();
+        last.filter(|(_, ok)| !ok).map(|(seat, _)| seat.clone()).collect()
+    }
+
+    /// Seats that gave an answer in this round.
+    pub(super) fn answered(&self) -> Vec<SeatName> {
+        let mut seats: Vec<SeatName> = Vec::new();
+        for spoke in self.spoke.iter().filter(|s| s.answered) {
+            if !seats.contains(&spoke.seat) {
+                seats.push(spoke.seat.clone());
+            }
+        }
+        seats
+    }
+
+    /// How many seats were asked for an answer.
+    pub(super) fn asked_seats(&self) -> usize {
+        self.last_turns().len()
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.interrupted {
+            return Outcome::Interrupted;
+        }
+        if self.answered().is_empty() {
+            return Outcome::Failed;
+        }
+        if self.failed().is_empty() && self.conclusion != Conclusion::Missing {
+            Outcome::Complete
+        } else {
+            Outcome::Partial
+        }
+    }
+}
+
+/// Whether a member has answered anything in these messages.
+pub(super) fn any_answer(messages: &[Message]) -> bool {
+    messages.iter().any(|m| !m.is_king() && m.is_sound())
+}

@@ -1,0 +1,37 @@
+//! Everybody at once, then bounded turns one after another in member order.
+
+use super::turns::{Turns, cycle, extra_turns};
+use super::{Move, Protocol, ProtocolKind, Table, ask_all, done, nobody};
+use crate::ids::SeatName;
+
+pub(super) const KIND: ProtocolKind = ProtocolKind {
+    name: "broadcast",
+    doc: "everybody answers at once; later messages are followed by `council.auto_messages` turns in member order (unset: one each)",
+    new: |_seed| Box::new(Broadcast::default()),
+};
+
+#[derive(Debug, Default)]
+struct Broadcast {
+    turns: Option<Turns>,
+}
+
+impl Protocol for Broadcast {
+    fn next(&mut self, table: &Table<'_>) -> Move {
+        if table.spoke.is_empty() {
+            self.turns = None;
+            return if table.seats.is_empty() {
+                nobody()
+            } else {
+                ask_all(table)
+            };
+        }
+        if self.turns.is_none() && !table.spoke.iter().any(|s| s.answered) {
+            return done();
+        }
+        let turns = self.turns.get_or_insert_with(|| {
+            let able: Vec<SeatName> = table.able().cloned().collect();
+            Turns::new(cycle(&able, extra_turns(table, able.len())))
+        });
+        turns.next(table)
+    }
+}

@@ -1,0 +1,1 @@
+//! What every protocol must hold to, whatever row it is.

@@ -1,0 +1,32 @@
+//! Only who is mentioned, one by one.
+
+use super::turns::Turns;
+use super::{Call, Move, Protocol, ProtocolKind, Table, Yield, nobody};
+
+pub(super) const KIND: ProtocolKind = ProtocolKind {
+    name: "manual",
+    doc: "only members that the king mentions answer, one by one; `@all` mentions everybody",
+    new: |_seed| Box::new(Manual::default()),
+};
+
+#[derive(Debug, Default)]
+struct Manual {
+    turns: Turns,
+}
+
+impl Protocol for Manual {
+    fn next(&mut self, table: &Table<'_>) -> Move {
+        if table.spoke.is_empty() {
+            if table.call == Call::Everyone {
+                return Move::Yield(Yield {
+                    why: Some("nobody was mentioned, so nobody answers: write @member or @all".to_owned()),
+                });
+            }
+            if table.seats.is_empty() {
+                return nobody();
+            }
+            self.turns = Turns::new(table.seats.iter().cloned());
+        }
+        self.turns.next(table)
+    }
+}

@@ -1,0 +1,28 @@
+//! One by one from the start, in member order, each seeing everything so far.
+
+use super::turns::{Turns, cycle, extra_turns};
+use super::{Move, Protocol, ProtocolKind, Table, nobody};
+
+pub(super) const KIND: ProtocolKind = ProtocolKind {
+    name: "sequential",
+    doc: "members answer one by one in member order; later messages are followed by `council.auto_messages` turns more (unset: none)",
+    new: |_seed| Box::new(Sequential::default()),
+};
+
+#[derive(Debug, Default)]
+struct Sequential {
+    turns: Turns,
+}
+
+impl Protocol for Sequential {
+    fn next(&mut self, table: &Table<'_>) -> Move {
+        if table.spoke.is_empty() {
+            if table.seats.is_empty() {
+                return nobody();
+            }
+            self.turns = Turns::new(table.seats.iter().cloned());
+            self.turns.extend(cycle(table.seats, extra_turns(table, 0)));
+        }
+        self.turns.next(table)
+    }
+}

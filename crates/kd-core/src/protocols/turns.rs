@@ -1,0 +1,88 @@
+//! Turns to come, one after another: shared by the protocols that go round.
+
+use super::{Assignment, Call, Move, Table, done};
+use crate::ids::SeatName;
+use crate::prompt::Manner;
+use std::collections::VecDeque;
+
+/// Turns to come. Their number only shrinks.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    coming: VecDeque<SeatName>,
+    /// How many ended turns of the round have been looked at.
+    seen: usize,
+}
+
+impl Turns {
+    /// These seats, in this order.
+    pub(super) fn new(coming: impl IntoIterator<Item = SeatName>) -> Self {
+        Self {
+            coming: coming.into_iter().collect(),
+            seen: 0,
+        }
+    }
+
+    /// Adds turns behind the others.
+    pub(super) fn extend(&mut self, more: impl IntoIterator<Item = SeatName>) {
+        self.coming.extend(more);
+    }
+
+    /// The next turn. Who was mentioned since the last one comes first, who may not be asked any more or failed in
+    /// this round is skipped, and the floor is given back when none is left.
+    pub(super) fn next(&mut self, table: &Table<'_>) -> Move {
+        let fresh = table.spoke.get(self.seen..).unwrap_or_default();
+        self.seen = table.spoke.len();
+        let mentioned = fresh.iter().flat_map(|s| s.mentions.iter().filter(|m| **m != s.seat));
+        self.bring_forward(mentioned);
+        while let Some(seat) = self.coming.pop_front() {
+            if table.seats.contains(&seat) && !table.has_failed(&seat) {
+                let manner = match (table.call, table.spoke.iter().any(|s| s.answered)) {
+                    (_, true) => Manner::Discuss,
+                    (Call::Named, false) if self.coming.is_empty() && table.spoke.is_empty() => Manner::Alone,
+                    _ => Manner::Answer,
+                };
+                return Move::Ask(vec![Assignment { seat, manner }]);
+            }
+        }
+        done()
+    }
+
+    /// Moves the next turn of each named seat to the front, in the order of the names. Seats without a turn to come
+    /// get none.
+    fn bring_forward<'s>(&mut self, names: impl Iterator<Item = &'s SeatName>) {
+        let mut front: Vec<SeatName> = Vec::new();
+        for name in names {
+            if front.contains(name) {
+                continue;
+            }
+            if let Some(at) = self.coming.iter().position(|s| s == name)
+                && let Some(seat) = self.coming.remove(at)
+            {
+                front.push(seat);
+            }
+        }
+        for seat in front.into_iter().rev() {
+            self.coming.push_front(seat);
+        }
+    }
+}
+
+/// How many turns follow the answers: none after a mention or after the first message, else what the king set, else
+/// `unset`.
+pub(super) fn extra_turns(table: &Table<'_>, unset: usize) -> usize {
+    let talk = match table.call {
+        Call::Named => false,
+        Call::Everyone => !table.first,
+        Call::All => true,
+    };
+    match table.auto_messages {
+        _ if !talk => 0,
+        Some(n) => n as usize,
+        None => unset,
+    }
+}
+
+/// `n` turns in the order of the seats, again and again.
+pub(super) fn cycle(seats: &[SeatName], n: usize) -> impl Iterator<Item = SeatName> {
+    seats.iter().cycle().take(n).cloned()
+}

@@ -1,0 +1,136 @@
+//! Who speaks when, in each mode.
+
+use super::bench::*;
+use kd_core::Op;
+use kd_core::event::Outcome;
+
+fn bench(mode: &'static str, auto: Option<u32>) -> Bench {
+    Bench::new(Setup {
+        mode,
+        auto,
+        ..Setup::default()
+    })
+}
+
+const ALL: [&str; 3] = ["claude", "codex", "cursor"];
+
+#[test]
+fn the_first_message_is_answered_once_and_later_ones_are_discussed() {
+    let mut bench = bench("broadcast", None);
+    bench.say("hi");
+    assert_eq!(bench.speaking(), ALL);
+    assert_eq!(bench.answer_all().len(), 3, "nobody wants six answers to a greeting");
+    bench.say("go on");
+    assert_eq!(bench.speaking(), ALL);
+    for name in ALL {
+        bench.answer(name, "yes");
+    }
+    assert_eq!(bench.speaking(), ["claude"], "one after another");
+    assert!(bench.prompt("claude").ends_with("You are claude. Continue the discussion. Respond to the points raised above."));
+    bench.answer("claude", "more");
+    assert!(bench.prompt("codex").contains("claude: more"));
+    assert_eq!(bench.answer_all(), ["codex", "cursor"]);
+    assert_eq!(bench.yields(), [Outcome::Complete; 2]);
+}
+
+#[test]
+fn auto_messages_counts_turns() {
+    for (auto, turns) in [(0, 3), (1, 4), (5, 8)] {
+        let mut bench = bench("broadcast", Some(auto));
+        bench.say("hi");
+        bench.answer_all();
+        bench.say("go on");
+        assert_eq!(bench.answer_all().len(), turns);
+    }
+}
+
+#[test]
+fn mentions_ask_exactly_those_and_at_all_starts_the_talk_at_once() {
+    for mode in ["broadcast", "sequential", "natural", "manual"] {
+        let mut named = bench(mode, Some(2));
+        named.say("@cursor and @claude?");
+        let mut order = named.answer_all();
+        order.sort();
+        assert_eq!(order, ["claude", "cursor"], "{mode}");
+        let mut all = bench(mode, Some(2));
+        all.say("@all hi");
+        let turns = if mode == "manual" { 3 } else { 5 };
+        assert_eq!(all.answer_all().len(), turns, "{mode}");
+    }
+}
+
+#[test]
+fn a_member_that_is_mentioned_speaks_next_but_nobody_speaks_more() {
+    let mut bench = bench("broadcast", Some(3));
+    bench.say("@all hi");
+    bench.answer("claude", "x");
+    bench.answer("codex", "x");
+    bench.answer("cursor", "x");
+    assert_eq!(bench.speaking(), ["claude"]);
+    bench.answer("claude", "@cursor what do you think? @cursor @king @claude");
+    assert_eq!(bench.speaking(), ["cursor"]);
+    bench.answer("cursor", "@claude again, and @claude");
+    assert_eq!(bench.answer_all(), ["codex"], "claude's turn is spent");
+}
+
+#[test]
+fn sequential_goes_one_by_one_and_natural_draws_an_order() {
+    let mut one = bench("sequential", None);
+    one.say("hi");
+    assert_eq!(one.speaking(), ["claude"]);
+    assert_eq!(one.answer_all(), ALL);
+    one.say("on");
+    assert_eq!(one.answer_all(), ALL);
+
+    let mut drawn = bench("natural", None);
+    drawn.say("hi");
+    assert_eq!(drawn.speaking(), ALL);
+    drawn.answer_all();
+    let mut orders = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        drawn.say("on");
+        assert_eq!(drawn.speaking().len(), 1);
+        let order = drawn.answer_all();
+        assert_eq!(order.len(), 3);
+        orders.insert(order);
+    }
+    assert!(orders.len() > 2, "{orders:?}");
+}
+
+#[test]
+fn manual_answers_only_the_mentioned() {
+    let mut bench = bench("manual", None);
+    bench.say("hi");
+    assert!(bench.speaking().is_empty());
+    assert_eq!(bench.notices(), ["nobody was mentioned, so nobody answers: write @member or @all"]);
+    bench.say("@codex hi");
+    assert_eq!(bench.answer_all(), ["codex"]);
+}
+
+#[test]
+fn the_muted_are_not_asked_whoever_names_them() {
+    let mut bench = bench("broadcast", Some(3));
+    bench.op(Op::Mute { seat: seat("codex") });
+    bench.say("@all hi");
+    assert_eq!(bench.speaking(), ["claude", "cursor"]);
+    bench.answer("claude", "@codex?");
+    bench.op(Op::Mute { seat: seat("claude") });
+    bench.answer("cursor", "@codex?");
+    assert_eq!(bench.answer_all(), ["cursor", "cursor", "cursor"]);
+    bench.say("@codex?");
+    assert_eq!(bench.refusals(), ["codex is muted: unmute it first"]);
+    bench.op(Op::Unmute { seat: seat("codex") });
+    bench.say("@codex?");
+    assert_eq!(bench.answer_all(), ["codex"]);
+}
+
+#[test]
+fn who_fails_is_skipped_for_the_rest_of_the_round() {
+    let mut bench = bench("broadcast", Some(4));
+    bench.say("@all hi");
+    bench.answer("claude", "x");
+    bench.fail("codex", kd_core::FailureKind::Auth);
+    bench.answer("cursor", "x");
+    assert_eq!(bench.answer_all(), ["claude", "cursor", "claude", "cursor"]);
+    assert_eq!(bench.yields(), [Outcome::Partial]);
+}
