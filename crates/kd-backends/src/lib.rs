@@ -1,9 +1,24 @@
 //! The hands of Kingdom that reach models: turns a [`Request`] into a stream of [`Delta`]s.
 //!
-//! Knows nothing of threads or files of ours.
+//! [`Hands`] seats members: it finds the backend that answers for each and puts the guards (deadlines, retries, rate
+//! limits) around it. Knows nothing of threads or files of ours.
 
 use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
+
+pub mod adapters;
+pub mod env;
+pub mod guard;
+pub mod hands;
+pub mod keys;
+pub mod providers;
+mod status;
+#[cfg(test)]
+mod testing;
+mod transport;
+
+pub use env::Env;
+pub use hands::{Hands, Options};
 
 /// Whatever answers a request.
 ///

@@ -1,0 +1,205 @@
+//! The dialect of Anthropic messages.
+
+use crate::adapters::parts;
+use crate::status;
+use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::sse::Event;
+use kd_core::{Failure, FailureKind, Finish, Request, Usage};
+use reqwest::header::HeaderName;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// The token limit where none is set: the wire demands one.
+const MAX_TOKENS: u32 = 8192;
+
+/// Anthropic messages.
+pub(crate) struct Anthropic;
+
+impl Dialect for Anthropic {
+    fn url(&self, base: &str, _model: &str) -> String {
+        format!("{base}/messages")
+    }
+
+    fn key_header(&self, key: &str) -> (HeaderName, String) {
+        (HeaderName::from_static("x-api-key"), key.to_owned())
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
+        let (system, user) = parts::system_and_user(&request.prompt);
+        let sampling = &request.sampling;
+        let mut body = json!({"model": model, "stream": true, "max_tokens": sampling.max_tokens.unwrap_or(MAX_TOKENS),
+            "messages": [{"role": "user", "content": user}]});
+        parts::put(&mut body, "system", (!system.is_empty()).then_some(system));
+        // Its scale ends at 1.
+        parts::put(
+            &mut body,
+            "temperature",
+            sampling
+                .temperature
+                .map(|t| parts::short(t.clamp(0.0, 1.0))),
+        );
+        // Newer models refuse both at once.
+        parts::put(
+            &mut body,
+            "top_p",
+            sampling
+                .top_p
+                .filter(|_| sampling.temperature.is_none())
+                .map(parts::short),
+        );
+        parts::put(
+            &mut body,
+            "stop_sequences",
+            (!sampling.stop.is_empty()).then_some(&sampling.stop),
+        );
+        if let Some(schema) = &request.schema {
+            body["output_config"] =
+                json!({"format": {"type": "json_schema", "schema": parts::closed_schema(schema)}});
+        }
+        body
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(Reading::default())
+    }
+}
+
+/// What is known of the answer so far.
+#[derive(Default)]
+struct Reading {
+    usage: Usage,
+    stop: Option<String>,
+}
+
+impl Reading {
+    /// Later counts stand for the whole answer, so they replace earlier ones.
+    fn count(&mut self, usage: WireUsage) {
+        if let Some(fresh) = usage.input_tokens {
+            let cached = usage.cache_read_input_tokens.unwrap_or(0);
+            self.usage.input_tokens =
+                fresh + cached + usage.cache_creation_input_tokens.unwrap_or(0);
+            self.usage.cached_tokens = cached;
+        }
+        if let Some(output) = usage.output_tokens {
+            self.usage.output_tokens = output;
+        }
+        if let Some(thinking) = usage.output_tokens_details.and_then(|d| d.thinking_tokens) {
+            self.usage.thinking_tokens = thinking;
+        }
+    }
+
+    fn finish(&self, reason: &str, out: &mut Out) {
+        match reason {
+            "refusal" => out.fail(Failure::new(
+                FailureKind::Refused,
+                "the model declined to answer",
+            )),
+            "max_tokens" | "model_context_window_exceeded" => {
+                out.finish(Finish::Length, Some(self.usage))
+            }
+            _ => out.finish(Finish::Stop, Some(self.usage)),
+        }
+    }
+}
+
+impl Decoder for Reading {
+    fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error> {
+        let said: Said<'_> = serde_json::from_str(event.data)?;
+        // The type stands in the data; some proxies drop the event's name.
+        match said.kind.as_deref().unwrap_or(event.name) {
+            "message_start" => {
+                let message = said.message.unwrap_or_default();
+                out.started(message.model.as_deref(), message.id.as_deref());
+                self.count(message.usage);
+            }
+            "content_block_delta" => {
+                let delta = said.delta.unwrap_or_default();
+                out.text(delta.text.as_deref().unwrap_or_default());
+                out.thinking(delta.thinking.as_deref().unwrap_or_default());
+            }
+            "content_block_start" => {
+                let block = said.content_block.unwrap_or_default();
+                out.text(block.text.as_deref().unwrap_or_default());
+                out.thinking(block.thinking.as_deref().unwrap_or_default());
+            }
+            "message_delta" => {
+                self.count(said.usage.unwrap_or_default());
+                if let Some(reason) = said.delta.and_then(|d| d.stop_reason) {
+                    self.stop = Some(reason.into_owned());
+                }
+            }
+            "message_stop" => {
+                let reason = self.stop.take().unwrap_or_default();
+                self.finish(&reason, out);
+            }
+            "error" => out.fail(status::in_stream(&said.error.unwrap_or_default())),
+            // `ping`, `content_block_stop` and what may come to be.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn over(&mut self, out: &mut Out) {
+        if let Some(reason) = self.stop.take() {
+            self.finish(&reason, out);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<Opening<'a>>,
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<Piece<'a>>,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Opening<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    usage: WireUsage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Piece<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    stop_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    output_tokens_details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    thinking_tokens: Option<u64>,
+}

@@ -1,0 +1,265 @@
+//! The dialect of Gemini's `streamGenerateContent`.
+
+use crate::adapters::parts;
+use crate::status;
+use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::sse::Event;
+use kd_core::{Failure, FailureKind, Finish, Request, Usage};
+use reqwest::header::HeaderName;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Gemini `streamGenerateContent`.
+pub(crate) struct Gemini;
+
+impl Dialect for Gemini {
+    fn url(&self, base: &str, model: &str) -> String {
+        let model = model.strip_prefix("models/").unwrap_or(model);
+        // A model's name is data: what would end the path or start a query is written out.
+        let mut name = String::with_capacity(model.len());
+        for byte in model.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                    name.push(char::from(byte))
+                }
+                other => name.push_str(&format!("%{other:02X}")),
+            }
+        }
+        format!("{base}/models/{name}:streamGenerateContent?alt=sse")
+    }
+
+    fn key_header(&self, key: &str) -> (HeaderName, String) {
+        // In a header, not in the address: addresses end up in logs.
+        (HeaderName::from_static("x-goog-api-key"), key.to_owned())
+    }
+
+    fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
+        let (system, user) = parts::system_and_user(&request.prompt);
+        let mut body = json!({"contents": [{"role": "user", "parts": [{"text": user}]}]});
+        if !system.is_empty() {
+            body["systemInstruction"] = json!({"parts": [{"text": system}]});
+        }
+        let sampling = &request.sampling;
+        let mut config = json!({});
+        parts::put(
+            &mut config,
+            "temperature",
+            sampling.temperature.map(parts::short),
+        );
+        parts::put(&mut config, "topP", sampling.top_p.map(parts::short));
+        parts::put(&mut config, "maxOutputTokens", sampling.max_tokens);
+        // The wire's seed is a 32-bit number with a sign.
+        parts::put(&mut config, "seed", sampling.seed.map(|s| s & 0x7fff_ffff));
+        parts::put(
+            &mut config,
+            "stopSequences",
+            (!sampling.stop.is_empty()).then_some(&sampling.stop),
+        );
+        if let Some(schema) = &request.schema {
+            config["responseMimeType"] = json!("application/json");
+            config["responseJsonSchema"] = parts::strict_schema(schema).0;
+        }
+        if thinks(model) {
+            config["thinkingConfig"] = json!({"includeThoughts": true});
+        }
+        if config.as_object().is_some_and(|c| !c.is_empty()) {
+            body["generationConfig"] = config;
+        }
+        body
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(Reading::default())
+    }
+}
+
+/// Whether a model thinks; one that does not refuses to be asked for its thoughts.
+fn thinks(model: &str) -> bool {
+    let Some(version) = model
+        .strip_prefix("models/")
+        .unwrap_or(model)
+        .strip_prefix("gemini-")
+    else {
+        return false;
+    };
+    let number: String = version
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    number.parse::<f32>().is_ok_and(|v| v >= 2.5)
+}
+
+/// What is known of the answer so far.
+#[derive(Default)]
+struct Reading {
+    usage: Option<Usage>,
+    finish: Option<String>,
+}
+
+impl Decoder for Reading {
+    fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error> {
+        let chunk: Chunk<'_> = serde_json::from_str(event.data)?;
+        if let Some(error) = chunk.error.filter(|e| !e.is_null()) {
+            out.fail(status::in_stream(&error));
+            return Ok(());
+        }
+        out.started(chunk.model.as_deref(), chunk.id.as_deref());
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.into());
+        }
+        if let Some(reason) = chunk.feedback.and_then(|f| f.block_reason) {
+            out.fail(Failure::new(
+                FailureKind::Refused,
+                format!(
+                    "the provider's filter refused the prompt ({})",
+                    parts::excerpt(&reason)
+                ),
+            ));
+            return Ok(());
+        }
+        let Some(candidate) = chunk.candidates.into_iter().flatten().next() else {
+            return Ok(());
+        };
+        for part in candidate
+            .content
+            .and_then(|c| c.parts)
+            .into_iter()
+            .flatten()
+        {
+            let text = part.text.as_deref().unwrap_or_default();
+            if part.thought {
+                out.thinking(text)
+            } else {
+                out.text(text)
+            }
+        }
+        if let Some(reason) = candidate.finish_reason {
+            // The counts may come later: the stream's end ends the answer.
+            self.finish = Some(reason.into_owned());
+        }
+        Ok(())
+    }
+
+    fn over(&mut self, out: &mut Out) {
+        match self.finish.as_deref() {
+            None => {}
+            Some("MAX_TOKENS") => out.finish(Finish::Length, self.usage),
+            Some(
+                "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE",
+            ) => {
+                let reason = self.finish.take().unwrap_or_default();
+                out.fail(Failure::new(
+                    FailureKind::Refused,
+                    format!("the provider's filter withheld the answer ({reason})"),
+                ));
+            }
+            Some("MALFORMED_RESPONSE" | "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => {
+                out.fail(Failure::new(
+                    FailureKind::Decode,
+                    "the model's answer was malformed, says the service",
+                ));
+            }
+            Some(_) => out.finish(Finish::Stop, self.usage),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk<'a> {
+    #[serde(borrow, default, rename = "responseId")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "modelVersion")]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(borrow, default, rename = "promptFeedback")]
+    feedback: Option<Feedback<'a>>,
+    #[serde(default, rename = "usageMetadata")]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(default)]
+    thought: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback<'a> {
+    #[serde(borrow, default)]
+    block_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireUsage {
+    prompt_token_count: u64,
+    candidates_token_count: u64,
+    thoughts_token_count: u64,
+    cached_content_token_count: u64,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(usage: WireUsage) -> Self {
+        Usage {
+            input_tokens: usage.prompt_token_count,
+            output_tokens: usage.candidates_token_count + usage.thoughts_token_count,
+            cached_tokens: usage.cached_content_token_count,
+            thinking_tokens: usage.thoughts_token_count,
+            cost_usd: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_models_name_cannot_leave_its_place_in_the_address() {
+        let url = Gemini.url("http://h/v1beta", "models/gemini-3-pro");
+        assert_eq!(
+            url,
+            "http://h/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
+        );
+        let url = Gemini.url("http://h/v1beta", "../x?y#z");
+        assert_eq!(
+            url,
+            "http://h/v1beta/models/..%2Fx%3Fy%23z:streamGenerateContent?alt=sse"
+        );
+    }
+
+    #[test]
+    fn thoughts_are_asked_of_those_that_think() {
+        for (model, yes) in [
+            ("gemini-2.5-flash", true),
+            ("models/gemini-3-pro", true),
+            ("gemini-2.0-flash", false),
+            ("gemma-3", false),
+        ] {
+            assert_eq!(thinks(model), yes, "{model}");
+        }
+    }
+}

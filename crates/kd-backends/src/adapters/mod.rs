@@ -1,0 +1,20 @@
+//! The adapters: each file teaches one dialect.
+
+pub mod scripted;
+
+mod anthropic;
+mod gemini;
+mod openai;
+mod parts;
+
+use crate::transport::http::Dialect;
+use kd_core::config::Wire;
+
+/// The dialect of each wire: one file and one row.
+pub(crate) fn dialect(wire: Wire) -> &'static dyn Dialect {
+    match wire {
+        Wire::OpenAi => &openai::OpenAi,
+        Wire::Anthropic => &anthropic::Anthropic,
+        Wire::Gemini => &gemini::Gemini,
+    }
+}

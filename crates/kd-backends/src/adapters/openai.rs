@@ -1,0 +1,281 @@
+//! The dialect of OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
+
+use crate::adapters::parts;
+use crate::status;
+use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::sse::Event;
+use kd_core::{Failure, FailureKind, Finish, Request, Usage};
+use reqwest::header::{AUTHORIZATION, HeaderName};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt;
+
+/// OpenAI chat completions.
+pub(crate) struct OpenAi;
+
+impl Dialect for OpenAi {
+    fn url(&self, base: &str, _model: &str) -> String {
+        format!("{base}/chat/completions")
+    }
+
+    fn key_header(&self, key: &str) -> (HeaderName, String) {
+        (AUTHORIZATION, format!("Bearer {key}"))
+    }
+
+    fn body(&self, base: &str, model: &str, request: &Request) -> Value {
+        let (system, user) = parts::system_and_user(&request.prompt);
+        let mut messages = Vec::new();
+        if !system.is_empty() {
+            messages.push(json!({"role": "system", "content": system}));
+        }
+        messages.push(json!({"role": "user", "content": user}));
+        let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
+        let sampling = &request.sampling;
+        // OpenAI itself refuses the old name of the limit for its thinking models; others do not know the new one.
+        let own = base.starts_with("https://api.openai.com/");
+        let limit = if own {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        parts::put(&mut body, limit, sampling.max_tokens);
+        parts::put(
+            &mut body,
+            "temperature",
+            sampling.temperature.map(parts::short),
+        );
+        parts::put(&mut body, "top_p", sampling.top_p.map(parts::short));
+        parts::put(&mut body, "seed", sampling.seed);
+        // Not of OpenAI's own dialect; the servers that know it are the others.
+        parts::put(
+            &mut body,
+            "min_p",
+            sampling.min_p.filter(|_| !own).map(parts::short),
+        );
+        parts::put(
+            &mut body,
+            "stop",
+            (!sampling.stop.is_empty()).then_some(&sampling.stop),
+        );
+        if base.contains("://openrouter.ai/") {
+            body["usage"] = json!({"include": true});
+        }
+        if let Some(schema) = &request.schema {
+            let (schema, strict) = parts::strict_schema(schema);
+            body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": "answer", "strict": strict, "schema": schema}});
+        }
+        body
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(Reading::default())
+    }
+}
+
+/// What is known of the answer so far.
+#[derive(Default)]
+struct Reading {
+    finish: Option<Result<Finish, ()>>,
+    usage: Option<Usage>,
+    refusal: String,
+}
+
+impl Decoder for Reading {
+    fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error> {
+        if event.data.trim() == "[DONE]" {
+            self.over(out);
+            return Ok(());
+        }
+        let chunk: Chunk<'_> = serde_json::from_str(event.data)?;
+        if let Some(error) = chunk.error.filter(|e| !e.is_null()) {
+            out.fail(status::in_stream(&error));
+            return Ok(());
+        }
+        out.started(chunk.model.as_deref(), chunk.id.as_deref());
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.into());
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            if let Some(delta) = choice.delta {
+                for thinking in [delta.reasoning_content, delta.reasoning]
+                    .into_iter()
+                    .flatten()
+                {
+                    out.thinking(&thinking);
+                }
+                delta.content.say(out);
+                self.refusal
+                    .push_str(delta.refusal.as_deref().unwrap_or_default());
+            }
+            match choice.finish_reason.as_deref() {
+                None | Some("") => {}
+                Some("length") => self.finish = Some(Ok(Finish::Length)),
+                Some("content_filter") => self.finish = Some(Err(())),
+                Some(_) => self.finish = Some(Ok(Finish::Stop)),
+            }
+        }
+        Ok(())
+    }
+
+    fn over(&mut self, out: &mut Out) {
+        match self.finish {
+            _ if !self.refusal.is_empty() => {
+                out.fail(Failure::new(
+                    FailureKind::Refused,
+                    format!("the model declined: {}", parts::excerpt(&self.refusal)),
+                ));
+            }
+            Some(Err(())) => out.fail(Failure::new(
+                FailureKind::Refused,
+                "the provider's filter withheld the answer",
+            )),
+            Some(Ok(finish)) => out.finish(finish, self.usage),
+            // The reader reports the cut.
+            None => {}
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    content: Content<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reasoning: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    refusal: Option<Cow<'a, str>>,
+}
+
+/// Text is a string with most services and a list of typed parts with some.
+#[derive(Default)]
+enum Content<'a> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thinking: Vec<Part>,
+}
+
+impl Content<'_> {
+    fn say(self, out: &mut Out) {
+        match self {
+            Content::None => {}
+            Content::Text(text) => out.text(&text),
+            Content::Parts(parts) => {
+                for part in parts {
+                    part.thinking.iter().for_each(|t| out.thinking(&t.text));
+                    out.text(&part.text);
+                }
+            }
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> Visitor<'de> for Words {
+            type Value = Content<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text, a list of parts or nothing")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+                Ok(Content::None)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content<'de>, A::Error> {
+                let mut parts = Vec::new();
+                while let Some(part) = list.next_element()? {
+                    parts.push(part);
+                }
+                Ok(Content::Parts(parts))
+            }
+        }
+        from.deserialize_any(Words)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
+    completion_tokens_details: Option<Details>,
+    /// OpenRouter names its price; others put anything here.
+    cost: Option<Number>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    cached_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Float(f64),
+    Other(IgnoredAny),
+}
+
+impl From<WireUsage> for Usage {
+    fn from(usage: WireUsage) -> Self {
+        let cost_usd = usage.cost.and_then(|c| match c {
+            Number::Float(cost) => Some(cost),
+            Number::Other(IgnoredAny) => None,
+        });
+        Usage {
+            input_tokens: usage.prompt_tokens.unwrap_or(0),
+            output_tokens: usage.completion_tokens.unwrap_or(0),
+            cached_tokens: usage
+                .prompt_tokens_details
+                .and_then(|d| d.cached_tokens)
+                .unwrap_or(0),
+            thinking_tokens: usage
+                .completion_tokens_details
+                .and_then(|d| d.reasoning_tokens)
+                .unwrap_or(0),
+            cost_usd,
+        }
+    }
+}

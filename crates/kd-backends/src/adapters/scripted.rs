@@ -1,0 +1,345 @@
+//! A backend that plays a script: for tests, demos and fault drills. It costs nothing and needs nothing.
+//!
+//! In a configuration: `"backend": "scripted"`, and `model` is a builtin (`echo`, `hang`, `flood`, `overloaded`) or the
+//! path of a JSON file such as
+//!
+//! ```json
+//! {"runs": [[{"text": "half an"}, {"fail": {"kind": "decode", "message": "cut"}}],
+//!           [{"thinking": "hm"}, {"sleep_ms": 50}, {"text": "A whole answer."}, {"finish": {"usage": {"input_tokens": 9, "output_tokens": 4}}}]]}
+//! ```
+//!
+//! Each call plays the next run; the last run serves all calls that follow.
+
+use crate::Backend;
+use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::{Delta, Failure, FailureKind, Finish, Prompt, Request, Usage};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The models that need no file.
+pub const BUILTINS: [&str; 4] = ["echo", "hang", "flood", "overloaded"];
+
+/// How large one piece of [`Act::Flood`] is, in bytes.
+const FLOOD_PIECE: usize = 16 * 1024;
+
+/// What every call does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// One list of acts for each call; empty means an echo of the question.
+    pub runs: Vec<Vec<Act>>,
+}
+
+/// One thing that an answer does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// A piece of the answer.
+    Text(String),
+    /// A piece of thinking.
+    Thinking(String),
+    /// A tool was used.
+    Tool {
+        /// Its name.
+        name: String,
+        /// On what.
+        detail: String,
+    },
+    /// Something the king should know.
+    Notice(String),
+    /// The question again, word by word.
+    Echo,
+    /// So many bytes of text, in pieces of 16 KiB.
+    Flood(usize),
+    /// Waits so many milliseconds.
+    SleepMs(u64),
+    /// Never does anything more.
+    Hang,
+    /// Fails.
+    Fail(Failure),
+    /// The stream ends without its end.
+    Cut,
+    /// The answer is whole. A run that ends without an end is finished so, too.
+    Finish(Ending),
+}
+
+/// How an answer ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ending {
+    /// Whether the token limit cut it.
+    pub length: bool,
+    /// The whole text, where it differs from the pieces.
+    pub text: Option<String>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// How likely each label was.
+    pub choices: Vec<(String, f64)>,
+}
+
+impl Act {
+    /// A piece of the answer.
+    pub fn text(text: &str) -> Self {
+        Act::Text(text.to_owned())
+    }
+
+    /// A failure of a kind.
+    pub fn fail(kind: FailureKind, message: &str) -> Self {
+        Act::Fail(Failure::new(kind, message))
+    }
+
+    /// A plain end.
+    pub fn finish() -> Self {
+        Act::Finish(Ending::default())
+    }
+}
+
+impl Script {
+    /// The script of a builtin name, or none.
+    pub fn builtin(name: &str) -> Option<Self> {
+        let acts = match name {
+            "echo" => vec![Act::Echo],
+            "hang" => vec![Act::text("…"), Act::Hang],
+            "flood" => vec![Act::Flood(10 << 20)],
+            "overloaded" => vec![Act::fail(
+                FailureKind::Overloaded,
+                "the scripted service is always busy",
+            )],
+            _ => return None,
+        };
+        Some(Self { runs: vec![acts] })
+    }
+
+    /// A builtin by its name, else the script in the file of that path.
+    pub fn load(model: &str) -> Result<Self, Failure> {
+        if let Some(script) = Self::builtin(model) {
+            return Ok(script);
+        }
+        let path = Path::new(model);
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::new(
+                FailureKind::Missing,
+                format!("cannot read the script {}: {error}", path.display()),
+            )
+            .advise(format!(
+                "`model` of a scripted member is a path or one of {}",
+                BUILTINS.join(", ")
+            ))
+        })?;
+        serde_json::from_str(&text).map_err(|error| {
+            Failure::new(FailureKind::Invalid, format!("{} is not a script: {error}", path.display()))
+                .advise("a script is {\"runs\": [[{\"text\": \"…\"}, {\"sleep_ms\": 5}, {\"finish\": {}}]]}")
+        })
+    }
+}
+
+/// Plays a script.
+pub struct Scripted {
+    script: Arc<Script>,
+    calls: AtomicUsize,
+}
+
+impl Scripted {
+    /// A backend that plays this script from its start.
+    pub fn new(script: Script) -> Self {
+        Self {
+            script: Arc::new(script),
+            calls: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Backend for Scripted {
+    fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let acts = self
+            .script
+            .runs
+            .get(call)
+            .or(self.script.runs.last())
+            .cloned()
+            .unwrap_or_else(|| vec![Act::Echo]);
+        let play = Play {
+            acts: acts.into(),
+            ready: VecDeque::new(),
+            prompt: request.prompt,
+            opened: false,
+            over: false,
+        };
+        stream::unfold(play, |mut play| async move {
+            play.next().await.map(|item| (item, play))
+        })
+        .boxed()
+    }
+}
+
+/// A run being played.
+struct Play {
+    acts: VecDeque<Act>,
+    ready: VecDeque<Result<Delta, Failure>>,
+    prompt: Prompt,
+    opened: bool,
+    over: bool,
+}
+
+impl Play {
+    async fn next(&mut self) -> Option<Result<Delta, Failure>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(item);
+            }
+            if self.over {
+                return None;
+            }
+            match self.acts.pop_front().unwrap_or_else(Act::finish) {
+                Act::Hang => std::future::pending().await,
+                Act::SleepMs(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+                Act::Cut => self.over = true,
+                act => self.act(act),
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        // The opening comes with the first words, so that a script that hangs or fails at once gives no sign of life.
+        if !self.opened && !matches!(act, Act::Fail(_)) {
+            self.opened = true;
+            let model = Some("scripted".to_owned());
+            self.ready.push_back(Ok(Delta::Started {
+                model,
+                version: None,
+                session: None,
+            }));
+        }
+        let delta = match act {
+            Act::Text(text) => Delta::Text { text },
+            Act::Thinking(text) => Delta::Thinking { text },
+            Act::Tool { name, detail } => Delta::Tool { name, detail },
+            Act::Notice(text) => Delta::Notice { text },
+            Act::Echo => {
+                return self
+                    .ready
+                    .extend(echo(&self.prompt).map(|text| Ok(Delta::Text { text })));
+            }
+            Act::Flood(bytes) => {
+                let piece =
+                    "All work and no play makes a dull council. ".repeat(FLOOD_PIECE / 43 + 1);
+                let mut left = bytes;
+                while left > 0 {
+                    let part = &piece[..left.min(FLOOD_PIECE)];
+                    self.ready.push_back(Ok(Delta::Text {
+                        text: part.to_owned(),
+                    }));
+                    left -= part.len();
+                }
+                return;
+            }
+            Act::Fail(failure) => {
+                self.over = true;
+                self.ready.push_back(Err(failure));
+                return;
+            }
+            Act::Finish(ending) => {
+                self.over = true;
+                Delta::Finished {
+                    finish: if ending.length {
+                        Finish::Length
+                    } else {
+                        Finish::Stop
+                    },
+                    text: ending.text,
+                    usage: ending.usage,
+                    choices: ending.choices,
+                }
+            }
+            // Those that wait or end are played by `next`.
+            Act::SleepMs(_) | Act::Hang | Act::Cut => return,
+        };
+        self.ready.push_back(Ok(delta));
+    }
+}
+
+/// The last paragraph of what was said, word by word.
+fn echo(prompt: &Prompt) -> impl Iterator<Item = String> {
+    let said = if prompt.history.trim().is_empty() {
+        &prompt.turn
+    } else {
+        &prompt.history
+    };
+    let last = said.trim().rsplit("\n\n").next().unwrap_or_default();
+    let words: Vec<String> = last
+        .split_inclusive(char::is_whitespace)
+        .map(str::to_owned)
+        .collect();
+    words.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{request, run};
+
+    #[tokio::test]
+    async fn runs_follow_one_another_and_the_last_stays() {
+        let json = r#"{"runs": [[{"text":"a"},{"fail":{"kind":"overloaded","message":"no"}}], [{"thinking":"hm"},{"text":"b"}]]}"#;
+        let backend = Scripted::new(serde_json::from_str(json).unwrap());
+        let (text, end) = run(&backend, request("q")).await;
+        assert_eq!(
+            (text.as_str(), end.unwrap_err().kind),
+            ("a", FailureKind::Overloaded)
+        );
+        for _ in 0..2 {
+            let (text, end) = run(&backend, request("q")).await;
+            assert_eq!(text, "b");
+            end.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn builtins_play() {
+        let (text, end) = run(
+            &Scripted::new(Script::builtin("echo").unwrap()),
+            request("who rules here?"),
+        )
+        .await;
+        assert_eq!(text, "who rules here?");
+        end.unwrap();
+        let (text, end) = run(
+            &Scripted::new(Script::builtin("flood").unwrap()),
+            request("q"),
+        )
+        .await;
+        assert_eq!(text.len(), 10 << 20);
+        end.unwrap();
+        for name in BUILTINS {
+            assert!(Script::builtin(name).is_some(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cut_ends_with_neither() {
+        let backend = Scripted::new(Script {
+            runs: vec![vec![Act::text("a"), Act::Cut]],
+        });
+        let deltas: Vec<_> = backend.ask(request("q")).collect().await;
+        assert_eq!(deltas.len(), 2, "started and text");
+        assert_eq!(deltas[1], Ok(Delta::Text { text: "a".into() }));
+    }
+
+    #[test]
+    fn a_missing_or_broken_file_says_so() {
+        assert_eq!(
+            Script::load("/nowhere/x.json").unwrap_err().kind,
+            FailureKind::Missing
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{\"runs\": [[{\"tixt\": 1}]]}").unwrap();
+        let failure = Script::load(file.path().to_str().unwrap()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Invalid);
+        assert!(failure.message.contains("tixt"), "{failure}");
+    }
+}

@@ -1,0 +1,82 @@
+//! The environment as this crate sees it: names in, values out. Tests bring their own; nothing else reads `std::env`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// A way to look up environment variables. An empty value counts as unset.
+#[derive(Clone)]
+pub struct Env(Arc<Lookup>);
+
+impl Env {
+    /// The environment of this process.
+    pub fn process() -> Self {
+        Self(Arc::new(|name| std::env::var(name).ok()))
+    }
+
+    /// Exactly these variables.
+    pub fn of<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        let map: BTreeMap<String, String> = pairs
+            .into_iter()
+            .map(|(k, v)| (k.into(), v.into()))
+            .collect();
+        Self(Arc::new(move |name| map.get(name).cloned()))
+    }
+
+    /// The value of a variable; none when it is unset or empty.
+    pub fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|v| !v.is_empty())
+    }
+
+    /// Whether a switch is on: set to anything but `0`, `false` or `no`.
+    pub fn on(&self, name: &str) -> bool {
+        self.get(name)
+            .is_some_and(|v| !matches!(v.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
+    }
+
+    /// The person's home folder.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.get("HOME")
+            .or_else(|| self.get("USERPROFILE"))
+            .map(PathBuf::from)
+    }
+
+    /// A path as people write it: `~/` means the home folder.
+    pub fn expand(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(path),
+        }
+    }
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self::process()
+    }
+}
+
+impl fmt::Debug for Env {
+    /// Shows no values: keys stand among them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Env")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_counts_as_unset_and_home_is_expanded() {
+        let env = Env::of([("A", ""), ("B", "1"), ("C", "0"), ("HOME", "/h")]);
+        assert_eq!(env.get("A"), None);
+        assert!(env.on("B") && !env.on("C") && !env.on("D"));
+        assert_eq!(env.expand("~/k"), PathBuf::from("/h/k"));
+        assert_eq!(env.expand("/k"), PathBuf::from("/k"));
+        assert!(!format!("{env:?}").contains("/h"));
+    }
+}

@@ -1,0 +1,306 @@
+//! Deadlines: a stream goes in, the same stream comes out, ended by a `Timeout` when nothing is heard for too long.
+
+use crate::Backend;
+use futures::stream::{BoxStream, Stream, StreamExt};
+use kd_core::{Delta, Failure, FailureKind, Request};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+type Deltas = BoxStream<'static, Result<Delta, Failure>>;
+
+/// Bounds the wait for the first sign of life and between two signs (`deadlines.first`, `deadlines.idle`).
+///
+/// An empty piece of text is a sign of life without words (a keep-alive of the provider); it goes no further.
+pub struct Silence {
+    inner: Arc<dyn Backend>,
+}
+
+/// Bounds a whole turn, retries included (`deadlines.total`).
+pub struct Total {
+    inner: Arc<dyn Backend>,
+}
+
+impl Silence {
+    /// Guards this backend.
+    pub fn new(inner: Arc<dyn Backend>) -> Self {
+        Self { inner }
+    }
+}
+
+impl Total {
+    /// Guards this backend.
+    pub fn new(inner: Arc<dyn Backend>) -> Self {
+        Self { inner }
+    }
+}
+
+impl Backend for Silence {
+    fn ask(&self, request: Request) -> Deltas {
+        let deadlines = request.deadlines;
+        Watched {
+            inner: Some(self.inner.ask(request)),
+            clock: None,
+            heard: false,
+            first: deadlines.first,
+            idle: deadlines.idle,
+        }
+        .boxed()
+    }
+}
+
+impl Backend for Total {
+    fn ask(&self, request: Request) -> Deltas {
+        let total = request.deadlines.total;
+        let inner = self.inner.ask(request);
+        if total.is_zero() {
+            return inner;
+        }
+        Bounded {
+            inner: Some(inner),
+            timer: None,
+            total,
+        }
+        .boxed()
+    }
+}
+
+/// The stream of [`Silence`].
+struct Watched {
+    /// Gone once the stream has ended, so that the connection closes at once.
+    inner: Option<Deltas>,
+    clock: Option<Clock>,
+    heard: bool,
+    first: Duration,
+    idle: Duration,
+}
+
+/// The timer is only moved when it rings: a token costs one look at the clock, not a timer.
+struct Clock {
+    last: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Watched {
+    fn limit(&self) -> Duration {
+        if self.heard { self.idle } else { self.first }
+    }
+
+    fn end(
+        &mut self,
+        item: Option<Result<Delta, Failure>>,
+    ) -> Poll<Option<Result<Delta, Failure>>> {
+        self.inner = None;
+        Poll::Ready(item)
+    }
+}
+
+impl Stream for Watched {
+    type Item = Result<Delta, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            let Some(inner) = this.inner.as_mut() else {
+                return Poll::Ready(None);
+            };
+            if this.clock.is_none() {
+                let now = Instant::now();
+                this.clock = Some(Clock {
+                    last: now,
+                    timer: Box::pin(sleep_until(now)),
+                });
+            }
+            match inner.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(delta))) => {
+                    this.heard = true;
+                    if let Some(clock) = this.clock.as_mut() {
+                        clock.last = Instant::now();
+                    }
+                    match delta {
+                        Delta::Text { text } if text.is_empty() => continue,
+                        delta => return Poll::Ready(Some(Ok(delta))),
+                    }
+                }
+                Poll::Ready(end) => return this.end(end),
+                Poll::Pending => {}
+            }
+            let limit = this.limit();
+            if limit.is_zero() {
+                return Poll::Pending;
+            }
+            let Some(clock) = this.clock.as_mut() else {
+                return Poll::Pending;
+            };
+            loop {
+                if clock.timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                let due = clock.last + limit;
+                if Instant::now() >= due {
+                    break;
+                }
+                clock.timer.as_mut().reset(due);
+            }
+            let what = if this.heard {
+                "nothing more was heard"
+            } else {
+                "no sign of life came"
+            };
+            let failure = Failure::new(
+                FailureKind::Timeout,
+                format!("{what} for {}", seconds(limit)),
+            )
+            .advise(if this.heard {
+                "raise `council.idle_secs`, or try again"
+            } else {
+                "raise `council.first_secs`, or see whether the service is up"
+            });
+            return this.end(Some(Err(failure)));
+        }
+    }
+}
+
+/// The stream of [`Total`].
+struct Bounded {
+    inner: Option<Deltas>,
+    timer: Option<Pin<Box<Sleep>>>,
+    total: Duration,
+}
+
+impl Stream for Bounded {
+    type Item = Result<Delta, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(inner) = this.inner.as_mut() else {
+            return Poll::Ready(None);
+        };
+        let total = this.total;
+        let timer = this
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + total)));
+        match inner.poll_next_unpin(cx) {
+            // The clock is looked at for every item: a backend that always has one ready must not outrun the limit.
+            Poll::Ready(Some(Ok(delta)))
+                if matches!(delta, Delta::Finished { .. }) || Instant::now() < timer.deadline() =>
+            {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(end) => {
+                this.inner = None;
+                return Poll::Ready(end);
+            }
+            Poll::Pending => {
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+        }
+        this.inner = None;
+        Poll::Ready(Some(Err(Failure::new(
+            FailureKind::Timeout,
+            format!("the answer was not whole after {}", seconds(total)),
+        ))))
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    if time.as_millis().is_multiple_of(1000) {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{} ms", time.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::scripted::{Act, Script, Scripted};
+    use crate::testing::{request, run};
+    use kd_core::request::Deadlines;
+
+    fn asked(acts: Vec<Act>, deadlines: Deadlines) -> (Arc<dyn Backend>, Request) {
+        let backend = Arc::new(Scripted::new(Script { runs: vec![acts] }));
+        (
+            backend,
+            Request {
+                deadlines,
+                ..request("q")
+            },
+        )
+    }
+
+    fn deadlines(first: u64, idle: u64, total: u64) -> Deadlines {
+        let s = Duration::from_secs;
+        Deadlines {
+            first: s(first),
+            idle: s(idle),
+            total: s(total),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_before_the_first_sign_is_a_timeout() {
+        let (backend, request) = asked(vec![Act::Hang], deadlines(5, 2, 0));
+        let (text, end) = run(&Silence::new(backend), request).await;
+        let failure = end.unwrap_err();
+        assert_eq!((text.as_str(), failure.kind), ("", FailureKind::Timeout));
+        assert!(failure.message.contains("5 s"), "{failure}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_between_two_signs_is_a_timeout_that_keeps_the_text() {
+        let acts = vec![
+            Act::text("a"),
+            Act::SleepMs(1_900),
+            Act::text("b"),
+            Act::Hang,
+        ];
+        let (backend, request) = asked(acts, deadlines(5, 2, 0));
+        let (text, end) = run(&Silence::new(backend), request).await;
+        assert_eq!(
+            (text.as_str(), end.unwrap_err().kind),
+            ("ab", FailureKind::Timeout)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_empty_piece_is_a_sign_of_life_and_goes_no_further() {
+        let mut acts = Vec::new();
+        for _ in 0..10 {
+            acts.extend([Act::SleepMs(1_500), Act::text("")]);
+        }
+        acts.extend([Act::text("late"), Act::finish()]);
+        let (backend, request) = asked(acts, deadlines(2, 2, 0));
+        let deltas: Vec<_> = Silence::new(backend).ask(request).collect().await;
+        assert_eq!(deltas.len(), 3, "started, one text, finished: {deltas:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_total_ends_even_a_backend_that_never_pauses_for_long() {
+        let mut acts = Vec::new();
+        for _ in 0..100 {
+            acts.extend([Act::SleepMs(1_000), Act::text("x")]);
+        }
+        let (backend, request) = asked(acts, deadlines(0, 0, 10));
+        let (text, end) = run(&Total::new(backend), request).await;
+        assert_eq!(end.unwrap_err().kind, FailureKind::Timeout);
+        assert!((9..=10).contains(&text.len()), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn zero_means_without_limit() {
+        let (backend, request) = asked(
+            vec![Act::SleepMs(86_400_000), Act::text("a"), Act::finish()],
+            deadlines(0, 0, 0),
+        );
+        let guarded = Total::new(Arc::new(Silence::new(backend)));
+        let (text, end) = run(&guarded, request).await;
+        assert_eq!(text, "a");
+        end.unwrap();
+    }
+}

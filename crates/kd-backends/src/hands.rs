@@ -1,0 +1,207 @@
+//! Who answers for whom: a member comes in, the backend that answers for it comes out, with its guards around it.
+
+use crate::Backend;
+use crate::adapters::{self, scripted};
+use crate::env::Env;
+use crate::guard::{Backoff, Rate, Retry, Silence, Total};
+use crate::providers::{Clients, Service};
+use crate::transport::http::Http;
+use kd_core::config::Config;
+use kd_core::{Failure, FailureKind, Member};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How the hands see the outside.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where keys and switches are looked up.
+    pub env: Env,
+}
+
+/// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
+pub struct Hands {
+    config: Config,
+    env: Env,
+    clients: Arc<Clients>,
+    services: Mutex<BTreeMap<String, Arc<Service>>>,
+}
+
+/// What seats a member: one row for each kind of backend that is not an HTTP service.
+type Seat = fn(&Hands, &Member) -> Result<Arc<dyn Backend>, Failure>;
+
+/// The kinds of backend by name. HTTP services need no row: their names are in [`crate::providers`] and the configuration.
+const TABLE: &[(&str, Seat)] = &[
+    ("scripted", scripted_seat),
+    ("claude_code", agent_program),
+    ("codex", agent_program),
+    ("cursor", agent_program),
+    ("gemini", agent_program),
+    ("opencode", agent_program),
+    ("acp", agent_program),
+];
+
+impl Hands {
+    /// Hands for this configuration. Nothing is opened, read or called yet.
+    pub fn new(config: &Config, options: Options) -> Self {
+        Self {
+            config: config.clone(),
+            env: options.env,
+            clients: Arc::default(),
+            services: Mutex::default(),
+        }
+    }
+
+    /// The backend that answers for a member. Calls nobody; a missing key or model is told by the first answer.
+    pub fn seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+        match TABLE.iter().find(|(name, _)| *name == member.backend) {
+            Some((_, seat)) => seat(self, member),
+            None => self.service_seat(member),
+        }
+    }
+
+    fn service_seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+        let Some(service) = self.service(&member.backend) else {
+            return Err(self.unknown(&member.backend));
+        };
+        let Some(model) = member.model.clone().or_else(|| service.model.clone()) else {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                format!("`{}` names no model of `{}`", member.name, member.backend),
+            )
+            .advise(format!(
+                "set `agents.{}.model` or `providers.{}.model`",
+                member.name, member.backend
+            )));
+        };
+        let attempts = service
+            .attempts
+            .unwrap_or(Backoff::default().attempts)
+            .max(1);
+        let limit = service.limit.clone();
+        let dialect = adapters::dialect(service.wire);
+        let mut backend: Arc<dyn Backend> =
+            Arc::new(Silence::new(Arc::new(Http::new(service, dialect, model))));
+        if let Some(limit) = limit {
+            backend = Arc::new(Rate::new(backend, limit));
+        }
+        let retrying = Retry::new(
+            backend,
+            Backoff {
+                attempts,
+                ..Backoff::default()
+            },
+        );
+        Ok(Arc::new(Total::new(Arc::new(retrying))))
+    }
+
+    /// The service of a name, made once.
+    fn service(&self, name: &str) -> Option<Arc<Service>> {
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = services.get(name) {
+            return Some(Arc::clone(service));
+        }
+        let service = Arc::new(Service::new(
+            name,
+            self.config.providers.get(name),
+            &self.env,
+            &self.clients,
+        )?);
+        services.insert(name.to_owned(), Arc::clone(&service));
+        Some(service)
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let programs = TABLE.iter().map(|(n, _)| *n);
+        let known = crate::providers::KNOWN.iter().map(|k| k.name);
+        let configured = self.config.providers.keys().map(String::as_str);
+        let mut names: Vec<&str> = programs.chain(known).chain(configured).collect();
+        names.sort_unstable();
+        names.dedup();
+        Failure::new(
+            FailureKind::Missing,
+            format!("there is no backend `{name}`"),
+        )
+        .advise(format!(
+            "it can be one of {}, or a service under `providers`",
+            names.join(", ")
+        ))
+    }
+}
+
+/// Deadlines only: what runs in this process is not asked again.
+fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
+    Arc::new(Total::new(Arc::new(Silence::new(backend))))
+}
+
+fn scripted_seat(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    let script = scripted::Script::load(member.model.as_deref().unwrap_or("echo"))?;
+    Ok(timed(Arc::new(scripted::Scripted::new(script))))
+}
+
+fn agent_program(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    Err(Failure::new(FailureKind::Missing, format!("`{}` cannot be seated: agent programs (`{}`) are not seated by this version", member.name, member.backend))
+        .advise("give the member a model API, an Ollama model or the built-in model (`local`); `kd init` lists what is here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::request::Deadlines;
+    use kd_core::{Sampling, SeatName};
+
+    fn member(backend: &str, model: Option<&str>) -> Member {
+        Member {
+            name: SeatName::new("ada").unwrap(),
+            backend: backend.into(),
+            model: model.map(str::to_owned),
+            role: None,
+            persona: String::new(),
+            sampling: Sampling::default(),
+            deadlines: Deadlines::default(),
+            weight: 1.0,
+            writable: false,
+        }
+    }
+
+    fn failure(hands: &Hands, member: &Member) -> Failure {
+        match hands.seat(member) {
+            Ok(_) => panic!("{} was seated", member.backend),
+            Err(failure) => failure,
+        }
+    }
+
+    #[test]
+    fn whoever_cannot_be_seated_is_told_why_and_what_to_do() {
+        let hands = Hands::new(
+            &Config::default(),
+            Options {
+                env: Env::of([("A", "b")]),
+            },
+        );
+        for program in [
+            "claude_code",
+            "codex",
+            "cursor",
+            "gemini",
+            "opencode",
+            "acp",
+        ] {
+            let failure = failure(&hands, &member(program, None));
+            assert_eq!(failure.kind, FailureKind::Missing);
+            assert!(failure.message.contains("agent programs"), "{failure}");
+        }
+        let unknown = failure(&hands, &member("opanai", Some("x")));
+        assert_eq!(unknown.kind, FailureKind::Missing);
+        assert!(
+            unknown.hint().contains("openai") && unknown.hint().contains("scripted"),
+            "{}",
+            unknown.hint()
+        );
+        assert_eq!(
+            failure(&hands, &member("openai", None)).kind,
+            FailureKind::Invalid
+        );
+        assert!(hands.seat(&member("openai", Some("m"))).is_ok());
+        assert!(hands.seat(&member("scripted", None)).is_ok());
+    }
+}

@@ -1,0 +1,264 @@
+//! Keys of services: where one is kept comes in, the key comes out, and it shows itself nowhere else.
+
+use crate::env::Env;
+use kd_core::{Failure, FailureKind};
+use secrecy::{ExposeSecret, SecretString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+
+/// How long a command that prints a key may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+/// The most bytes that are read of a key file or a command's output.
+const KEY_MAX: u64 = 16 << 10;
+
+/// A key. Wiped from memory when dropped; [`fmt::Debug`] does not show it.
+#[derive(Clone)]
+pub struct Key(SecretString);
+
+/// Where a key is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// The first of these environment variables that is set.
+    Env(Vec<String>),
+    /// The first line of a file.
+    File(PathBuf),
+    /// The first line that a command prints.
+    Command(Vec<String>),
+}
+
+impl Key {
+    /// Takes a key as it was found; white space around it does not belong to it. None when nothing is left.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.lines().next().unwrap_or_default().trim();
+        (!text.is_empty()).then(|| Self(SecretString::from(text.to_owned())))
+    }
+
+    /// The key itself, for the one place that sends it.
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    /// The text without the key in it.
+    pub fn redact(&self, text: &str) -> String {
+        let key = self.expose();
+        // Some services echo a key that JSON has escaped.
+        let escaped = key.escape_default().to_string();
+        text.replace(key, "[key]").replace(&escaped, "[key]")
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeySource::Env(names) => write!(f, "the environment ({})", names.join(" or ")),
+            KeySource::File(path) => write!(f, "the file {}", path.display()),
+            KeySource::Command(argv) => write!(
+                f,
+                "the command `{}`",
+                argv.first().map_or("", String::as_str)
+            ),
+        }
+    }
+}
+
+impl KeySource {
+    /// Fetches the key. `Ok(None)` when an environment variable is not set; a file or a command that gives none is a
+    /// failure, because somebody named it.
+    pub async fn key(&self, env: &Env) -> Result<Option<Key>, Failure> {
+        match self {
+            KeySource::Env(names) => Ok(names
+                .iter()
+                .find_map(|n| env.get(n))
+                .and_then(|v| Key::new(&v))),
+            KeySource::File(path) => from_file(path).map(Some),
+            KeySource::Command(argv) => from_command(argv).await.map(Some),
+        }
+    }
+}
+
+fn auth(message: String, advice: &str) -> Failure {
+    Failure::new(FailureKind::Auth, message).advise(advice)
+}
+
+fn from_file(path: &Path) -> Result<Key, Failure> {
+    use std::io::Read;
+    let shown = path.display();
+    let failed = |error: std::io::Error| {
+        auth(
+            format!("cannot read the key file {shown}: {error}"),
+            "check its path and permissions",
+        )
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if meta.permissions().mode() & 0o077 != 0 {
+            return Err(auth(
+                format!("the key file {shown} can be read by others"),
+                "run `chmod 600` on it, then try again",
+            ));
+        }
+    }
+    if !meta.is_file() {
+        return Err(auth(
+            format!("{shown} is not a file"),
+            "name the file that holds the key",
+        ));
+    }
+    let mut text = String::new();
+    file.take(KEY_MAX)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    Key::new(&text).ok_or_else(|| {
+        auth(
+            format!("the first line of the key file {shown} is empty"),
+            "put the key into its first line",
+        )
+    })
+}
+
+async fn from_command(argv: &[String]) -> Result<Key, Failure> {
+    let Some((program, args)) = argv.split_first() else {
+        return Err(auth(
+            "the key command is empty".into(),
+            "name a program and its arguments",
+        ));
+    };
+    let run = async {
+        let mut child = tokio::process::Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut text = Vec::new();
+        if let Some(out) = child.stdout.take() {
+            out.take(KEY_MAX).read_to_end(&mut text).await?;
+        }
+        Ok::<_, std::io::Error>((text, child.wait().await?))
+    };
+    let advice = "run the command by hand to see what it says";
+    match tokio::time::timeout(COMMAND_LIMIT, run).await {
+        Err(_) => Err(auth(
+            format!(
+                "the key command `{program}` took longer than {} s",
+                COMMAND_LIMIT.as_secs()
+            ),
+            advice,
+        )),
+        Ok(Err(error)) => Err(auth(
+            format!("the key command `{program}` cannot be run: {error}"),
+            advice,
+        )),
+        Ok(Ok((_, status))) if !status.success() => Err(auth(
+            format!("the key command `{program}` failed ({status})"),
+            advice,
+        )),
+        Ok(Ok((text, _))) => Key::new(&String::from_utf8_lossy(&text)).ok_or_else(|| {
+            auth(
+                format!("the key command `{program}` printed nothing"),
+                advice,
+            )
+        }),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const SECRET: &str = "sk-test-0123456789";
+
+    fn command(script: &str) -> KeySource {
+        KeySource::Command(vec!["sh".into(), "-c".into(), script.into()])
+    }
+
+    #[tokio::test]
+    async fn a_key_comes_from_environment_file_or_command() {
+        let env = Env::of([("SECOND", SECRET), ("FIRST", "")]);
+        let found = KeySource::Env(vec!["FIRST".into(), "SECOND".into()])
+            .key(&env)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.expose(), SECRET);
+        assert!(
+            KeySource::Env(vec!["FIRST".into()])
+                .key(&env)
+                .await
+                .unwrap()
+                .is_none()
+        );
+
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("  {SECRET}\nsecond line\n")).unwrap();
+        let found = KeySource::File(file.path().into())
+            .key(&env)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.expose(), SECRET);
+
+        let found = command(&format!("echo {SECRET}; echo more"))
+            .key(&env)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.expose(), SECRET);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), SECRET).unwrap();
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let failure = KeySource::File(file.path().into())
+            .key(&Env::default())
+            .await
+            .unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(failure.hint().contains("chmod 600"), "{failure:?}");
+    }
+
+    #[tokio::test]
+    async fn commands_and_files_that_give_nothing_fail_without_showing_what_they_printed() {
+        for script in ["exit 3", "true", "echo", "echo sk-half; exit 1"] {
+            let failure = command(script).key(&Env::default()).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Auth);
+            assert!(!format!("{failure:?}").contains("sk-half"));
+        }
+        let none = KeySource::Command(vec!["/nowhere/no-such-program".into()]);
+        assert_eq!(
+            none.key(&Env::default()).await.unwrap_err().kind,
+            FailureKind::Auth
+        );
+        let none = KeySource::File("/nowhere/key".into());
+        assert_eq!(
+            none.key(&Env::default()).await.unwrap_err().kind,
+            FailureKind::Auth
+        );
+    }
+
+    #[test]
+    fn a_key_never_shows_itself() {
+        let key = Key::new(SECRET).unwrap();
+        assert_eq!(format!("{key:?}"), "[key]");
+        assert_eq!(
+            key.redact(&format!("bad key {SECRET}, said \"{SECRET}\"")),
+            "bad key [key], said \"[key]\""
+        );
+    }
+}

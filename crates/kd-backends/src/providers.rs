@@ -1,0 +1,407 @@
+//! Services that models are reached at: a name and its settings in, a [`Service`] out that its members share.
+
+use crate::env::Env;
+use crate::guard::Limit;
+use crate::keys::{Key, KeySource};
+use kd_core::config::{Price, ProviderConfig, Wire};
+use kd_core::{Delta, Failure, FailureKind, Usage};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// How long it may take until a connection stands.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// A service that needs no configuration but a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The name that members give as their backend.
+    pub name: &'static str,
+    /// What it speaks.
+    pub wire: Wire,
+    /// Where it is.
+    pub base_url: &'static str,
+    /// The variables that hold its key; none when it needs no key.
+    pub key_env: &'static [&'static str],
+}
+
+/// The services that are known by name. `providers.<name>` changes a row or adds one.
+pub const KNOWN: &[Known] = &[
+    Known {
+        name: "openai",
+        wire: Wire::OpenAi,
+        base_url: "https://api.openai.com/v1",
+        key_env: &["OPENAI_API_KEY"],
+    },
+    Known {
+        name: "anthropic",
+        wire: Wire::Anthropic,
+        base_url: "https://api.anthropic.com/v1",
+        key_env: &["ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "gemini_api",
+        wire: Wire::Gemini,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+    Known {
+        name: "openrouter",
+        wire: Wire::OpenAi,
+        base_url: "https://openrouter.ai/api/v1",
+        key_env: &["OPENROUTER_API_KEY"],
+    },
+    Known {
+        name: "ollama",
+        wire: Wire::OpenAi,
+        base_url: "http://127.0.0.1:11434/v1",
+        key_env: &[],
+    },
+];
+
+/// The row of a name.
+pub fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|k| k.name == name)
+}
+
+/// The HTTP clients of the process, built when the first call is made: one that knows the system's proxies, one for
+/// this machine that never asks a proxy.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    far: OnceLock<Result<reqwest::Client, String>>,
+    near: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Clients {
+    /// The client for an address.
+    pub(crate) fn get(&self, loopback: bool) -> Result<&reqwest::Client, Failure> {
+        let cell = if loopback { &self.near } else { &self.far };
+        let client = cell.get_or_init(|| {
+            let builder = reqwest::Client::builder()
+                .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_LIMIT)
+                .tcp_nodelay(true)
+                // A redirect would carry the key to another place.
+                .redirect(reqwest::redirect::Policy::none());
+            let builder = if loopback {
+                builder.no_proxy()
+            } else {
+                builder
+            };
+            builder.build().map_err(|error| error.to_string())
+        });
+        client.as_ref().map_err(|why| {
+            Failure::new(
+                FailureKind::Crashed,
+                format!("no HTTPS client can be made: {why}"),
+            )
+            .advise(
+                "see whether the system's CA certificates are installed (package ca-certificates)",
+            )
+        })
+    }
+}
+
+/// One service, shared by all members that sit there.
+pub(crate) struct Service {
+    /// Its name in the configuration.
+    pub(crate) name: String,
+    /// What it speaks.
+    pub(crate) wire: Wire,
+    /// Where it is, without a slash at the end, with the version's path.
+    pub(crate) base: String,
+    /// The model where a member names none.
+    pub(crate) model: Option<String>,
+    /// The queue before it, if there is one.
+    pub(crate) limit: Option<Arc<Limit>>,
+    /// The most attempts for one turn.
+    pub(crate) attempts: Option<u32>,
+    sources: Vec<KeySource>,
+    /// Whether a call without a key is hopeless.
+    keyed: bool,
+    prices: BTreeMap<String, Price>,
+    loopback: bool,
+    key: OnceCell<Option<Key>>,
+    clients: Arc<Clients>,
+    env: Env,
+}
+
+impl Service {
+    /// The service of this name: the known row under the configured settings; none when neither is there.
+    pub(crate) fn new(
+        name: &str,
+        config: Option<&ProviderConfig>,
+        env: &Env,
+        clients: &Arc<Clients>,
+    ) -> Option<Self> {
+        let row = known(name);
+        if row.is_none() && config.is_none() {
+            return None;
+        }
+        let default = ProviderConfig {
+            wire: row.map(|r| r.wire).unwrap_or_default(),
+            ..ProviderConfig::default()
+        };
+        let config = config.unwrap_or(&default);
+        // A row of the configuration that only sets a limit or a key keeps the known wire.
+        let wire = match row {
+            Some(row) if config.base_url.is_none() => row.wire,
+            _ => config.wire,
+        };
+        let home = || match (row, wire) {
+            (Some(row), _) => row.base_url,
+            (None, Wire::OpenAi) => "https://api.openai.com/v1",
+            (None, Wire::Anthropic) => "https://api.anthropic.com/v1",
+            (None, Wire::Gemini) => "https://generativelanguage.googleapis.com/v1beta",
+        };
+        let base = with_version(config.base_url.as_deref().unwrap_or_else(home), wire);
+        let mut sources = Vec::new();
+        if let Some(name) = config.key_env.clone().filter(|n| !n.is_empty()) {
+            sources.push(KeySource::Env(vec![name]));
+        }
+        if let Some(path) = config.key_file.as_deref().filter(|p| !p.is_empty()) {
+            sources.push(KeySource::File(env.expand(path)));
+        }
+        if !config.key_command.is_empty() {
+            sources.push(KeySource::Command(config.key_command.clone()));
+        }
+        // The usual variable goes to the usual address only: another address must name its key.
+        if sources.is_empty()
+            && config.base_url.is_none()
+            && let Some(row) = row.filter(|r| !r.key_env.is_empty())
+        {
+            sources.push(KeySource::Env(
+                row.key_env.iter().map(|n| (*n).to_owned()).collect(),
+            ));
+        }
+        let loopback = is_loopback(&base);
+        Some(Self {
+            name: name.to_owned(),
+            wire,
+            loopback,
+            model: config.model.clone(),
+            limit: config
+                .requests_per_minute
+                .and_then(NonZeroU32::new)
+                .map(|n| Arc::new(Limit::per_minute(n))),
+            attempts: config.attempts,
+            keyed: !sources.is_empty()
+                || (config.base_url.is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
+            sources,
+            prices: config.prices.clone(),
+            base,
+            key: OnceCell::new(),
+            clients: Arc::clone(clients),
+            env: env.clone(),
+        })
+    }
+
+    /// Whether it runs on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// The client to call it with.
+    pub(crate) fn client(&self) -> Result<&reqwest::Client, Failure> {
+        self.clients.get(self.loopback)
+    }
+
+    /// Its key, looked up once; a failed look-up is made again by the next call.
+    pub(crate) async fn key(&self) -> Result<Option<Key>, Failure> {
+        let look = || async {
+            for source in &self.sources {
+                if let Some(key) = source.key(&self.env).await? {
+                    return Ok(Some(key));
+                }
+            }
+            if self.keyed {
+                return Err(Failure::new(
+                    FailureKind::Auth,
+                    format!("there is no key for `{}`", self.name),
+                )
+                .advise(self.key_advice()));
+            }
+            Ok(None)
+        };
+        self.key.get_or_try_init(look).await.cloned()
+    }
+
+    /// What to do about a missing or wrong key.
+    pub(crate) fn key_advice(&self) -> String {
+        let places: Vec<String> = self.sources.iter().map(ToString::to_string).collect();
+        match places.is_empty() {
+            true => format!(
+                "set `providers.{0}.key_env`, `key_file` or `key_command`",
+                self.name
+            ),
+            false => format!(
+                "the key is read from {}: check it there",
+                places.join(", then ")
+            ),
+        }
+    }
+
+    /// The delta with the price of what was used, where prices are configured and the service names none.
+    pub(crate) fn priced(&self, model: &str, mut delta: Delta) -> Delta {
+        if let Delta::Finished {
+            usage: Some(usage), ..
+        } = &mut delta
+            && usage.cost_usd.is_none()
+            && let Some(price) = self.prices.get(model)
+        {
+            usage.cost_usd = Some(cost(usage, price));
+        }
+        delta
+    }
+}
+
+fn cost(usage: &Usage, price: &Price) -> f64 {
+    let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64;
+    let cached = usage.cached_tokens as f64 * price.cached.unwrap_or(price.input);
+    (fresh * price.input + cached + usage.output_tokens as f64 * price.output) / 1e6
+}
+
+/// The address without a slash at its end; one without a path gets the path that the wire's services use.
+fn with_version(url: &str, wire: Wire) -> String {
+    let url = url.trim().trim_end_matches('/');
+    let bare = url
+        .split_once("://")
+        .is_some_and(|(_, rest)| !rest.contains('/'));
+    match (bare, wire) {
+        (false, _) => url.to_owned(),
+        (true, Wire::Gemini) => format!("{url}/v1beta"),
+        (true, _) => format!("{url}/v1"),
+    }
+}
+
+fn is_loopback(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(name: &str, config: Option<&ProviderConfig>, env: &Env) -> Option<Service> {
+        Service::new(name, config, env, &Arc::default())
+    }
+
+    #[test]
+    fn addresses_get_the_path_of_their_wire() {
+        for (given, wire, base) in [
+            (
+                "http://127.0.0.1:8080",
+                Wire::OpenAi,
+                "http://127.0.0.1:8080/v1",
+            ),
+            (
+                "http://127.0.0.1:8080/",
+                Wire::Anthropic,
+                "http://127.0.0.1:8080/v1",
+            ),
+            ("http://h", Wire::Gemini, "http://h/v1beta"),
+            ("http://h/api/v3/", Wire::OpenAi, "http://h/api/v3"),
+        ] {
+            assert_eq!(with_version(given, wire), base);
+        }
+        for (url, loopback) in [
+            ("http://localhost:1/v1", true),
+            ("http://[::1]:1/v1", true),
+            ("http://127.9.9.9", true),
+            ("http://h.example", false),
+            ("rubbish", false),
+        ] {
+            assert_eq!(is_loopback(url), loopback, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_usual_key_goes_to_the_usual_address_only() {
+        let env = Env::of([("OPENAI_API_KEY", "sk-usual")]);
+        let usual = service("openai", None, &env).unwrap();
+        assert_eq!(usual.key().await.unwrap().unwrap().expose(), "sk-usual");
+        let elsewhere = ProviderConfig {
+            base_url: Some("http://elsewhere.example/v1".into()),
+            ..ProviderConfig::default()
+        };
+        assert!(
+            service("openai", Some(&elsewhere), &env)
+                .unwrap()
+                .key()
+                .await
+                .unwrap()
+                .is_none()
+        );
+        let named = ProviderConfig {
+            key_env: Some("OPENAI_API_KEY".into()),
+            ..elsewhere
+        };
+        assert!(
+            service("openai", Some(&named), &env)
+                .unwrap()
+                .key()
+                .await
+                .unwrap()
+                .is_some()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_says_where_it_is_looked_for() {
+        let failure = service("gemini_api", None, &Env::of([("X", "y")]))
+            .unwrap()
+            .key()
+            .await
+            .unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(
+            failure.hint().contains("GEMINI_API_KEY or GOOGLE_API_KEY"),
+            "{failure:?}"
+        );
+        assert!(
+            service("ollama", None, &Env::of([("X", "y")]))
+                .unwrap()
+                .key()
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(service("nobody", None, &Env::default()).is_none());
+    }
+
+    #[test]
+    fn cached_tokens_have_their_own_price() {
+        let usage = Usage {
+            input_tokens: 1_000_000,
+            cached_tokens: 400_000,
+            output_tokens: 100_000,
+            ..Usage::default()
+        };
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cached: Some(0.3),
+        };
+        assert!((cost(&usage, &price) - (1.8 + 0.12 + 1.5)).abs() < 1e-9);
+        assert!(
+            (cost(
+                &usage,
+                &Price {
+                    cached: None,
+                    ..price
+                }
+            ) - 4.5)
+                .abs()
+                < 1e-9
+        );
+    }
+}

@@ -1,0 +1,393 @@
+//! One HTTP call to a model service: a request goes out, server-sent events come in, deltas go on.
+//!
+//! What differs between services is a [`Dialect`]; what differs between places and keys is a [`Service`].
+
+use crate::Backend;
+use crate::keys::Key;
+use crate::transport::sse::{Event, Splitter, TooLong};
+use crate::{providers::Service, status};
+use futures::FutureExt;
+use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::{Delta, Failure, FailureKind, Finish, Request, Usage};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The longest answer, in bytes of text and thinking: a bound, not a goal.
+const ANSWER_MAX: usize = 64 << 20;
+/// How much of an error's body is read, in bytes.
+const ERROR_BODY_MAX: usize = 64 << 10;
+
+/// The dialect of a wire.
+pub(crate) trait Dialect: Send + Sync {
+    /// Where to post: `base` has no slash at its end.
+    fn url(&self, base: &str, model: &str) -> String;
+    /// The header that carries the key, and its value.
+    fn key_header(&self, key: &str) -> (HeaderName, String);
+    /// Further headers.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+    /// The body.
+    fn body(&self, base: &str, model: &str, request: &Request) -> serde_json::Value;
+    /// A reader for one answer.
+    fn decoder(&self) -> Box<dyn Decoder>;
+}
+
+/// Reads the events of one answer. Pure: a recorded stream is the whole test.
+pub(crate) trait Decoder: Send {
+    /// One event with data. An `Err` says what could not be read in it; the next event may be fine.
+    fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error>;
+    /// The stream is over, by its end or by a break: whether the answer is whole all the same.
+    fn over(&mut self, out: &mut Out);
+}
+
+/// What a decoder has to say. Pieces of text that arrive together leave together.
+#[derive(Debug, Default)]
+pub(crate) struct Out {
+    deltas: VecDeque<Delta>,
+    failure: Option<Failure>,
+    started: bool,
+    ended: bool,
+    size: usize,
+}
+
+impl Out {
+    /// The service took the question. Only the first call counts.
+    pub(crate) fn started(&mut self, model: Option<&str>, session: Option<&str>) {
+        if !self.started {
+            self.started = true;
+            let own = |s: Option<&str>| s.map(str::to_owned);
+            self.deltas.push_back(Delta::Started {
+                model: own(model),
+                version: None,
+                session: own(session),
+            });
+        }
+    }
+
+    /// More of the answer.
+    pub(crate) fn text(&mut self, piece: &str) {
+        self.grow(piece);
+        match self.deltas.back_mut() {
+            Some(Delta::Text { text }) => text.push_str(piece),
+            _ if piece.is_empty() => {}
+            _ => self.deltas.push_back(Delta::Text {
+                text: piece.to_owned(),
+            }),
+        }
+    }
+
+    /// More of the thinking.
+    pub(crate) fn thinking(&mut self, piece: &str) {
+        self.grow(piece);
+        match self.deltas.back_mut() {
+            Some(Delta::Thinking { text }) => text.push_str(piece),
+            _ if piece.is_empty() => {}
+            _ => self.deltas.push_back(Delta::Thinking {
+                text: piece.to_owned(),
+            }),
+        }
+    }
+
+    /// A sign of life without words.
+    fn alive(&mut self) {
+        if self.deltas.is_empty() && !self.ended {
+            self.deltas.push_back(Delta::Text {
+                text: String::new(),
+            });
+        }
+    }
+
+    /// Something the king should know.
+    fn notice(&mut self, text: String) {
+        self.deltas.push_back(Delta::Notice { text });
+    }
+
+    /// The answer is whole.
+    pub(crate) fn finish(&mut self, finish: Finish, usage: Option<Usage>) {
+        if !self.ended {
+            self.ended = true;
+            self.deltas.push_back(Delta::Finished {
+                finish,
+                text: None,
+                usage,
+                choices: Vec::new(),
+            });
+        }
+    }
+
+    /// The answer will not be whole.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        if !self.ended {
+            self.ended = true;
+            self.failure = Some(failure);
+        }
+    }
+
+    fn grow(&mut self, piece: &str) {
+        self.size += piece.len();
+        if self.size > ANSWER_MAX {
+            self.fail(
+                Failure::new(
+                    FailureKind::Invalid,
+                    format!("the answer is longer than {} MB", ANSWER_MAX >> 20),
+                )
+                .advise("set `max_tokens` for this member"),
+            );
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_parts(self) -> (Vec<Delta>, Option<Failure>) {
+        (self.deltas.into(), self.failure)
+    }
+}
+
+/// A decoder with its splitter: bytes in, deltas out, the malformed counted.
+pub(crate) struct Reader {
+    splitter: Splitter,
+    decoder: Box<dyn Decoder>,
+    malformed: usize,
+    pub(crate) out: Out,
+}
+
+impl Reader {
+    /// A reader for one answer.
+    pub(crate) fn new(decoder: Box<dyn Decoder>) -> Self {
+        Self {
+            splitter: Splitter::default(),
+            decoder,
+            malformed: 0,
+            out: Out::default(),
+        }
+    }
+
+    /// More bytes of the body.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let Self {
+            splitter,
+            decoder,
+            malformed,
+            out,
+        } = self;
+        let done = splitter.push(bytes, &mut |event| {
+            read(&mut **decoder, malformed, out, event)
+        });
+        if done == Err(TooLong) {
+            self.out.fail(too_long());
+        }
+        self.out.alive();
+    }
+
+    /// The body is over; `broken` says how, when it did not end by itself.
+    pub(crate) fn end(&mut self, broken: Option<String>) {
+        let Self {
+            splitter,
+            decoder,
+            malformed,
+            out,
+        } = self;
+        if splitter.end(&mut |event| read(&mut **decoder, malformed, out, event)) == Err(TooLong) {
+            out.fail(too_long());
+        }
+        if !out.ended {
+            decoder.over(out);
+        }
+        if !out.ended {
+            let what = match (self.malformed, broken) {
+                (0, Some(how)) => format!("the answer was cut: {how}"),
+                (0, None) => "the answer was cut: the stream ended without its end mark".to_owned(),
+                (n, _) => format!("the answer was cut, and {n} of its events could not be read"),
+            };
+            self.out.fail(
+                Failure::new(FailureKind::Decode, what).advise("what came is kept; try again"),
+            );
+        }
+    }
+}
+
+fn too_long() -> Failure {
+    Failure::new(
+        FailureKind::Decode,
+        "the service sent one event of more than 32 MB",
+    )
+    .advise("see whether `base_url` is really a model service")
+}
+
+fn read(decoder: &mut dyn Decoder, malformed: &mut usize, out: &mut Out, event: Event<'_>) {
+    if out.ended || event.data.is_empty() {
+        return;
+    }
+    if let Err(error) = decoder.event(event, out) {
+        *malformed += 1;
+        if *malformed == 1 {
+            // The parser's message names a place, never the data.
+            out.notice(format!(
+                "a part of the answer could not be read and is left out ({error})"
+            ));
+        }
+    }
+}
+
+/// Asks one model of one service.
+pub(crate) struct Http {
+    service: Arc<Service>,
+    dialect: &'static dyn Dialect,
+    model: String,
+}
+
+impl Http {
+    /// A backend for this model.
+    pub(crate) fn new(service: Arc<Service>, dialect: &'static dyn Dialect, model: String) -> Self {
+        Self {
+            service,
+            dialect,
+            model,
+        }
+    }
+}
+
+impl Backend for Http {
+    fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let call = Call {
+            service: Arc::clone(&self.service),
+            dialect: self.dialect,
+            model: self.model.clone(),
+            request: Some(request),
+            key: None,
+            body: None,
+        };
+        stream::unfold(call, |mut call| async move {
+            let item = call.next().await?;
+            Some((
+                item.map_err(|failure| status::clean(failure, call.key.as_ref())),
+                call,
+            ))
+        })
+        .boxed()
+    }
+}
+
+/// One call under way.
+struct Call {
+    service: Arc<Service>,
+    dialect: &'static dyn Dialect,
+    model: String,
+    /// Taken when the call is made.
+    request: Option<Request>,
+    /// Known once it is made, to keep it out of every message.
+    key: Option<Key>,
+    /// The answer; gone once it is over, which closes the connection.
+    body: Option<(Option<reqwest::Response>, Reader)>,
+}
+
+impl Call {
+    async fn next(&mut self) -> Option<Result<Delta, Failure>> {
+        if let Some(request) = self.request.take() {
+            match self.begin(&request).await {
+                Ok(response) => {
+                    self.body = Some((Some(response), Reader::new(self.dialect.decoder())))
+                }
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+        let (response, reader) = self.body.as_mut()?;
+        loop {
+            if let Some(delta) = reader.out.deltas.pop_front() {
+                return Some(Ok(self.service.priced(&self.model, delta)));
+            }
+            if let Some(failure) = reader.out.failure.take() {
+                self.body = None;
+                return Some(Err(failure));
+            }
+            let Some(open) = response.as_mut().filter(|_| !reader.out.ended) else {
+                self.body = None;
+                return None;
+            };
+            match open.chunk().await {
+                Ok(Some(bytes)) => reader.push(&bytes),
+                Ok(None) => reader.end(None),
+                Err(error) => reader.end(Some(status::io_words(&error))),
+            }
+            if reader.out.ended
+                && let Some(mut open) = response.take()
+            {
+                // The transfer's own end usually came along: taking it lets the connection be used again.
+                let _ = open.chunk().now_or_never();
+            }
+        }
+    }
+
+    /// Sends the request; an answer with a good status comes back.
+    async fn begin(&mut self, request: &Request) -> Result<reqwest::Response, Failure> {
+        self.key = self.service.key().await?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        for (name, value) in self.dialect.headers() {
+            headers.insert(*name, HeaderValue::from_static(value));
+        }
+        if let Some(key) = &self.key {
+            let (name, value) = self.dialect.key_header(key.expose());
+            let mut value = HeaderValue::from_str(&value).map_err(|_| {
+                Failure::new(
+                    FailureKind::Auth,
+                    format!(
+                        "the key for `{}` holds characters that no key has",
+                        self.service.name
+                    ),
+                )
+            })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let base = &self.service.base;
+        let body = serde_json::to_vec(&self.dialect.body(base, &self.model, request)).map_err(
+            |error| {
+                Failure::new(
+                    FailureKind::Invalid,
+                    format!("the request cannot be written: {error}"),
+                )
+            },
+        )?;
+        let url = self.dialect.url(base, &self.model);
+        let sent = self
+            .service
+            .client()?
+            .post(url)
+            .headers(headers)
+            .body(body)
+            .send()
+            .await;
+        let mut response = sent.map_err(|error| status::unreachable(&self.service, &error))?;
+        let code = response.status();
+        let mime = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if code.is_success() && (mime.starts_with("text/event-stream") || mime.is_empty()) {
+            return Ok(response);
+        }
+        let headers = std::mem::take(response.headers_mut());
+        let mut body = Vec::new();
+        while body.len() < ERROR_BODY_MAX
+            && let Ok(Some(bytes)) = response.chunk().await
+        {
+            body.extend_from_slice(&bytes[..bytes.len().min(ERROR_BODY_MAX - body.len())]);
+        }
+        let body = String::from_utf8_lossy(&body);
+        if code.is_success() {
+            return Err(status::not_a_stream(&self.service, &mime, &body));
+        }
+        Err(status::of(
+            &self.service,
+            &self.model,
+            code.as_u16(),
+            &headers,
+            &body,
+        ))
+    }
+}

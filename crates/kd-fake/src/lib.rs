@@ -1,0 +1,12 @@
+//! A model server for tests and benches: speaks the wire formats of OpenAI, Anthropic and Gemini over plain HTTP on
+//! loopback, answers by script (delays, cuts, statuses, rubbish), and remembers every request and every connection.
+//!
+//! A [`Script`] comes in; a [`Fake`] listens until it is dropped. Only for dev-dependencies.
+
+mod reply;
+mod server;
+mod wire;
+
+pub use reply::{Reply, Script, Step};
+pub use server::{Fake, Seen};
+pub use wire::Wire;

@@ -1,0 +1,129 @@
+//! What the server does with a request: a script of replies, each a status or a stream of steps.
+
+use crate::wire::Wire;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One thing a streaming reply does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Sends a piece of the answer.
+    Text(String),
+    /// Sends a piece of thinking.
+    Thinking(String),
+    /// Sends these bytes as they stand.
+    Raw(Arc<[u8]>),
+    /// Waits.
+    Pause(Duration),
+    /// Ends the answer as the wire format wants it: reason, usage, end marker.
+    End,
+    /// Ends it because the token limit is reached.
+    EndAtLength,
+    /// Reports in the stream that the service is overloaded, then closes it properly.
+    Overloaded,
+    /// Ends it because the provider declines.
+    Refuse,
+    /// Closes the connection in the middle of the body.
+    Cut,
+    /// Says nothing more until the client goes away.
+    Stall,
+}
+
+/// What the server does with one request.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// A status with headers and a body (none means the wire's own form of an error).
+    Status {
+        /// The status code.
+        code: u16,
+        /// Further headers.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: Option<String>,
+    },
+    /// A stream of events.
+    Stream(Vec<Step>),
+    /// A whole body with `200` and this content type, for servers that ignore `stream`.
+    Body {
+        /// The content type.
+        mime: String,
+        /// The body.
+        body: Arc<[u8]>,
+    },
+    /// Says nothing, not even a status, until the client goes away.
+    Silence,
+    /// Closes the connection before any status.
+    Hangup,
+}
+
+impl Reply {
+    /// A good answer in these pieces.
+    pub fn words(pieces: &[&str]) -> Self {
+        let mut steps: Vec<Step> = pieces.iter().map(|p| Step::Text((*p).to_owned())).collect();
+        steps.push(Step::End);
+        Reply::Stream(steps)
+    }
+
+    /// An error status.
+    pub fn status(code: u16) -> Self {
+        Reply::Status {
+            code,
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// An error status with one header.
+    pub fn status_with(code: u16, header: &str, value: &str) -> Self {
+        Reply::Status {
+            code,
+            headers: vec![(header.to_owned(), value.to_owned())],
+            body: None,
+        }
+    }
+
+    /// `tokens` pieces in one go, rendered once: the server costs next to nothing when it is measured against.
+    pub fn flood(wire: Wire, tokens: usize) -> Self {
+        let mut bytes = wire.opening();
+        for _ in 0..tokens {
+            bytes.push_str(&wire.text(" token"));
+        }
+        bytes.push_str(&wire.ending(false));
+        Reply::Stream(vec![Step::Raw(bytes.into_bytes().into())])
+    }
+
+    /// `tokens` pieces with a pause before each.
+    pub fn paced(tokens: usize, pause: Duration) -> Self {
+        let mut steps = Vec::with_capacity(tokens * 2 + 1);
+        for _ in 0..tokens {
+            steps.push(Step::Pause(pause));
+            steps.push(Step::Text(" token".into()));
+        }
+        steps.push(Step::End);
+        Reply::Stream(steps)
+    }
+}
+
+/// Replies in the order of the requests; the last one serves all that follow.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What the server speaks.
+    pub wire: Wire,
+    /// The replies; empty means `500`.
+    pub replies: Vec<Reply>,
+}
+
+impl Script {
+    /// The same reply for every request.
+    pub fn always(wire: Wire, reply: Reply) -> Self {
+        Self {
+            wire,
+            replies: vec![reply],
+        }
+    }
+
+    /// These replies, one after another; the last one stays.
+    pub fn then(wire: Wire, replies: Vec<Reply>) -> Self {
+        Self { wire, replies }
+    }
+}
