@@ -12,6 +12,7 @@ mod pool;
 mod quant;
 mod sampler;
 pub mod chat;
+pub mod constrain;
 pub mod gguf;
 pub mod tokenizer;
 
