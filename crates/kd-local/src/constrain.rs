@@ -33,7 +33,9 @@ mod schema;
 use std::sync::{Arc, OnceLock};
 
 use llguidance::api::TopLevelGrammar;
-use llguidance::toktrie::{InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
+use llguidance::toktrie::{
+    InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenizerEnv,
+};
 use llguidance::{Matcher, ParserFactory, panic_utils};
 use serde_json::Value;
 
@@ -71,7 +73,10 @@ pub struct Mask(SimpleVob);
 impl Vocab {
     /// The vocabulary of `tokenizer`. Does no work yet.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Self {
-        Self { tokenizer, factory: OnceLock::new() }
+        Self {
+            tokenizer,
+            factory: OnceLock::new(),
+        }
     }
 
     /// Builds the tree of tokens now, so that the first constrained answer need not wait for it.
@@ -84,14 +89,20 @@ impl Vocab {
     }
 
     fn factory(&self) -> Result<&ParserFactory, Error> {
-        self.factory.get_or_init(|| build(&self.tokenizer)).as_ref().map_err(Error::clone)
+        self.factory
+            .get_or_init(|| build(&self.tokenizer))
+            .as_ref()
+            .map_err(Error::clone)
     }
 }
 
 impl std::fmt::Debug for Vocab {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let built = self.factory.get().is_some();
-        f.debug_struct("Vocab").field("tokens", &self.tokenizer.vocab_len()).field("built", &built).finish()
+        f.debug_struct("Vocab")
+            .field("tokens", &self.tokenizer.vocab_len())
+            .field("built", &built)
+            .finish()
     }
 }
 
@@ -109,13 +120,22 @@ impl Constraint {
         let tight = schema::tighten(schema)?;
         let token_cap = schema::token_cap(&tight);
         let grammar = TopLevelGrammar::from_json_schema(tight);
-        let parser = panic_utils::catch_unwind(std::panic::AssertUnwindSafe(|| factory.create_parser(grammar)));
+        let parser = panic_utils::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            factory.create_parser(grammar)
+        }));
         let matcher = Matcher::new(parser);
         if let Some(error) = matcher.get_error() {
             return Err(wrong(&error));
         }
         let tokenizer = Arc::clone(&vocab.tokenizer);
-        Ok(Self { tokenizer, matcher, mask: None, token_cap, text: Vec::new(), watch: None })
+        Ok(Self {
+            tokenizer,
+            matcher,
+            mask: None,
+            token_cap,
+            text: Vec::new(),
+            watch: None,
+        })
     }
 
     /// Watches for the places where the string value of `key` is chosen among `labels`; see [`choice`](Self::choice).
@@ -132,7 +152,11 @@ impl Constraint {
     pub fn mask(&mut self) -> Result<&Mask, Error> {
         let mask = match self.mask.take() {
             Some(mask) => mask,
-            None => Mask(self.matcher.compute_mask_or_eos().map_err(|e| wrong(&e.to_string()))?),
+            None => Mask(
+                self.matcher
+                    .compute_mask_or_eos()
+                    .map_err(|e| wrong(&e.to_string()))?,
+            ),
         };
         Ok(self.mask.insert(mask))
     }
@@ -144,11 +168,17 @@ impl Constraint {
     /// # Errors
     /// As [`mask`](Self::mask).
     pub fn choice(&mut self) -> Result<Option<Choice>, Error> {
-        if !self.watch.as_ref().is_some_and(|watch| watch.is_near(&self.text)) {
+        if !self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.is_near(&self.text))
+        {
             return Ok(None);
         }
         self.mask()?;
-        let (Some(watch), Some(mask)) = (&mut self.watch, &self.mask) else { return Ok(None) };
+        let (Some(watch), Some(mask)) = (&mut self.watch, &self.mask) else {
+            return Ok(None);
+        };
         Ok(watch.choice(&self.text, mask.iter(), &self.tokenizer))
     }
 
@@ -157,7 +187,9 @@ impl Constraint {
     /// # Errors
     /// [`Error::Schema`] if it was not allowed; the constraint is of no use then.
     pub fn accept(&mut self, token: u32) -> Result<(), Error> {
-        self.matcher.consume_token(token).map_err(|e| wrong(&e.to_string()))?;
+        self.matcher
+            .consume_token(token)
+            .map_err(|e| wrong(&e.to_string()))?;
         self.wrote(&[token]);
         Ok(())
     }
@@ -199,7 +231,8 @@ impl Constraint {
         }
         self.mask = None;
         for &token in tokens {
-            self.text.extend_from_slice(self.tokenizer.decode_bytes(token));
+            self.text
+                .extend_from_slice(self.tokenizer.decode_bytes(token));
         }
         if let Some(watch) = &mut self.watch {
             watch.look(&self.text);
@@ -210,7 +243,10 @@ impl Constraint {
 impl std::fmt::Debug for Constraint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy(&self.text);
-        f.debug_struct("Constraint").field("text", &text).field("done", &self.is_done()).finish_non_exhaustive()
+        f.debug_struct("Constraint")
+            .field("text", &text)
+            .field("done", &self.is_done())
+            .finish_non_exhaustive()
     }
 }
 
@@ -274,8 +310,14 @@ fn build(tokenizer: &Arc<Tokenizer>) -> Result<ParserFactory, Error> {
         let ends = tokenizer.eos_ids();
         let info = TokRxInfo::new(words.len() as u32, ends[0]);
         let trie = TokTrie::from(&info, &words).with_eos_tokens(ends);
-        let env: TokEnv = Arc::new(Env { tokenizer: Arc::clone(tokenizer), trie });
-        let able = InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
+        let env: TokEnv = Arc::new(Env {
+            tokenizer: Arc::clone(tokenizer),
+            trie,
+        });
+        let able = InferenceCapabilities {
+            ff_tokens: true,
+            ..InferenceCapabilities::default()
+        };
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
         let mut factory = ParserFactory::new(&env, able, &slices)?;
         factory.quiet();
@@ -283,14 +325,26 @@ fn build(tokenizer: &Arc<Tokenizer>) -> Result<ParserFactory, Error> {
         factory.limits_mut().verbose_errors = false;
         Ok(factory)
     }));
-    built.map_err(|e| Error::Tokenizer { what: format!("no grammar can be built on it: {}", first_line(&e.to_string())) })
+    built.map_err(|e| Error::Tokenizer {
+        what: format!(
+            "no grammar can be built on it: {}",
+            first_line(&e.to_string())
+        ),
+    })
 }
 
 fn wrong(said: &str) -> Error {
-    Error::Schema { what: first_line(said) }
+    Error::Schema {
+        what: first_line(said),
+    }
 }
 
 /// The part of a message that people read; the rest is a trace.
 fn first_line(said: &str) -> String {
-    said.lines().next().unwrap_or_default().chars().take(300).collect()
+    said.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(300)
+        .collect()
 }

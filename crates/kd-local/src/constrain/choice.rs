@@ -31,8 +31,18 @@ impl Choice {
             Some(&x) if !x.is_nan() => f64::from(x),
             _ => f64::NEG_INFINITY,
         };
-        let most = self.tokens.iter().map(|(id, _)| logit(*id)).fold(f64::NEG_INFINITY, f64::max);
-        let weight = |id: u32| if most.is_finite() { (logit(id) - most).exp() } else { 1.0 };
+        let most = self
+            .tokens
+            .iter()
+            .map(|(id, _)| logit(*id))
+            .fold(f64::NEG_INFINITY, f64::max);
+        let weight = |id: u32| {
+            if most.is_finite() {
+                (logit(id) - most).exp()
+            } else {
+                1.0
+            }
+        };
 
         let mut own = vec![0.0; self.labels.len()];
         for (id, leads_to) in &self.tokens {
@@ -41,10 +51,18 @@ impl Choice {
             }
         }
         let mut mass = own.clone();
-        for (id, leads_to) in self.tokens.iter().filter(|(_, leads_to)| leads_to.len() > 1) {
+        for (id, leads_to) in self
+            .tokens
+            .iter()
+            .filter(|(_, leads_to)| leads_to.len() > 1)
+        {
             let among: f64 = leads_to.iter().map(|&label| own[label]).sum();
             for &label in leads_to {
-                let share = if among > 0.0 { own[label] / among } else { 1.0 / leads_to.len() as f64 };
+                let share = if among > 0.0 {
+                    own[label] / among
+                } else {
+                    1.0 / leads_to.len() as f64
+                };
                 mass[label] += weight(*id) * share;
             }
         }
@@ -72,7 +90,10 @@ impl Watch {
         let json = |text: &str| serde_json::Value::from(text).to_string();
         Self {
             labels: labels.to_vec(),
-            spelt: labels.iter().map(|label| format!(" {}", json(label)).into_bytes()).collect(),
+            spelt: labels
+                .iter()
+                .map(|label| format!(" {}", json(label)).into_bytes())
+                .collect(),
             key: format!("{}:", json(key)).into_bytes(),
             searched: 0,
             value: None,
@@ -81,8 +102,13 @@ impl Watch {
 
     /// Looks at what has been written. Inside a string the key's quotes are escaped, so that it is only found as a key.
     pub(super) fn look(&mut self, text: &[u8]) {
-        let from = self.searched.saturating_sub(self.key.len().saturating_sub(1));
-        if let Some(at) = text[from..].windows(self.key.len()).rposition(|w| w == self.key) {
+        let from = self
+            .searched
+            .saturating_sub(self.key.len().saturating_sub(1));
+        if let Some(at) = text[from..]
+            .windows(self.key.len())
+            .rposition(|w| w == self.key)
+        {
             let value = from + at + self.key.len();
             // A place found before is not new.
             if value > self.searched {
@@ -94,7 +120,11 @@ impl Watch {
 
     /// Whether a choice may be near, so that looking at the allowed tokens is worth it.
     pub(super) fn is_near(&self, text: &[u8]) -> bool {
-        self.value.is_some_and(|value| self.spelt.iter().any(|label| label.starts_with(&text[value..])))
+        self.value.is_some_and(|value| {
+            self.spelt
+                .iter()
+                .any(|label| label.starts_with(&text[value..]))
+        })
     }
 
     /// The choice, if the next token makes it. Each occurrence of the key is told once.
@@ -105,7 +135,11 @@ impl Watch {
         tokenizer: &Tokenizer,
     ) -> Option<Choice> {
         let written = &text[self.value?..];
-        let rests: Vec<Option<&[u8]>> = self.spelt.iter().map(|label| label.strip_prefix(written)).collect();
+        let rests: Vec<Option<&[u8]>> = self
+            .spelt
+            .iter()
+            .map(|label| label.strip_prefix(written))
+            .collect();
         let open: Vec<usize> = (0..rests.len()).filter(|&i| rests[i].is_some()).collect();
         if open.len() < 2 {
             return None;
@@ -117,12 +151,17 @@ impl Watch {
                 tokens.push((id, leads_to));
             }
         }
-        let decides = tokens.iter().any(|(_, leads_to)| leads_to.len() < open.len());
+        let decides = tokens
+            .iter()
+            .any(|(_, leads_to)| leads_to.len() < open.len());
         if !decides {
             return None;
         }
         self.value = None;
-        Some(Choice { labels: self.labels.clone(), tokens })
+        Some(Choice {
+            labels: self.labels.clone(),
+            tokens,
+        })
     }
 }
 
@@ -132,10 +171,13 @@ fn leads_to(token: &[u8], rests: &[Option<&[u8]>]) -> Vec<usize> {
         return Vec::new();
     }
     let matched = |rest: &Option<&[u8]>| {
-        rest.filter(|rest| rest.starts_with(token) || token.starts_with(rest)).map(|rest| rest.len().min(token.len()))
+        rest.filter(|rest| rest.starts_with(token) || token.starts_with(rest))
+            .map(|rest| rest.len().min(token.len()))
     };
     let longest = rests.iter().filter_map(matched).max();
-    (0..rests.len()).filter(|&i| matched(&rests[i]).is_some_and(|len| Some(len) == longest)).collect()
+    (0..rests.len())
+        .filter(|&i| matched(&rests[i]).is_some_and(|len| Some(len) == longest))
+        .collect()
 }
 
 #[cfg(test)]
@@ -144,19 +186,31 @@ mod tests {
 
     fn choice(tokens: &[(u32, &[usize])]) -> Choice {
         let labels = vec!["agree".into(), "disagree".into(), "abstain".into()];
-        Choice { labels, tokens: tokens.iter().map(|(id, l)| (*id, l.to_vec())).collect() }
+        Choice {
+            labels,
+            tokens: tokens.iter().map(|(id, l)| (*id, l.to_vec())).collect(),
+        }
     }
 
     fn near(got: &[f64], expected: &[f64]) {
         assert_eq!(got.len(), expected.len());
-        assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?} is not {expected:?}");
+        assert!(
+            got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{got:?} is not {expected:?}"
+        );
     }
 
     #[test]
     fn probabilities_are_the_softmax_over_the_labels_tokens() {
         let c = choice(&[(0, &[0]), (1, &[1]), (2, &[2])]);
-        near(&c.probabilities(&[2f32.ln(), 1f32.ln(), 1f32.ln(), 50.0]), &[0.5, 0.25, 0.25]);
-        near(&c.probabilities(&[1000.0, -1000.0, -1000.0]), &[1.0, 0.0, 0.0]);
+        near(
+            &c.probabilities(&[2f32.ln(), 1f32.ln(), 1f32.ln(), 50.0]),
+            &[0.5, 0.25, 0.25],
+        );
+        near(
+            &c.probabilities(&[1000.0, -1000.0, -1000.0]),
+            &[1.0, 0.0, 0.0],
+        );
         near(&c.probabilities(&[f32::NEG_INFINITY; 3]), &[1.0 / 3.0; 3]);
         near(&c.probabilities(&[f32::NAN, 0.0]), &[0.0, 1.0, 0.0]);
     }
@@ -165,9 +219,15 @@ mod tests {
     fn a_shared_beginning_is_divided_in_proportion() {
         let c = choice(&[(0, &[0]), (1, &[1]), (2, &[2]), (3, &[0, 2])]);
         // 3 for agree, 2 for disagree, 1 for abstain, and 4 for `a`: three of them to agree.
-        near(&c.probabilities(&[3f32.ln(), 2f32.ln(), 0.0, 4f32.ln()]), &[0.6, 0.2, 0.2]);
+        near(
+            &c.probabilities(&[3f32.ln(), 2f32.ln(), 0.0, 4f32.ln()]),
+            &[0.6, 0.2, 0.2],
+        );
         let even = choice(&[(1, &[1]), (3, &[0, 2])]);
-        near(&even.probabilities(&[0.0, 0.0, 0.0, 2f32.ln()]), &[1.0 / 3.0; 3]);
+        near(
+            &even.probabilities(&[0.0, 0.0, 0.0, 2f32.ln()]),
+            &[1.0 / 3.0; 3],
+        );
     }
 
     #[test]

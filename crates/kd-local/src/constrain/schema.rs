@@ -34,11 +34,24 @@ pub(super) fn tighten(schema: &Value) -> Result<Value, Error> {
         Value::Bool(true) => json!({}),
         Value::Object(_) => schema.clone(),
         other => {
-            return Err(Error::Schema { what: format!("a schema is a JSON object, but this is `{}`", short(other)) });
+            return Err(Error::Schema {
+                what: format!("a schema is a JSON object, but this is `{}`", short(other)),
+            });
         }
     };
     // Within these, an object's parts come from several places: closing one part would forbid the others.
-    let closes = !mentions(schema, &["allOf", "oneOf", "not", "if", "unevaluatedProperties", "patternProperties"], 0)?;
+    let closes = !mentions(
+        schema,
+        &[
+            "allOf",
+            "oneOf",
+            "not",
+            "if",
+            "unevaluatedProperties",
+            "patternProperties",
+        ],
+        0,
+    )?;
     close(&mut tight, closes, 0)?;
     // One space after commas and colons, as in the texts that models learnt from; and no free white
     // space, or a small model pads with blank lines. `\uXXXX` is left out: the characters can be
@@ -59,7 +72,9 @@ pub(super) fn token_cap(tight: &Value) -> usize {
 }
 
 fn close(schema: &mut Value, closes: bool, depth: usize) -> Result<(), Error> {
-    let Value::Object(map) = schema else { return Ok(()) };
+    let Value::Object(map) = schema else {
+        return Ok(());
+    };
     guard(depth)?;
     if !map.contains_key("type") {
         if map.contains_key("properties") {
@@ -71,12 +86,17 @@ fn close(schema: &mut Value, closes: bool, depth: usize) -> Result<(), Error> {
     if !map.contains_key("enum") && !map.contains_key("const") {
         if has_type(map, "string") && !map.contains_key("format") {
             let least = map.get("minLength").and_then(Value::as_u64).unwrap_or(0);
-            map.entry("maxLength").or_insert(json!(OPEN_STRING.max(least)));
+            map.entry("maxLength")
+                .or_insert(json!(OPEN_STRING.max(least)));
         }
         if has_type(map, "array") && !is_false(map.get("items")) {
             let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-            let fixed = map.get("prefixItems").and_then(Value::as_array).map_or(0, |a| a.len() as u64);
-            map.entry("maxItems").or_insert(json!(OPEN_ARRAY.max(least).max(fixed)));
+            let fixed = map
+                .get("prefixItems")
+                .and_then(Value::as_array)
+                .map_or(0, |a| a.len() as u64);
+            map.entry("maxItems")
+                .or_insert(json!(OPEN_ARRAY.max(least).max(fixed)));
         }
         if has_type(map, "integer") {
             if !map.contains_key("minimum") && !map.contains_key("exclusiveMinimum") {
@@ -92,12 +112,16 @@ fn close(schema: &mut Value, closes: bool, depth: usize) -> Result<(), Error> {
     }
     for key in ["properties", "$defs", "definitions"] {
         if let Some(Value::Object(parts)) = map.get_mut(key) {
-            parts.values_mut().try_for_each(|part| close(part, closes, depth + 1))?;
+            parts
+                .values_mut()
+                .try_for_each(|part| close(part, closes, depth + 1))?;
         }
     }
     for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
         if let Some(Value::Array(parts)) = map.get_mut(key) {
-            parts.iter_mut().try_for_each(|part| close(part, closes, depth + 1))?;
+            parts
+                .iter_mut()
+                .try_for_each(|part| close(part, closes, depth + 1))?;
         }
     }
     for key in ["items", "additionalProperties"] {
@@ -109,7 +133,9 @@ fn close(schema: &mut Value, closes: bool, depth: usize) -> Result<(), Error> {
 }
 
 fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
-    let Value::Object(map) = schema else { return OPEN_PART };
+    let Value::Object(map) = schema else {
+        return OPEN_PART;
+    };
     if depth > MAX_DEPTH {
         return OPEN_PART;
     }
@@ -121,7 +147,9 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
         return values.iter().map(literal).max().unwrap_or(0);
     }
     if let Some(target) = map.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        let found = target
+            .strip_prefix('#')
+            .and_then(|pointer| root.pointer(pointer));
         return match found {
             Some(part) if refs > 0 => longest(part, root, depth + 1, refs - 1),
             _ => OPEN_PART,
@@ -142,8 +170,12 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
         "null" => 4,
         "boolean" => 5,
         "integer" => {
-            let digits = |keys: [&str; 2]| keys.iter().filter_map(|k| map.get(*k)).map(literal).max();
-            let (low, high) = (digits(["minimum", "exclusiveMinimum"]), digits(["maximum", "exclusiveMaximum"]));
+            let digits =
+                |keys: [&str; 2]| keys.iter().filter_map(|k| map.get(*k)).map(literal).max();
+            let (low, high) = (
+                digits(["minimum", "exclusiveMinimum"]),
+                digits(["maximum", "exclusiveMaximum"]),
+            );
             low.max(high).unwrap_or(FRACTION)
         }
         "number" => FRACTION,
@@ -154,27 +186,48 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
         },
         "array" => {
             let none = Vec::new();
-            let fixed = map.get("prefixItems").and_then(Value::as_array).unwrap_or(&none);
-            let first = fixed.iter().map(|part| inner(part).saturating_add(2)).fold(2, usize::saturating_add);
+            let fixed = map
+                .get("prefixItems")
+                .and_then(Value::as_array)
+                .unwrap_or(&none);
+            let first = fixed
+                .iter()
+                .map(|part| inner(part).saturating_add(2))
+                .fold(2, usize::saturating_add);
             let items = map.get("items");
-            let more = number("maxItems").unwrap_or(0).saturating_sub(fixed.len() as u64);
+            let more = number("maxItems")
+                .unwrap_or(0)
+                .saturating_sub(fixed.len() as u64);
             if is_false(items) || more == 0 {
                 return first;
             }
-            first.saturating_add(times(more, items.map_or(OPEN_PART, inner).saturating_add(2)))
+            first.saturating_add(times(
+                more,
+                items.map_or(OPEN_PART, inner).saturating_add(2),
+            ))
         }
         "object" => {
             let parts = map.get("properties").and_then(Value::as_object);
             let all = parts.into_iter().flatten().map(|(key, part)| {
                 // The key's own spelling, `: ` and `, `.
-                literal(&Value::String(key.clone())).saturating_add(4).saturating_add(inner(part))
+                literal(&Value::String(key.clone()))
+                    .saturating_add(4)
+                    .saturating_add(inner(part))
             });
-            let open = if is_false(map.get("additionalProperties")) { 0 } else { OPEN_PART };
+            let open = if is_false(map.get("additionalProperties")) {
+                0
+            } else {
+                OPEN_PART
+            };
             all.fold(open + 2, usize::saturating_add)
         }
         _ => OPEN_PART,
     };
-    kinds.iter().map(|kind| of_kind(kind)).max().unwrap_or(OPEN_PART)
+    kinds
+        .iter()
+        .map(|kind| of_kind(kind))
+        .max()
+        .unwrap_or(OPEN_PART)
 }
 
 fn types(map: &Map<String, Value>) -> Vec<&str> {
@@ -196,11 +249,17 @@ fn is_false(schema: Option<&Value>) -> bool {
 /// Bytes of a fixed value; in arrays and objects a space may follow each byte at worst.
 fn literal(value: &Value) -> usize {
     let written = value.to_string().len();
-    if value.is_array() || value.is_object() { written * 2 } else { written }
+    if value.is_array() || value.is_object() {
+        written * 2
+    } else {
+        written
+    }
 }
 
 fn times(count: u64, each: usize) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(each)
+    usize::try_from(count)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(each)
 }
 
 /// Whether any of `words` stands as a key somewhere in the schema.
@@ -229,7 +288,9 @@ fn mentions(schema: &Value, words: &[&str], depth: usize) -> Result<bool, Error>
 
 fn guard(depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(Error::Schema { what: format!("it is nested more than {MAX_DEPTH} deep") });
+        return Err(Error::Schema {
+            what: format!("it is nested more than {MAX_DEPTH} deep"),
+        });
     }
     Ok(())
 }
@@ -265,8 +326,12 @@ mod tests {
         assert_eq!(p["f"]["additionalProperties"], true);
         assert_eq!(tight["x-guidance"]["whitespace_flexible"], false);
 
-        let composed = json!({"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}}]});
-        assert_eq!(tighten(&composed).unwrap()["allOf"][0].get("additionalProperties"), None);
+        let composed =
+            json!({"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}}]});
+        assert_eq!(
+            tighten(&composed).unwrap()["allOf"][0].get("additionalProperties"),
+            None
+        );
     }
 
     #[test]
@@ -275,21 +340,33 @@ mod tests {
         assert_eq!(cap(json!({"enum": ["yes", "no"]})), r#""yes""#.len() + 1);
         assert_eq!(cap(json!({"type": "boolean"})), 6);
         assert_eq!(cap(json!({"type": "string", "maxLength": 10})), 43);
-        assert_eq!(cap(json!({"type": "integer", "minimum": -5, "maximum": 100})), 4);
-        let vote = json!({"type": "object", "properties": {"vote": {"enum": ["agree", "abstain"]}}});
+        assert_eq!(
+            cap(json!({"type": "integer", "minimum": -5, "maximum": 100})),
+            4
+        );
+        let vote =
+            json!({"type": "object", "properties": {"vote": {"enum": ["agree", "abstain"]}}});
         // `{` `"vote"` `: ` `"abstain"` (and a `, ` that could follow) `}` and the end.
         assert_eq!(cap(vote), 1 + 6 + 2 + 9 + 2 + 1 + 1);
         let list = json!({"type": "array", "maxItems": 3, "prefixItems": [{"const": 1}], "items": {"const": 22}});
         assert_eq!(cap(list), 2 + 3 + 2 * 4 + 1);
         let recursive = json!({"$defs": {"t": {"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}}}, "$ref": "#/$defs/t"});
         assert!(cap(recursive) > OPEN_PART);
-        assert_eq!(cap(json!({"type": "string", "maxLength": u64::MAX})), usize::MAX);
+        assert_eq!(
+            cap(json!({"type": "string", "maxLength": u64::MAX})),
+            usize::MAX
+        );
     }
 
     #[test]
     fn refuses_what_is_no_schema() {
         assert!(tighten(&json!(false)).is_err());
-        assert!(tighten(&json!([1])).unwrap_err().to_string().contains("`[1]`"));
+        assert!(
+            tighten(&json!([1]))
+                .unwrap_err()
+                .to_string()
+                .contains("`[1]`")
+        );
         let mut deep = json!({"type": "null"});
         for _ in 0..100 {
             deep = json!({"items": deep});
