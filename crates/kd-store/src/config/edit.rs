@@ -1,0 +1,447 @@
+//! Changes configuration files in place: comments and order stay, nothing wrong is ever written, and readers see the old file
+//! or the new one.
+//!
+//! In: settings and the layer that should hold them. Out: which file holds them now. Settings that kingdom-cli would refuse in
+//! `.kd/config.json` go to `.kd/config.local.json` instead.
+
+use super::{ConfigError, ConfigPaths, Stack, not_from_project, read};
+use crate::json;
+use crate::lock::{Lock, WAIT, lock_path};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use kd_core::config::{KeyPath, Layer, Problem, kingdom_problems};
+use serde_json::{Map, Value};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One wish.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The setting, or a whole section.
+    pub path: KeyPath,
+    /// Its new value; none takes it out.
+    pub value: Option<Value>,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The setting.
+    pub path: KeyPath,
+    /// The layer that holds it now; not always the one that was asked for.
+    pub layer: Layer,
+    /// Its file.
+    pub file: PathBuf,
+    /// What the person should know: why another file was taken, or that a higher layer wins all the same.
+    pub notices: Vec<String>,
+}
+
+/// Sets one setting in a layer's file.
+///
+/// # Errors
+/// Everything that would be wrong afterwards and was not before; then nothing is written.
+pub fn set(
+    paths: &ConfigPaths,
+    layer: Layer,
+    path: &KeyPath,
+    value: Value,
+) -> Result<Written, ConfigError> {
+    one(
+        paths,
+        layer,
+        Change {
+            path: path.clone(),
+            value: Some(value),
+        },
+    )
+}
+
+/// Takes one setting out of a layer's file.
+///
+/// # Errors
+/// As [`set`], and if it does not stand there.
+pub fn unset(paths: &ConfigPaths, layer: Layer, path: &KeyPath) -> Result<Written, ConfigError> {
+    one(
+        paths,
+        layer,
+        Change {
+            path: path.clone(),
+            value: None,
+        },
+    )
+}
+
+/// Makes several changes together: they are checked as one, so that an agent and its seat can come at once.
+///
+/// # Errors
+/// Everything that would be wrong afterwards and was not before; then nothing is written.
+pub fn write(
+    paths: &ConfigPaths,
+    layer: Layer,
+    changes: &[Change],
+) -> Result<Vec<Written>, ConfigError> {
+    let main = target(paths, layer)?;
+    let mut held = vec![take(&main)?];
+    let mut drafts = vec![Draft::open(layer, main)?];
+    // The local file is the project's way out. Both are locked in this order everywhere.
+    if layer == Layer::Project {
+        let local = target(paths, Layer::Local)?;
+        held.push(take(&local)?);
+        drafts.push(Draft::open(Layer::Local, local)?);
+    }
+    let before = stack(paths, &[]).problems();
+
+    let mut written = Vec::new();
+    for change in changes {
+        let (at, notices) = place(&drafts, change)?;
+        drafts[at].apply(change)?;
+        let (layer, file) = (drafts[at].layer, drafts[at].file.clone());
+        written.push(Written {
+            path: change.path.clone(),
+            layer,
+            file,
+            notices,
+        });
+    }
+
+    let after = stack(paths, &drafts);
+    let origins = super::merge(&after.parts).1;
+    let same = |a: &Problem, b: &Problem| {
+        let layer = |problem: &Problem| problem.origin.as_ref().map(|origin| origin.layer);
+        a.path == b.path && a.what == b.what && layer(a) == layer(b)
+    };
+    let mut problems = after.problems();
+    problems.retain(|new| !before.iter().any(|old| same(old, new)));
+    if !problems.is_empty() {
+        return Err(ConfigError { problems });
+    }
+    for draft in &drafts {
+        draft.save()?;
+    }
+    for written in &mut written {
+        let said = origins.of(&written.path);
+        if said.layer > written.layer {
+            written.notices.push(format!(
+                "{} is also set in {said}, which wins",
+                written.path
+            ));
+        }
+    }
+    drop(held);
+    Ok(written)
+}
+
+/// Writes a new file, for example the text of [`render_init`](kd_core::config::render_init), after checking it together with
+/// the other files.
+///
+/// # Errors
+/// If the file is there already and `replace` is false, or if anything in it is wrong.
+pub fn create(
+    paths: &ConfigPaths,
+    layer: Layer,
+    text: &str,
+    replace: bool,
+) -> Result<PathBuf, ConfigError> {
+    let file = target(paths, layer)?;
+    let _held = take(&file)?;
+    let mut draft = Draft {
+        layer,
+        file,
+        old: None,
+        new: Some(text.to_owned()),
+    };
+    if !replace && draft.file.symlink_metadata().is_ok() {
+        return Err(draft
+            .problem(
+                KeyPath::default(),
+                "is there already; change it with `kd config set`, or replace it on purpose",
+            )
+            .into());
+    }
+    let problems = stack(paths, std::slice::from_ref(&draft)).problems();
+    if !problems.is_empty() {
+        return Err(ConfigError { problems });
+    }
+    if layer == Layer::Project {
+        let value = read::parse(layer, &draft.file, text)?.value;
+        if serde_json::from_str::<Value>(text).is_err() {
+            draft.new = Some(json::to_text(&value));
+        }
+    }
+    draft.save()?;
+    Ok(draft.file)
+}
+
+fn one(paths: &ConfigPaths, layer: Layer, change: Change) -> Result<Written, ConfigError> {
+    let mut written = write(paths, layer, std::slice::from_ref(&change))?;
+    match written.pop() {
+        Some(written) => Ok(written),
+        None => Err(Problem::new(change.path, "was not written").into()),
+    }
+}
+
+/// The file of a layer that can be written.
+fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
+    paths.file(layer).ok_or_else(|| {
+        let what = match layer {
+            Layer::User => "there is no folder for your own configuration: neither XDG_CONFIG_HOME nor HOME is set".to_owned(),
+            Layer::Project | Layer::Local => "there is no .kd folder here; make one with `kd init`, or use your own file (`--layer user`)".to_owned(),
+            Layer::Builtin | Layer::Env | Layer::Flag => format!("the layer `{layer}` has no file; take user, project or local"),
+        };
+        Problem::new(KeyPath::default(), what)
+    })
+}
+
+/// The lock of a file; its folder is made if need be.
+fn take(file: &Path) -> Result<Lock, Problem> {
+    let fault = |what: String| Problem::new(KeyPath::default(), what);
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| {
+            fault(format!(
+                "the folder {} cannot be made: {error}",
+                folder.display()
+            ))
+        })?;
+    }
+    Lock::take(&lock_path(file), WAIT).map_err(|error| fault(error.to_string()))
+}
+
+/// The files as they are, with drafts in the place of theirs.
+fn stack(paths: &ConfigPaths, drafts: &[Draft]) -> Stack {
+    let mut stack = Stack::default();
+    for layer in [Layer::User, Layer::Project, Layer::Local] {
+        let draft = drafts.iter().find(|draft| draft.layer == layer);
+        match (draft, paths.file(layer)) {
+            (Some(draft), _) => {
+                if let Some(text) = draft.text() {
+                    stack.add_text(layer, draft.file.clone(), text);
+                }
+            }
+            (None, Some(file)) => stack.read(layer, file),
+            (None, None) => {}
+        }
+    }
+    stack.link(paths);
+    stack
+}
+
+impl Stack {
+    fn problems(&self) -> Vec<Problem> {
+        self.problems.clone()
+    }
+}
+
+/// Which draft takes a change, and why if it is not the first.
+fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Problem> {
+    let [project, local] = drafts else {
+        return Ok((0, Vec::new()));
+    };
+    let mut changed = project.clone();
+    match &change.value {
+        Some(_) => {
+            let before = project.value()?;
+            changed.apply(change)?;
+            let after = changed.value()?;
+            let known = kingdom_problems(&before);
+            let refused = kingdom_problems(&after)
+                .into_iter()
+                .find(|problem| !known.contains(problem));
+            let closed = not_from_project(&after)
+                .into_iter()
+                .next()
+                .filter(|problem| problem.path.is_within(&change.path));
+            let Some(problem) = closed.or(refused) else {
+                let text = changed.text().unwrap_or_default();
+                let plain = serde_json::from_str::<Value>(text).is_ok();
+                let notice = "the file holds comments, which kingdom-cli cannot read".to_owned();
+                return Ok((0, if plain { Vec::new() } else { vec![notice] }));
+            };
+            let notice = format!("written to {} instead: {problem}", local.file.display());
+            Ok((1, vec![notice]))
+        }
+        None => {
+            let here = change.path.find(&project.value()?).is_some();
+            let there = change.path.find(&local.value()?).is_some();
+            if here || !there {
+                return Ok((0, Vec::new()));
+            }
+            Ok((
+                1,
+                vec![format!(
+                    "taken out of {}, where it stood",
+                    local.file.display()
+                )],
+            ))
+        }
+    }
+}
+
+/// A file that is being changed.
+#[derive(Clone, Debug)]
+struct Draft {
+    layer: Layer,
+    file: PathBuf,
+    /// What the file holds; none if there is no file.
+    old: Option<String>,
+    /// What it shall hold, once something changed.
+    new: Option<String>,
+}
+
+impl Draft {
+    fn open(layer: Layer, file: PathBuf) -> Result<Self, Problem> {
+        let old = read::read_text(layer, &file)?;
+        Ok(Self {
+            layer,
+            file,
+            old,
+            new: None,
+        })
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.new.as_deref().or(self.old.as_deref())
+    }
+
+    fn value(&self) -> Result<Value, Problem> {
+        match self.text() {
+            Some(text) => Ok(read::parse(self.layer, &self.file, text)?.value),
+            None => Ok(Value::Object(Map::new())),
+        }
+    }
+
+    fn problem(&self, path: KeyPath, what: impl Into<String>) -> Problem {
+        Problem::new(path, what).at(read::origin(self.layer, &self.file, None))
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), Problem> {
+        if change.path.segments().is_empty() {
+            return Err(self.problem(
+                change.path.clone(),
+                "name the setting, for example council.timeout",
+            ));
+        }
+        let text = match self.text() {
+            Some(text) if !text.trim().is_empty() => text.to_owned(),
+            _ => "{\n}\n".to_owned(),
+        };
+        let root = CstRootNode::parse(&text, &read::options())
+            .map_err(|error| read::parse_problem(self.layer, &self.file, &text, &error))?;
+        let done = match &change.value {
+            Some(value) => put(&root, change.path.segments(), value),
+            None => take_out(&root, change.path.segments()),
+        };
+        if let Err(what) = done {
+            return Err(self.problem(change.path.clone(), what));
+        }
+        let mut text = root.to_string();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.new = Some(text);
+        // The editor of the syntax tree is not ours: look at what it made before anybody relies on it.
+        if change.path.find(&self.value()?) != change.value.as_ref() {
+            return Err(self.problem(
+                change.path.clone(),
+                "could not be changed in this file; please edit it by hand",
+            ));
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<(), Problem> {
+        let Some(text) = self
+            .new
+            .as_ref()
+            .filter(|new| self.old.as_ref() != Some(new))
+        else {
+            return Ok(());
+        };
+        let fault = |what: String| self.problem(KeyPath::default(), what);
+        // A link is followed: the file behind it changes, the link stays.
+        let file = self
+            .file
+            .canonicalize()
+            .unwrap_or_else(|_| self.file.clone());
+        let mode = fs::metadata(&file).map(|meta| meta.permissions()).ok();
+        json::replace(&file, text.as_bytes()).map_err(|error| fault(error.to_string()))?;
+        if let Some(mode) = mode {
+            fs::set_permissions(&file, mode)
+                .map_err(|error| fault(format!("its permissions cannot be kept: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+fn put(root: &CstRootNode, path: &[String], value: &Value) -> Result<(), String> {
+    let Some((last, above)) = path.split_last() else {
+        return Err("name the setting".into());
+    };
+    let mut object = root
+        .object_value_or_create()
+        .ok_or("the file does not hold an object {…}")?;
+    for name in above {
+        object = match object.get(name) {
+            None => {
+                object.append(name, CstInputValue::Object(Vec::new()));
+                object.object_value(name)
+            }
+            Some(property) => match property.value() {
+                Some(CstNode::Leaf(leaf)) if leaf.to_string() == "null" => {
+                    property.set_value(CstInputValue::Object(Vec::new()));
+                    property.object_value()
+                }
+                _ => property.object_value(),
+            },
+        }
+        .ok_or_else(|| format!("cannot be set: `{name}` is no object in this file"))?;
+    }
+    match object.get(last) {
+        Some(property) => property.set_value(input(value)),
+        None => {
+            object.append(last, input(value));
+        }
+    }
+    Ok(())
+}
+
+fn take_out(root: &CstRootNode, path: &[String]) -> Result<(), String> {
+    let absent = || "is not set in this file".to_owned();
+    let mut objects: Vec<CstObject> = vec![root.object_value().ok_or_else(absent)?];
+    for (at, name) in path.iter().enumerate() {
+        let property = objects
+            .last()
+            .and_then(|object| object.get(name))
+            .ok_or_else(absent)?;
+        if at + 1 == path.len() {
+            property.remove();
+        } else {
+            objects.push(property.object_value().ok_or_else(absent)?);
+        }
+    }
+    // Sections that are empty now go too, unless somebody wrote a comment into them.
+    for (at, name) in path.iter().enumerate().take(path.len() - 1).rev() {
+        let below = &objects[at + 1];
+        let empty =
+            below.properties().is_empty() && !below.children().iter().any(CstNode::is_comment);
+        match objects[at].get(name) {
+            Some(property) if empty => property.remove(),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(truth) => CstInputValue::Bool(*truth),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(fields) => CstInputValue::Object(
+            fields
+                .iter()
+                .map(|(name, value)| (name.clone(), input(value)))
+                .collect(),
+        ),
+    }
+}

@@ -1,0 +1,465 @@
+//! The configuration on disk and in the environment.
+//!
+//! In: where files may be, the environment, settings from the command line. Out: a checked [`Config`] that knows where each
+//! setting came from, or everything that is wrong, with file and line. What the keys are stands in [`kd_core::config`].
+//!
+//! Layers, the later wins: built-in, the user's file, `.kd/config.json`, `.kd/config.local.json`, `KD_*`, flags.
+
+mod edit;
+mod merge;
+mod read;
+
+pub use edit::{Change, Written, create, set, unset, write};
+pub use merge::Origins;
+
+use crate::layout::Layout;
+use etcetera::BaseStrategy;
+use kd_core::config::{
+    Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
+    default_value, env_path, find_key, nested, parse_text,
+};
+use merge::{Part, Places, merge};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+/// Where configuration files may be, whether they exist or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigPaths {
+    /// The user's file; none without a home.
+    pub user: Option<PathBuf>,
+    /// The file that the project shares; none outside any project.
+    pub project: Option<PathBuf>,
+    /// This checkout's own file; none outside any project.
+    pub local: Option<PathBuf>,
+}
+
+impl ConfigPaths {
+    /// The usual places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or `~/.config`), and the
+    /// project's files.
+    pub fn usual(layout: Option<&Layout>) -> Self {
+        let user = etcetera::choose_base_strategy().ok();
+        Self {
+            user: user.map(|dirs| dirs.config_dir().join("kd").join("config.json")),
+            project: layout.map(Layout::config_file),
+            local: layout.map(Layout::local_config_file),
+        }
+    }
+
+    /// The file of a layer; none for layers without one, and for project and local outside any project.
+    pub fn file(&self, layer: Layer) -> Option<PathBuf> {
+        match layer {
+            Layer::User => self.user.clone(),
+            Layer::Project => self.project.clone(),
+            Layer::Local => self.local.clone(),
+            Layer::Builtin | Layer::Env | Layer::Flag => None,
+        }
+    }
+
+    /// The folder that holds `.kd`.
+    fn repository(&self) -> Option<&Path> {
+        self.project.as_deref()?.parent()?.parent()
+    }
+}
+
+/// The configuration of this call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// Typed, with every default.
+    pub config: Config,
+    /// The layers merged, without defaults.
+    pub value: Value,
+    /// Where each setting came from.
+    pub origins: Origins,
+    /// The files that were read, lowest layer first.
+    pub files: Vec<(Layer, PathBuf)>,
+    /// What the person should know and is no error: for example a variable that is probably mistyped.
+    pub notices: Vec<String>,
+}
+
+/// One setting in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Where.
+    pub path: KeyPath,
+    /// Its value; `null` for unset.
+    pub value: Value,
+    /// Who said so.
+    pub origin: Origin,
+    /// Its row in the table.
+    pub key: &'static Key,
+}
+
+impl Loaded {
+    /// Every setting in force, defaults too: for each agent and provider all of its keys, in the order of the table.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut out = Vec::new();
+        for key in kd_core::config::KEYS {
+            for path in self.paths_of(key) {
+                let set = path
+                    .find(&self.value)
+                    .filter(|value| !value.is_null())
+                    .cloned();
+                if set.is_none() && key.reader != Reader::Kd {
+                    continue;
+                }
+                let value = set.or_else(|| default_value(&path)).unwrap_or_default();
+                let origin = self.origins.of(&path);
+                out.push(Setting {
+                    path,
+                    value,
+                    origin,
+                    key,
+                });
+            }
+        }
+        out
+    }
+
+    /// Settings that kingdom-cli reads and kd does not.
+    pub fn without_effect(&self) -> Vec<Setting> {
+        let mut settings = self.settings();
+        settings.retain(|setting| setting.key.reader == Reader::KingdomCli);
+        settings
+    }
+
+    /// The paths of a key: one, or one for each name that stands in its place.
+    fn paths_of(&self, key: &Key) -> Vec<KeyPath> {
+        key.pattern().fold(vec![KeyPath::default()], |paths, part| {
+            let names = |path: &KeyPath| -> Vec<String> {
+                if part.starts_with('<') {
+                    let fields = path.find(&self.value).and_then(Value::as_object);
+                    let set = fields
+                        .into_iter()
+                        .flatten()
+                        .filter(|(_, value)| !value.is_null());
+                    set.map(|(name, _)| name.clone()).collect()
+                } else {
+                    vec![part.to_owned()]
+                }
+            };
+            paths
+                .iter()
+                .flat_map(|path| names(path).into_iter().map(|name| path.join(name)))
+                .collect()
+        })
+    }
+}
+
+/// Everything that is wrong with the configuration, in the order of the layers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// Never empty.
+    pub problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        "`kd config schema` lists every key; `kd config set KEY VALUE` and `kd config unset KEY` change a file"
+    }
+}
+
+impl From<Problem> for ConfigError {
+    fn from(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.problems.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Loads the configuration.
+///
+/// `env` is usually [`std::env::vars_os`]; `flags` are settings of this call, already JSON (see [`parse_text`]).
+pub fn load(
+    paths: &ConfigPaths,
+    env: impl IntoIterator<Item = (OsString, OsString)>,
+    flags: &[(KeyPath, Value)],
+) -> Result<Loaded, ConfigError> {
+    let mut stack = Stack::default();
+    for layer in [Layer::User, Layer::Project, Layer::Local] {
+        if let Some(file) = paths.file(layer) {
+            stack.read(layer, file);
+        }
+    }
+    stack.env(env);
+    stack.flags(flags);
+    stack.finish(paths)
+}
+
+/// Layers on the way to a configuration.
+#[derive(Debug, Default)]
+struct Stack {
+    parts: Vec<Part>,
+    files: Vec<(Layer, PathBuf)>,
+    notices: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Stack {
+    fn read(&mut self, layer: Layer, file: PathBuf) {
+        let text = match read::read_text(layer, &file) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(problem) => return self.problems.push(problem),
+        };
+        self.add_text(layer, file, &text);
+    }
+
+    fn add_text(&mut self, layer: Layer, file: PathBuf, text: &str) {
+        match read::parse(layer, &file, text) {
+            Ok(parsed) => {
+                self.problems.extend(parsed.problems);
+                let source = file.display().to_string();
+                let places = Places::File {
+                    source,
+                    lines: parsed.lines,
+                };
+                self.add(Part {
+                    layer,
+                    value: parsed.value,
+                    places,
+                });
+                self.files.push((layer, file));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn add(&mut self, part: Part) {
+        let mut found = check_shape(&part.value);
+        if part.layer == Layer::Project {
+            found.extend(not_from_project(&part.value));
+        }
+        self.problems.extend(found.into_iter().map(|problem| {
+            let origin = part.origin(&problem.path);
+            problem.at(origin)
+        }));
+        if part.value.is_object() {
+            self.parts.push(part);
+        }
+    }
+
+    fn env(&mut self, env: impl IntoIterator<Item = (OsString, OsString)>) {
+        let (files, _) = merge(&self.parts);
+        let mut value = Value::Object(Map::new());
+        let mut names: BTreeMap<KeyPath, String> = BTreeMap::new();
+        let mut set: Vec<(String, OsString)> = Vec::new();
+        for (name, text) in env {
+            if let Ok(name) = name.into_string()
+                && !text.is_empty()
+            {
+                set.push((name, text));
+            }
+        }
+        // The order of the environment is nobody's; the long name of a setting wins over its short one.
+        set.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then(a.cmp(b)));
+        for (name, text) in set {
+            let path = match env_path(&name, &files) {
+                EnvName::Other => continue,
+                EnvName::Mistyped(near) => {
+                    self.notices.push(format!(
+                        "{name} is not a setting of kd; did you mean {near}?"
+                    ));
+                    continue;
+                }
+                EnvName::Key(path) => path,
+            };
+            let origin = Origin {
+                layer: Layer::Env,
+                source: name.clone(),
+                line: None,
+            };
+            let Some(text) = text.to_str() else {
+                self.problems
+                    .push(Problem::new(path, "is not UTF-8").at(origin));
+                continue;
+            };
+            match parse_text(&path, text) {
+                Ok(new) => {
+                    merge_into(&mut value, nested(&path, new));
+                    names.insert(path, name);
+                }
+                Err(problem) => self.problems.push(problem.at(origin)),
+            }
+        }
+        self.add(Part {
+            layer: Layer::Env,
+            value,
+            places: Places::Names(names),
+        });
+    }
+
+    fn flags(&mut self, flags: &[(KeyPath, Value)]) {
+        let mut value = Value::Object(Map::new());
+        let mut names = BTreeMap::new();
+        for (path, new) in flags {
+            merge_into(&mut value, nested(path, new.clone()));
+            names.insert(path.clone(), "the command line".to_owned());
+        }
+        self.add(Part {
+            layer: Layer::Flag,
+            value,
+            places: Places::Names(names),
+        });
+    }
+
+    /// What the layers say together.
+    fn link(&mut self, paths: &ConfigPaths) -> (Value, Origins) {
+        let (value, origins) = merge(&self.parts);
+        let mut across = check_links(&value);
+        across.extend(key_files_inside(&value, paths));
+        let across: Vec<Problem> = across
+            .into_iter()
+            .map(|problem| {
+                let origin = self.place(&problem.path, &origins);
+                problem.at(origin)
+            })
+            .collect();
+        self.problems.extend(across);
+        (value, origins)
+    }
+
+    fn finish(mut self, paths: &ConfigPaths) -> Result<Loaded, ConfigError> {
+        let (value, origins) = self.link(paths);
+        if self.problems.is_empty() {
+            match Config::from_value(&value) {
+                Ok(config) => {
+                    let Self { files, notices, .. } = self;
+                    return Ok(Loaded {
+                        config,
+                        value,
+                        origins,
+                        files,
+                        notices,
+                    });
+                }
+                Err(problems) => self.problems = problems,
+            }
+        }
+        Err(ConfigError {
+            problems: self.problems,
+        })
+    }
+
+    /// Where a path of the merged value stands, to the line of a list's element. What is missing stands where its parent does.
+    fn place(&self, path: &KeyPath, origins: &Origins) -> Origin {
+        let said = origins.of(path);
+        let mut parts = self.parts.iter().rev();
+        let part = match said.layer {
+            Layer::Builtin => parts.find(|part| {
+                path.parent()
+                    .is_some_and(|above| above.find(&part.value).is_some())
+            }),
+            layer => parts.find(|part| part.layer == layer),
+        };
+        part.map_or(said, |part| part.origin(path))
+    }
+}
+
+fn merge_into(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, above) in above {
+                merge_into(below.entry(name).or_insert(Value::Null), above);
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
+/// Settings that only the person may make: a cloned repository could otherwise run a command, or have a key sent to its host.
+fn not_from_project(value: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut refuse = |path: KeyPath| {
+        let what = "cannot be set in .kd/config.json: a repository that you clone could use it to take your keys; \
+                    put it into .kd/config.local.json or your own file (`kd config set --layer local`)";
+        problems.push(Problem::new(path, what));
+    };
+    let providers = value.get("providers").and_then(Value::as_object);
+    for (name, provider) in providers.into_iter().flatten() {
+        for (field, value) in provider.as_object().into_iter().flatten() {
+            let path = KeyPath::new(["providers", name, field]);
+            let closed = find_key(&path).is_some_and(|key| !key.from_project);
+            let harmless =
+                value.is_null() || (field == "base_url" && value.as_str().is_some_and(is_loopback));
+            if closed && !harmless {
+                refuse(path);
+            }
+        }
+    }
+    problems
+}
+
+/// Whether an address is on this machine.
+fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Key files inside the repository: one day somebody commits them.
+fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
+    let Some(root) = paths.repository().map(real) else {
+        return Vec::new();
+    };
+    let home = etcetera::home_dir().ok();
+    let mut problems = Vec::new();
+    let providers = value.get("providers").and_then(Value::as_object);
+    for (name, provider) in providers.into_iter().flatten() {
+        let Some(text) = provider.get("key_file").and_then(Value::as_str) else {
+            continue;
+        };
+        let file = match (text.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(text),
+        };
+        if real(&file).starts_with(&root) {
+            let what = "lies inside the repository, where it would be committed one day; move it out, for example to ~/.config/kd/";
+            problems.push(Problem::new(
+                KeyPath::new(["providers", name, "key_file"]),
+                what,
+            ));
+        }
+    }
+    problems
+}
+
+/// A path with links and `..` resolved as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+        if let Ok(there) = clean.canonicalize() {
+            clean = there;
+        }
+    }
+    clean
+}

@@ -1,0 +1,237 @@
+//! One configuration file: JSON with comments and trailing commas, nothing looser.
+//!
+//! In: a path. Out: its value, and the line of every key and list element; or a [`Problem`] that says in which line it breaks.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use kd_core::config::{KeyPath, Layer, Origin, Problem};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The most bytes that are read: far above any configuration, far below what hurts.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// Its content; `{}` for an empty file.
+    pub(super) value: Value,
+    /// Lines, from 1.
+    pub(super) lines: BTreeMap<KeyPath, u32>,
+    /// Keys that stand twice in one object.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// What the parser lets pass.
+pub(super) fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+    }
+}
+
+/// The text of a file, without a byte order mark; none if there is no file.
+pub(super) fn read_text(layer: Layer, file: &Path) -> Result<Option<String>, Problem> {
+    let fault = |what: String| Problem::new(KeyPath::default(), what).at(origin(layer, file, None));
+    let meta = match fs::metadata(file) {
+        Ok(meta) => meta,
+        // A path through a file (`x/config.json` where `x` is no folder) leads nowhere either.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(fault(format!("cannot be read: {error}"))),
+    };
+    if meta.is_dir() {
+        return Err(fault(
+            "is a folder where the configuration file should be; move it away".into(),
+        ));
+    }
+    if !meta.is_file() {
+        return Err(fault(
+            "is not a regular file; put the configuration into one".into(),
+        ));
+    }
+    if meta.len() > BYTES_MAX {
+        return Err(fault(format!(
+            "has {} bytes, which is no configuration; the most is {BYTES_MAX}",
+            meta.len()
+        )));
+    }
+    let bytes = fs::read(file)
+        .map_err(|error| fault(format!("cannot be read: {error}; check its permissions")))?;
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(fault("is saved as UTF-16; save it as UTF-8".into()));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(
+            text.strip_prefix('\u{feff}')
+                .map(str::to_owned)
+                .unwrap_or(text),
+        )),
+        Err(error) => {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = Lines::of_bytes(good).count();
+            Err(Problem::new(
+                KeyPath::default(),
+                "is not UTF-8 here; save the file as UTF-8",
+            )
+            .at(origin(layer, file, Some(line))))
+        }
+    }
+}
+
+/// The content of a text.
+pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Problem> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options())
+        .map_err(|error| parse_problem(layer, file, text, &error))?;
+    let mut reading = Reading {
+        layer,
+        file,
+        starts: Lines::of_bytes(text.as_bytes()),
+        out: Parsed {
+            value: Value::Object(Map::new()),
+            lines: BTreeMap::new(),
+            problems: Vec::new(),
+        },
+    };
+    if let Some(root) = &parsed.value {
+        reading.out.value = reading.value(&KeyPath::default(), root)?;
+    }
+    Ok(reading.out)
+}
+
+/// A place in a file.
+pub(super) fn origin(layer: Layer, file: &Path, line: Option<u32>) -> Origin {
+    Origin {
+        layer,
+        source: file.display().to_string(),
+        line,
+    }
+}
+
+/// What the parser found wrong, in words for people.
+pub(super) fn parse_problem(layer: Layer, file: &Path, text: &str, error: &ParseError) -> Problem {
+    let at_end = text
+        .get(error.range().start..)
+        .is_none_or(|rest| rest.trim().is_empty());
+    let what = match error.kind() {
+        ParseErrorKind::UnterminatedArray | ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedCommentBlock => {
+            "the file ends in the middle: something opened in this line is not closed; was it cut off?".to_owned()
+        }
+        _ if at_end => "the file ends in the middle; was it cut off?".to_owned(),
+        kind => format!(
+            "is not JSON here (column {}): {}; comments and a comma after the last entry are fine, other liberties are not",
+            error.column_display(),
+            lower_first(&kind.to_string())
+        ),
+    };
+    let line = u32::try_from(error.line_display()).unwrap_or(u32::MAX);
+    Problem::new(KeyPath::default(), what).at(origin(layer, file, Some(line)))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
+}
+
+struct Reading<'a> {
+    layer: Layer,
+    file: &'a Path,
+    starts: Lines,
+    out: Parsed,
+}
+
+impl Reading<'_> {
+    fn value(&mut self, path: &KeyPath, value: &ast::Value<'_>) -> Result<Value, Problem> {
+        let line = self.starts.line(value.range().start);
+        self.out.lines.entry(path.clone()).or_insert(line);
+        Ok(match value {
+            ast::Value::NullKeyword(_) => Value::Null,
+            ast::Value::BooleanLit(truth) => Value::Bool(truth.value),
+            ast::Value::StringLit(text) => Value::String(text.value.to_string()),
+            ast::Value::NumberLit(number) => {
+                number.value.parse().map(Value::Number).map_err(|_| {
+                    let shown: String = number.value.chars().take(40).collect();
+                    self.fault(
+                        path,
+                        line,
+                        format!("is not a number that JSON knows: {shown}"),
+                    )
+                })?
+            }
+            ast::Value::Array(list) => {
+                let mut items = Vec::with_capacity(list.elements.len());
+                for (at, item) in list.elements.iter().enumerate() {
+                    items.push(self.value(&path.join(at.to_string()), item)?);
+                }
+                Value::Array(items)
+            }
+            ast::Value::Object(object) => {
+                let mut fields = Map::new();
+                for property in &object.properties {
+                    let name = property.name.as_str();
+                    let below = path.join(name);
+                    let line = self.starts.line(property.range().start);
+                    if fields.contains_key(name) {
+                        let first = self.out.lines.get(&below).copied().unwrap_or(line);
+                        let problem = self.fault(
+                            &below,
+                            line,
+                            format!("stands twice; the first is in line {first}"),
+                        );
+                        self.out.problems.push(problem);
+                        continue;
+                    }
+                    self.out.lines.insert(below.clone(), line);
+                    let value = self.value(&below, &property.value)?;
+                    fields.insert(name.to_owned(), value);
+                }
+                Value::Object(fields)
+            }
+        })
+    }
+
+    fn fault(&self, path: &KeyPath, line: u32, what: String) -> Problem {
+        Problem::new(path.clone(), what).at(origin(self.layer, self.file, Some(line)))
+    }
+}
+
+/// Where lines start.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self(
+            std::iter::once(0)
+                .chain(ends.map(|(at, _)| at + 1))
+                .collect(),
+        )
+    }
+
+    fn line(&self, offset: usize) -> u32 {
+        u32::try_from(self.0.partition_point(|start| *start <= offset)).unwrap_or(u32::MAX)
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+}
