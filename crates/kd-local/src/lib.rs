@@ -11,6 +11,7 @@ mod model;
 mod pool;
 mod quant;
 mod sampler;
+pub mod catalog;
 pub mod chat;
 pub mod constrain;
 pub mod gguf;
@@ -20,3 +21,10 @@ pub use engine::{Engine, Job, ModelInfo, Options, Piece, StopReason, Ticket, Usa
 pub use error::Error;
 pub use kernels::Simd;
 pub use sampler::Sampling;
+
+#[cfg(test)]
+#[path = "../tests/tiny/mod.rs"]
+mod tiny;
+#[cfg(test)]
+#[path = "../tests/writer/mod.rs"]
+mod writer;
