@@ -613,3 +613,6 @@ fn bias(gguf: &Gguf, layer: usize, q_rows: usize, kv_rows: usize) -> Result<Opti
     }
     Ok(Some(all))
 }
+
+#[cfg(test)]
+mod tests;
