@@ -155,8 +155,8 @@ pub fn format(draft: &Draft) -> String {
             put(&mut out, key, value);
         }
     }
-    for (key, value) in &draft.extra {
-        put_raw(&mut out, &safe_key(key), &one_line(value));
+    for (key, value) in safe_extra(&draft.extra) {
+        put_raw(&mut out, &key, &one_line(value));
     }
     out.push_str("---\n\n");
     push_body(&mut out, &draft.body);
@@ -406,6 +406,19 @@ fn safe_item(item: &str) -> Option<String> {
         .collect();
     let item = unquote(&item).trim();
     (!item.is_empty()).then(|| item.to_owned())
+}
+
+/// Further keys as they can stand in a header, in order. Two that become the same stay two.
+fn safe_extra(extra: &BTreeMap<String, String>) -> BTreeMap<String, &str> {
+    let mut safe = BTreeMap::new();
+    for (key, value) in extra {
+        let mut key = safe_key(key);
+        while safe.contains_key(&key) {
+            key.push('_');
+        }
+        safe.insert(key, value.as_str());
+    }
+    safe
 }
 
 /// A key that cannot be taken for another line, a known key or a list item.

@@ -4,19 +4,27 @@
 //! rebuilt from it. All calls block; none takes longer than the disk does. Other programs may write the same folders:
 //! the file formats are theirs too, to the byte (`docs/adr/0003-thread-files.md`).
 
+pub mod config;
 pub mod error;
+pub mod export;
 pub mod frontmatter;
 mod git;
 mod index;
 pub mod json;
 pub mod layout;
 pub mod lock;
+pub mod log;
 pub mod meta;
 pub mod name;
+pub mod session;
 mod spool;
+pub mod stream;
 pub mod thread;
 
 pub use error::Error;
 pub use layout::{Layout, Opened, Place};
+pub use log::EventLog;
 pub use meta::Meta;
+pub use session::AgentState;
+pub use stream::{StreamReader, StreamWriter};
 pub use thread::{Durability, Messages, Problem, Thread};

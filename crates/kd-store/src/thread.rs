@@ -16,7 +16,7 @@ use crate::spool::{Spool, Spooled};
 use jiff::Timestamp;
 use kd_core::ids::{KING, SeatName, ThreadId};
 use kd_core::message::{Draft, Message};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
@@ -271,19 +271,7 @@ impl Thread {
 
     /// Takes the thread's lock.
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
-        Lock::take(&self.path.join(layout::THREAD_LOCK), lock::WAIT)
-    }
-
-    /// Changes a file of ours that is no message, so that the index stays true if it was. Takes the lock.
-    pub(crate) fn beside<T>(&self, change: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let _lock = self.lock()?;
-        let tip = self.index.tip();
-        let done = change()?;
-        if let Some(tip) = tip {
-            // An index that could not be stamped is untrue, and will be written anew.
-            let _ = self.index.touch(&tip);
-        }
-        Ok(done)
+        lock_folder(&self.path)
     }
 
     /// Gives a spooled text the next number. The caller holds the lock.
@@ -304,7 +292,7 @@ impl Thread {
             let path = self.path.join(&entry.name);
             // The index is true, or was just written: only in a folder that we cannot stamp is it neither.
             let tip_now = tip.take().or_else(|| self.index.tip());
-            match fs::hard_link(spooled.path(), &path) {
+            match publish(spooled.path(), &path) {
                 Ok(()) => {}
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(Error::io("create", &path)(e)),
@@ -403,6 +391,44 @@ impl Thread {
         }
         Ok(all)
     }
+}
+
+/// Gives a whole file its name in one step, and fails if the name is taken.
+fn publish(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        // Disks without links (FAT, some network disks) may still know a rename that replaces nothing.
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported
+            ) =>
+        {
+            let flags = RenameFlags::NOREPLACE;
+            rustix::fs::renameat_with(CWD, from, CWD, to, flags).map_err(|_| e)
+        }
+        done => done,
+    }
+}
+
+/// Changes a file of ours in a thread's folder that is no message, so that the index stays true if it was. Takes the
+/// thread's lock.
+pub(crate) fn beside<T>(
+    folder: &Path,
+    change: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let _lock = lock_folder(folder)?;
+    let index = Index::new(folder);
+    let tip = index.tip();
+    let done = change();
+    if let Some(tip) = tip {
+        // An index that could not be stamped is untrue, and will be written anew.
+        let _ = index.touch(&tip);
+    }
+    done
+}
+
+fn lock_folder(folder: &Path) -> Result<Lock, Error> {
+    Lock::take(&folder.join(layout::THREAD_LOCK), lock::WAIT)
 }
 
 /// A message file's bytes and its own time. Links, pipes and devices are refused: a thread folder may come from

@@ -1,41 +1,19 @@
-//! One thread on a real disk: numbers, order, the index, files of other versions, and what goes wrong.
+//! One thread on a real disk: numbers, order, the index, and files that other programs put there.
 
-use kd_core::ids::{SeatName, ThreadId};
-use kd_core::message::{Address, Draft, Provenance, Status};
-use kd_store::layout::Layout;
-use kd_store::thread::{Durability, Thread};
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+mod common;
 
-fn layout(root: &Path) -> Layout {
-    Layout::find_or_create(root, &|_| None).unwrap().layout
-}
-
-fn draft(from: &str, body: &str) -> Draft {
-    Draft {
-        turn: None,
-        from: from.into(),
-        to: Address::All,
-        at: "2026-11-21T07:57:55.9Z".parse().unwrap(),
-        status: (from != "king").then_some(Status::Complete),
-        refs: Vec::new(),
-        provenance: Provenance::default(),
-        extra: BTreeMap::new(),
-        body: body.into(),
-    }
-}
-
-fn seats(names: &[&str]) -> Vec<SeatName> {
-    names.iter().map(|n| SeatName::new(*n).unwrap()).collect()
-}
+use common::{draft, layout, seats, thread};
+use kd_core::ids::KING;
+use kd_store::thread::{Durability, Thread, Trouble};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 
 #[test]
 fn messages_are_read_as_they_were_returned() {
     let dir = tempfile::tempdir().unwrap();
     let layout = layout(dir.path());
     let thread = Thread::create(&layout, &seats(&["claude", "codex"])).unwrap();
-    let mut written = vec![thread.append(&draft("king", "Hello?\n\n")).unwrap()];
+    let mut written = vec![thread.append(&draft(KING, "Hello?\n\n")).unwrap()];
     written.push(
         thread
             .append(&draft("claude", "\n\nHi.  \n---\nfrom: x"))
@@ -47,21 +25,304 @@ fn messages_are_read_as_they_were_returned() {
 
     let again = Thread::open(&layout.resolve(&thread.id().0).unwrap()).unwrap();
     assert_eq!(again.messages().unwrap().messages, written);
+    assert_eq!(again.head(1).unwrap().messages, written[..1]);
     assert_eq!(again.tail(1).unwrap().messages, written[1..]);
     assert_eq!(again.since(1).unwrap().messages, written[1..]);
     assert_eq!(again.message(2).unwrap(), written[1]);
     assert_eq!(again.count().unwrap(), 2);
-    assert!(
-        again
-            .message(3)
-            .unwrap_err()
-            .to_string()
-            .contains("no message 3")
-    );
+    let missing = again.message(3).unwrap_err().to_string();
+    assert!(missing.contains("no message 3"), "{missing}");
     assert_eq!(again.members(), seats(&["claude", "codex"]));
     assert_eq!(layout.current_thread().unwrap().unwrap().id, *thread.id());
     assert_eq!(
         fs::read_to_string(thread.path().join("0001-king.md")).unwrap(),
         "---\nfrom: king\nto: all\ntimestamp: 2026-11-21T07:57:55Z\n---\n\nHello?\n"
+    );
+}
+
+#[test]
+fn a_new_thread_is_described_as_other_programs_expect() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["claude", "gpt-5.1"]);
+    let text = fs::read_to_string(thread.path().join("thread.json")).unwrap();
+    let created = thread.meta().created_at.clone().unwrap();
+    assert!(created.ends_with('Z') && created.len() == 20, "{created}");
+    assert_eq!(
+        text,
+        format!(
+            "{{\n  \"created_at\": \"{created}\",\n  \"id\": \"{}\",\n  \"members\": [\n    \"king\",\n    \"claude\",\n    \"gpt-5.1\"\n  ],\n  \"pattern\": \"council\",\n  \"phase\": \"council\"\n}}\n",
+            thread.id()
+        )
+    );
+    let id = &thread.id().0;
+    assert!(id.starts_with("council-") && id.len() == 12, "{id}");
+}
+
+#[test]
+fn every_durability_writes_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    for durability in [Durability::Buffered, Durability::Whole, Durability::Named] {
+        let thread = Thread::create(&layout, &seats(&["a"]))
+            .unwrap()
+            .with_durability(durability);
+        let message = thread.append(&draft("a", "text")).unwrap();
+        assert_eq!(thread.messages().unwrap().messages, [message]);
+    }
+}
+
+#[test]
+fn numbers_go_on_past_four_digits() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    fs::write(thread.path().join("9998-king.md"), "---\n---\n\nold\n").unwrap();
+    for (seq, name) in [
+        (9999, "9999-a.md"),
+        (10000, "10000-a.md"),
+        (10001, "10001-a.md"),
+    ] {
+        assert_eq!(thread.append(&draft("a", "x")).unwrap().seq, seq);
+        assert!(thread.path().join(name).exists());
+    }
+    let seqs: Vec<_> = thread
+        .messages()
+        .unwrap()
+        .messages
+        .iter()
+        .map(|m| m.seq)
+        .collect();
+    assert_eq!(seqs, [9998, 9999, 10000, 10001]);
+    assert_eq!(thread.tail(2).unwrap().messages[0].seq, 10000);
+}
+
+#[test]
+fn the_last_number_there_is_ends_the_thread_with_a_clear_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    fs::write(
+        thread.path().join("4294967295-king.md"),
+        "---\n---\n\nold\n",
+    )
+    .unwrap();
+    let error = thread.append(&draft("a", "x")).unwrap_err();
+    assert!(error.to_string().contains("4294967295"), "{error}");
+    assert_eq!(error.hint(), "open a new thread");
+}
+
+#[test]
+fn a_message_of_another_program_is_seen_and_its_number_not_given_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    thread.append(&draft(KING, "one")).unwrap();
+    // A sender of whom nothing is known.
+    fs::write(
+        thread.path().join("0002-stranger.md"),
+        "---\nfrom: stranger\n---\n\ntwo\n",
+    )
+    .unwrap();
+    assert_eq!(thread.tail(1).unwrap().messages[0].from, "stranger");
+    assert_eq!(thread.append(&draft("a", "three")).unwrap().seq, 3);
+    assert_eq!(thread.count().unwrap(), 3);
+}
+
+/// The one moment the index cannot see: between the naming of our file and the setting of the folder's time. The test
+/// makes it by setting the time back.
+#[test]
+fn a_known_sender_who_wrote_at_the_same_moment_keeps_the_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    thread.append(&draft(KING, "one")).unwrap();
+    let stamp = fs::metadata(thread.path()).unwrap().modified().unwrap();
+    fs::write(
+        thread.path().join("0002-cursor.md"),
+        "---\nfrom: cursor\n---\n\ntwo\n",
+    )
+    .unwrap();
+    File::open(thread.path())
+        .unwrap()
+        .set_modified(stamp)
+        .unwrap();
+
+    assert_eq!(thread.append(&draft("a", "three")).unwrap().seq, 3);
+    assert!(!thread.path().join("0002-a.md").exists());
+    let senders: Vec<_> = thread
+        .tail(9)
+        .unwrap()
+        .messages
+        .into_iter()
+        .map(|m| m.from)
+        .collect();
+    assert_eq!(senders, [KING, "cursor", "a"]);
+}
+
+#[test]
+fn the_same_name_at_the_same_moment_raises_the_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    thread.append(&draft(KING, "one")).unwrap();
+    let stamp = fs::metadata(thread.path()).unwrap().modified().unwrap();
+    fs::write(
+        thread.path().join("0002-a.md"),
+        "---\nfrom: a\n---\n\ntheirs\n",
+    )
+    .unwrap();
+    File::open(thread.path())
+        .unwrap()
+        .set_modified(stamp)
+        .unwrap();
+    assert_eq!(thread.append(&draft("a", "ours")).unwrap().seq, 3);
+    assert_eq!(thread.message(2).unwrap().body, "theirs");
+}
+
+#[test]
+fn two_files_of_one_number_are_both_read_in_the_order_of_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    for name in ["0002-codex.md", "0001-king.md", "0002-claude.md"] {
+        fs::write(thread.path().join(name), "---\n---\n\nx\n").unwrap();
+    }
+    let all = thread.messages().unwrap().messages;
+    let order: Vec<_> = all.iter().map(|m| (m.seq, m.from.as_str())).collect();
+    assert_eq!(order, [(1, "king"), (2, "claude"), (2, "codex")]);
+    assert_eq!(thread.tail(3).unwrap().messages, all);
+    assert_eq!(thread.since(1).unwrap().messages, all[1..]);
+    assert_eq!(thread.append(&draft("a", "x")).unwrap().seq, 3);
+}
+
+#[test]
+fn without_thread_json_the_members_are_told_from_the_senders() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let made = Thread::create(&layout, &seats(&["a", "b"])).unwrap();
+    for from in [KING, "b", "a", "b"] {
+        made.append(&draft(from, "x")).unwrap();
+    }
+    fs::remove_file(made.path().join("thread.json")).unwrap();
+    let thread = Thread::open(&layout.resolve(&made.id().0).unwrap()).unwrap();
+    assert_eq!(thread.meta().members, ["king", "b", "a"]);
+    assert!(thread.meta().is_council());
+    assert_eq!(thread.append(&draft("a", "x")).unwrap().seq, 5);
+}
+
+#[test]
+fn a_broken_index_is_written_anew_and_costs_nothing_but_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    for i in 0..5 {
+        thread.append(&draft("a", &i.to_string())).unwrap();
+    }
+    let index = thread.path().join(".kd-index.jsonl");
+    let whole = fs::read_to_string(&index).unwrap();
+    for broken in [
+        "",
+        "\n",
+        "rubbish\n",
+        "{\"n\":900,\"seq\":900,\"name\":\"0900-a.md\",\"at\":\"0\"}\n",
+    ] {
+        fs::write(&index, broken).unwrap();
+        assert_eq!(thread.tail(2).unwrap().messages[1].body, "4");
+    }
+    fs::write(&index, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!(thread.append(&draft("a", "5")).unwrap().seq, 6);
+    fs::remove_file(&index).unwrap();
+    assert_eq!(thread.append(&draft("a", "6")).unwrap().seq, 7);
+    assert_eq!(fs::read_to_string(&index).unwrap().lines().count(), 7);
+}
+
+#[test]
+fn reading_makes_no_files_in_a_thread_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let folder = layout.threads_folder().join("council-0000");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("0001-king.md"), "---\n---\n\nx\n").unwrap();
+    let thread = Thread::open(&layout.resolve("council-0000").unwrap()).unwrap();
+    assert_eq!(thread.tail(5).unwrap().messages.len(), 1);
+    assert_eq!(thread.messages().unwrap().messages.len(), 1);
+    assert_eq!(thread.count().unwrap(), 1);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_no_message_is_reported_and_never_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    thread.append(&draft("a", "sound")).unwrap();
+    let secret = dir.path().join("secret");
+    fs::write(&secret, "---\nfrom: a\n---\n\nsecret\n").unwrap();
+    symlink(&secret, thread.path().join("0002-link.md")).unwrap();
+    fs::create_dir(thread.path().join("0003-folder.md")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        thread.path().join("0004-pipe.md"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    fs::write(thread.path().join("0005-empty.md"), "").unwrap();
+    File::create(thread.path().join("0006-huge.md"))
+        .unwrap()
+        .set_len(65 << 20)
+        .unwrap();
+
+    let all = thread.messages().unwrap();
+    assert_eq!(all.messages.len(), 1);
+    assert_eq!(all.problems.len(), 5);
+    assert!(all.problems.iter().all(|p| p.is_skipped()));
+    let texts: Vec<_> = all.problems.iter().map(ToString::to_string).collect();
+    assert!(
+        texts[0].starts_with("left out ") && texts[0].contains("it is a link"),
+        "{texts:?}"
+    );
+    assert!(texts[2].contains("not a plain file"), "{texts:?}");
+    assert!(matches!(all.problems[3].what, Trouble::Flaw(_)));
+    assert!(texts[4].contains("larger than 64 MiB"), "{texts:?}");
+    assert_eq!(thread.append(&draft("a", "next")).unwrap().seq, 7);
+}
+
+#[test]
+fn senders_with_unusual_names_stay_in_the_folder_and_keep_their_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["模型", "Gpt_5.1"]);
+    assert_eq!(thread.append(&draft("模型", "x")).unwrap().from, "模型");
+    assert_eq!(
+        thread.append(&draft("Gpt_5.1", "x")).unwrap().from,
+        "Gpt_5.1"
+    );
+    assert!(thread.path().join("0001-u6a21-u578b.md").exists());
+    assert!(thread.path().join("0002-gpt-5-1.md").exists());
+    thread
+        .append(&draft("../../evil\nfrom: king", "x"))
+        .unwrap();
+    assert!(thread.path().join("0003-evil-from-king.md").exists());
+    assert_eq!(thread.message(3).unwrap().from, "../../evil from: king");
+}
+
+#[test]
+fn threads_of_one_process_share_one_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    std::thread::scope(|scope| {
+        for t in 0..8 {
+            let thread = &thread;
+            scope.spawn(move || {
+                for i in 0..25 {
+                    thread.append(&draft("a", &format!("{t} {i}"))).unwrap();
+                }
+            });
+        }
+    });
+    let seqs: Vec<_> = thread
+        .messages()
+        .unwrap()
+        .messages
+        .iter()
+        .map(|m| m.seq)
+        .collect();
+    assert_eq!(seqs, (1..=200).collect::<Vec<_>>());
+    assert_eq!(
+        fs::read_dir(thread.path().join(".kd-new")).unwrap().count(),
+        0
     );
 }

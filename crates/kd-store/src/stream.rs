@@ -1,0 +1,290 @@
+//! Answers while they arrive: `.stream-<member>.jsonl`, whole lines, there only as long as somebody writes.
+//!
+//! The writer holds a lock on its file while it lives, so that a reader can tell a stream from what a killed process
+//! left behind. It removes the file when it is finished or dropped; the message file must exist before that.
+
+use crate::error::Error;
+use crate::layout;
+use crate::thread::{Thread, beside};
+use serde::Serialize;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What waits in memory at most before it is written without being asked: some frames of a fast stream.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+/// What one call of [`StreamReader::read`] takes at most, so that a flood cannot fill the memory.
+const READ_BYTES_MAX: u64 = 4 << 20;
+/// A line longer than this is no event of any model; it is cut.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Writes a member's stream.
+#[derive(Debug)]
+pub struct StreamWriter {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    removed: bool,
+}
+
+impl StreamWriter {
+    /// Begins a member's stream in a thread. What a dead writer left is removed; a living one is an error.
+    pub fn create(thread: &Thread, member: &str) -> Result<StreamWriter, Error> {
+        let path = layout::stream_file(thread.path(), member);
+        let file = beside(thread.path(), || {
+            if is_locked(&path) {
+                return Err(Error::StreamBusy { path: path.clone() });
+            }
+            // A new file and not an emptied one: a reader that holds the old one sees the difference.
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &path)(e));
+                }
+                _ => {}
+            }
+            let file = OpenOptions::new()
+                .append(true)
+                .create_new(true)
+                .open(&path)
+                .map_err(Error::io("create", &path))?;
+            file.try_lock()
+                .map_err(|_| Error::StreamBusy { path: path.clone() })?;
+            Ok(file)
+        })?;
+        Ok(StreamWriter {
+            path,
+            file,
+            buffer: Vec::new(),
+            removed: false,
+        })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes a line; it is written at the next [`StreamWriter::flush`], or when much has gathered. A line break inside
+    /// it becomes a space.
+    pub fn line(&mut self, line: &str) -> Result<(), Error> {
+        self.buffer.extend(
+            line.bytes()
+                .map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { b }),
+        );
+        self.end_line()
+    }
+
+    /// Takes a value as one line of JSON.
+    pub fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.buffer, value).map_err(|source| Error::Json {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.end_line()
+    }
+
+    /// Writes what has gathered, in one write. Call it once a frame (about each 16 ms), not for each token.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.buffer);
+        // What could not be written is given up: the message will hold the whole text.
+        self.buffer.clear();
+        written.map_err(Error::io("write", &self.path))
+    }
+
+    /// Ends the stream and removes its file. Call it when the message file exists.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.remove()
+    }
+
+    fn end_line(&mut self) -> Result<(), Error> {
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= BUFFER_BYTES_MAX {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<(), Error> {
+        self.removed = true;
+        let folder = self.path.parent().unwrap_or(&self.path);
+        beside(folder, || match fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &self.path)(e))
+            }
+            _ => Ok(()),
+        })
+    }
+}
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        if !self.removed {
+            let _ = self.remove();
+        }
+    }
+}
+
+/// What came since the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Whole lines, in order.
+    pub lines: Vec<String>,
+    /// A new stream began: what was heard before belongs to an earlier attempt.
+    pub restarted: bool,
+    /// The file is gone, and everything in it was read.
+    pub gone: bool,
+}
+
+/// Reads a member's stream as it grows.
+#[derive(Debug)]
+pub struct StreamReader {
+    path: PathBuf,
+    open: Option<File>,
+    offset: u64,
+    /// The beginning of a line whose end has not come.
+    partial: Vec<u8>,
+    /// Whether a stream was read before this file.
+    heard_any: bool,
+}
+
+impl StreamReader {
+    /// A reader from the beginning of a member's stream, which need not exist yet.
+    pub fn new(thread: &Thread, member: &str) -> StreamReader {
+        StreamReader::of_file(layout::stream_file(thread.path(), member))
+    }
+
+    /// A reader of a stream file.
+    pub fn of_file(path: PathBuf) -> StreamReader {
+        StreamReader {
+            path,
+            open: None,
+            offset: 0,
+            partial: Vec::new(),
+            heard_any: false,
+        }
+    }
+
+    /// Reads what came since the last call; at most some megabytes, so call again while lines come.
+    pub fn read(&mut self) -> Result<Heard, Error> {
+        let failed = |e| Error::io("read", &self.path)(e);
+        let mut heard = Heard::default();
+        let named = match fs::metadata(&self.path) {
+            Ok(meta) => Some(meta),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(failed(e)),
+        };
+        let ours = match &self.open {
+            Some(file) => Some(file.metadata().map_err(failed)?),
+            None => None,
+        };
+        let same = match (&named, &ours) {
+            (Some(named), Some(ours)) => {
+                named.ino() == ours.ino() && named.dev() == ours.dev() && named.len() >= self.offset
+            }
+            (None, Some(_)) => true,
+            _ => false,
+        };
+        if !same {
+            if named.is_none() {
+                heard.gone = true;
+                return Ok(heard);
+            }
+            heard.restarted = self.heard_any;
+            self.open = match File::open(&self.path) {
+                Ok(file) => Some(file),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+                Err(e) => return Err(failed(e)),
+            };
+            self.offset = 0;
+            self.partial.clear();
+        }
+        if let Some(file) = &mut self.open {
+            file.seek(SeekFrom::Start(self.offset)).map_err(failed)?;
+            let mut bytes = Vec::new();
+            file.take(READ_BYTES_MAX)
+                .read_to_end(&mut bytes)
+                .map_err(failed)?;
+            self.heard_any = true;
+            self.offset += bytes.len() as u64;
+            let drained = bytes.is_empty();
+            self.cut(&bytes, &mut heard.lines);
+            if named.is_none() && drained {
+                self.open = None;
+                heard.gone = true;
+            }
+        }
+        Ok(heard)
+    }
+
+    fn cut(&mut self, bytes: &[u8], lines: &mut Vec<String>) {
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            match piece.strip_suffix(b"\n") {
+                Some(end) => {
+                    self.partial.extend_from_slice(end);
+                    let line = String::from_utf8_lossy(&self.partial);
+                    let line = line.trim_end_matches('\r');
+                    if !line.is_empty() {
+                        lines.push(line.to_owned());
+                    }
+                    self.partial.clear();
+                }
+                None => {
+                    let room = LINE_BYTES_MAX.saturating_sub(self.partial.len());
+                    self.partial
+                        .extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+            }
+        }
+    }
+}
+
+/// A stream file that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamSign {
+    /// Whose.
+    pub member: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Whether a process of ours holds it right now. Programs of others hold none: judge those by `quiet`.
+    pub held: bool,
+    /// How long nothing was written.
+    pub quiet: Duration,
+}
+
+/// All stream files of a thread, by member. Lists the folder.
+pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
+    let failed = |e| Error::io("list", thread.path())(e);
+    let mut found = Vec::new();
+    for item in fs::read_dir(thread.path()).map_err(failed)? {
+        let path = item.map_err(failed)?.path();
+        if let Some(member) = layout::stream_member(&path) {
+            let Ok(meta) = fs::metadata(&path) else {
+                continue;
+            };
+            let quiet = meta
+                .modified()
+                .ok()
+                .and_then(|at| SystemTime::now().duration_since(at).ok());
+            found.push(StreamSign {
+                member: member.to_owned(),
+                held: is_locked(&path),
+                quiet: quiet.unwrap_or_default(),
+                path: path.clone(),
+            });
+        }
+    }
+    found.sort_by(|a, b| a.member.cmp(&b.member));
+    Ok(found)
+}
+
+/// Whether some process holds the lock on a file.
+fn is_locked(path: &Path) -> bool {
+    File::open(path)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}

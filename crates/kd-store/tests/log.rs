@@ -1,0 +1,90 @@
+//! The event log: what is left out, torn lines, and records of other versions.
+
+mod common;
+
+use common::{draft, thread};
+use kd_core::{Delta, Event, Record, TurnId};
+use kd_store::log::{self, EventLog};
+use kd_store::thread::Thread;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+fn records(thread: &Thread, texts: &[&str]) -> Vec<Record> {
+    texts
+        .iter()
+        .enumerate()
+        .map(|(i, text)| Record {
+            v: 1,
+            seq: i as u64 + 1,
+            ts: "2026-11-21T07:57:55Z".parse().unwrap(),
+            thread: thread.id().clone(),
+            event: Event::Noticed {
+                text: (*text).to_owned(),
+            },
+        })
+        .collect()
+}
+
+#[test]
+fn records_come_back_and_deltas_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    assert_eq!(log::read(&thread).unwrap(), log::Logged::default());
+    let mut all = records(&thread, &["one\ntwo", "three"]);
+    let delta = Event::TurnDelta {
+        turn: TurnId(1),
+        delta: Delta::Text { text: "x".into() },
+    };
+    let message = thread.append(&draft("a", "x")).unwrap();
+    all[1].event = Event::MessageAdded {
+        message,
+        turn: Some(TurnId(1)),
+    };
+    let mut log = EventLog::open(&thread).unwrap();
+    log.append(&all).unwrap();
+    log.append(&[Record {
+        event: delta,
+        ..all[0].clone()
+    }])
+    .unwrap();
+    let logged = log::read(&thread).unwrap();
+    assert_eq!((logged.records, logged.skipped), (all, 0));
+}
+
+#[test]
+fn a_torn_line_is_passed_over_and_the_next_record_stands_on_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    let all = records(&thread, &["one", "two"]);
+    EventLog::open(&thread).unwrap().append(&all[..1]).unwrap();
+    let path = thread.path().join(".kd-events.jsonl");
+    let whole = fs::read(&path).unwrap();
+    for cut in 1..whole.len() - 1 {
+        fs::write(&path, &whole).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&whole[..cut]).unwrap();
+        assert_eq!(log::read(&thread).unwrap().records, all[..1], "{cut}");
+        EventLog::open(&thread).unwrap().append(&all[1..]).unwrap();
+        let logged = log::read(&thread).unwrap();
+        assert_eq!(
+            (logged.records.as_slice(), logged.skipped),
+            (&all[..], 1),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
+fn records_of_a_later_version_are_counted_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    let path = thread.path().join(".kd-events.jsonl");
+    fs::write(&path, "{\"v\":9,\"event\":\"dreamt\"}\n").unwrap();
+    EventLog::open(&thread)
+        .unwrap()
+        .append(&records(&thread, &["x"]))
+        .unwrap();
+    let logged = log::read(&thread).unwrap();
+    assert_eq!((logged.records.len(), logged.skipped), (1, 1));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("{\"v\":9"));
+}

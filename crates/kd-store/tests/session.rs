@@ -1,0 +1,82 @@
+//! Sessions: the other program's bytes, unknown keys, and no update lost.
+
+mod common;
+
+use common::{layout, seats};
+use kd_store::session::{read, update};
+use std::fs;
+
+#[test]
+fn a_session_is_written_as_the_other_program_writes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let claude = &seats(&["claude"])[0];
+    update(&layout, claude, |state| {
+        state.resume_id = Some("abc".into())
+    })
+    .unwrap();
+    let path = layout.branch_folder().join("sessions/claude.json");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "{\n  \"hand_mode\": false,\n  \"name\": \"claude\",\n  \"resume_id\": \"abc\",\n  \"review_bounce_count\": 0,\n  \"status\": \"idle\"\n}\n"
+    );
+    assert!(path.with_file_name(".claude.json.lock").exists());
+}
+
+#[test]
+fn unknown_keys_and_nulls_are_handled_as_they_should() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let seat = &seats(&["a"])[0];
+    update(&layout, seat, |_| {}).unwrap();
+    let path = layout.session_file(seat);
+    fs::write(
+        &path,
+        "{\"name\": \"a\", \"pid\": null, \"future\": {\"x\": [1]}, \"status\": \"working\"}",
+    )
+    .unwrap();
+    let state = update(&layout, seat, |state| {
+        state.pid = Some(42);
+        state.started_at = Some("2026-11-21T07:57:55Z".into());
+    })
+    .unwrap();
+    assert_eq!(read(&layout, seat).unwrap(), state);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("\"future\": {\n    \"x\": [\n      1\n    ]\n  }"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\"pid\": 42") && text.contains("\"status\": \"working\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_update_is_lost_between_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let seat = &seats(&["a"])[0];
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    update(&layout, seat, |state| state.review_bounce_count += 1).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(read(&layout, seat).unwrap().review_bounce_count, 200);
+}
+
+#[test]
+fn a_broken_session_says_where_it_is_broken() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let seat = &seats(&["a"])[0];
+    update(&layout, seat, |_| {}).unwrap();
+    fs::write(layout.session_file(seat), "{").unwrap();
+    let error = read(&layout, seat).unwrap_err();
+    assert!(error.to_string().contains("sessions/a.json"), "{error}");
+    assert!(error.hint().contains("mend"), "{}", error.hint());
+}

@@ -1,0 +1,160 @@
+//! Streams on a real disk: whole lines, partial ends, leftovers, and who is alive.
+
+mod common;
+
+use common::{draft, thread};
+use kd_store::Error;
+use kd_store::stream::{Heard, StreamReader, StreamWriter, streams};
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+#[test]
+fn lines_come_out_as_they_went_in_and_the_file_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["claude"]);
+    let mut reader = StreamReader::new(&thread, "claude");
+    assert!(reader.read().unwrap().gone);
+    let mut writer = StreamWriter::create(&thread, "claude").unwrap();
+    assert_eq!(writer.path(), thread.path().join(".stream-claude.jsonl"));
+    writer.json(&json!({"text": "a\nb"})).unwrap();
+    writer.line("one\r\ntwo").unwrap();
+    assert_eq!(
+        fs::read(writer.path()).unwrap(),
+        b"",
+        "one write for each flush"
+    );
+    writer.flush().unwrap();
+    assert_eq!(
+        reader.read().unwrap().lines,
+        ["{\"text\":\"a\\nb\"}", "one  two"]
+    );
+    assert_eq!(reader.read().unwrap(), Heard::default());
+
+    writer.line("last").unwrap();
+    let path = writer.path().to_path_buf();
+    thread.append(&draft("claude", "done")).unwrap();
+    writer.finish().unwrap();
+    assert!(!path.exists());
+    // What was written just before the end is not lost to a reader who held the file.
+    let heard = reader.read().unwrap();
+    assert_eq!((heard.lines, heard.gone), (vec!["last".to_owned()], false));
+    assert!(reader.read().unwrap().gone);
+}
+
+#[test]
+fn a_full_buffer_is_written_without_being_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    let mut writer = StreamWriter::create(&thread, "a").unwrap();
+    let line = "x".repeat(999);
+    for _ in 0..66 {
+        writer.line(&line).unwrap();
+    }
+    assert_eq!(fs::metadata(writer.path()).unwrap().len(), 66_000);
+}
+
+#[test]
+fn a_dropped_stream_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    drop(StreamWriter::create(&thread, "a").unwrap());
+    assert_eq!(streams(&thread).unwrap(), []);
+}
+
+#[test]
+fn half_lines_wait_for_their_end_wherever_they_are_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(".stream-x.jsonl");
+    let text = "{\"a\":\"é😀\"}\n\n{\"b\":2}\r\nrest".as_bytes();
+    for cut in 0..=text.len() {
+        fs::write(&path, &text[..cut]).unwrap();
+        let mut reader = StreamReader::of_file(path.clone());
+        let mut lines = reader.read().unwrap().lines;
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(&text[cut..])
+            .unwrap();
+        lines.extend(reader.read().unwrap().lines);
+        assert_eq!(lines, ["{\"a\":\"é😀\"}", "{\"b\":2}"], "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_new_attempt_is_told_from_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(".stream-x.jsonl");
+    let mut reader = StreamReader::of_file(path.clone());
+    fs::write(&path, "one\ntwo\nhal").unwrap();
+    let heard = reader.read().unwrap();
+    assert_eq!((heard.lines.len(), heard.restarted), (2, false));
+    // Emptied and begun again, as the other program does.
+    fs::write(&path, "uno\n").unwrap();
+    let heard = reader.read().unwrap();
+    assert_eq!(
+        (heard.lines, heard.restarted),
+        (vec!["uno".to_owned()], true)
+    );
+    // Removed and made anew, longer than before.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "eins\nzwei\ndrei\n").unwrap();
+    let heard = reader.read().unwrap();
+    assert_eq!((heard.lines.len(), heard.restarted), (3, true));
+}
+
+#[test]
+fn a_living_writer_is_told_from_a_leftover() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a", "b"]);
+    fs::write(
+        thread.path().join(".stream-b.jsonl"),
+        "left by a dead one\n",
+    )
+    .unwrap();
+    let writer = StreamWriter::create(&thread, "a").unwrap();
+    let signs = streams(&thread).unwrap();
+    let held: Vec<_> = signs.iter().map(|s| (s.member.as_str(), s.held)).collect();
+    assert_eq!(held, [("a", true), ("b", false)]);
+
+    let error = StreamWriter::create(&thread, "a").unwrap_err();
+    assert!(matches!(error, Error::StreamBusy { .. }), "{error}");
+    assert!(writer.path().exists());
+    let over = StreamWriter::create(&thread, "b").unwrap();
+    assert_eq!(fs::read(over.path()).unwrap(), b"");
+}
+
+#[test]
+fn streams_of_the_other_program_are_read() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/streams");
+    for name in [
+        "claude.stream.jsonl",
+        "codex.stream.jsonl",
+        "cursor.stream.jsonl",
+    ] {
+        let text = fs::read_to_string(data.join(name)).unwrap();
+        let lines = StreamReader::of_file(data.join(name)).read().unwrap().lines;
+        assert_eq!(lines, text.lines().collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn streams_do_not_make_the_index_untrue() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    thread.append(&draft("king", "x")).unwrap();
+    let index = thread.path().join(".kd-index.jsonl");
+    let inode = |path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let before = inode(&index);
+    for _ in 0..5 {
+        let stream = StreamWriter::create(&thread, "a").unwrap();
+        thread.append(&draft("a", "x")).unwrap();
+        stream.finish().unwrap();
+        assert_eq!(thread.tail(1).unwrap().messages.len(), 1);
+    }
+    // Written anew it would be another file.
+    assert_eq!(inode(&index), before);
+    // The first line says that the thread was empty.
+    assert_eq!(fs::read_to_string(&index).unwrap().lines().count(), 7);
+}
