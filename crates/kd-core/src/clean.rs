@@ -125,8 +125,7 @@ fn is_harmless(c: char) -> bool {
 fn is_clean(text: &str) -> bool {
     let plain = |b: u8| b >= b' ' && b != 0x7f || b == b'\n' || b == b'\t';
     // C1 controls begin with 0xc2, line separators and overrides with 0xe2: only then look at characters.
-    text.bytes()
-        .all(|b| plain(b) && b != 0xc2 && b != 0xe2)
+    text.bytes().all(|b| plain(b) && b != 0xc2 && b != 0xe2)
         || text
             .chars()
             .all(|c| is_harmless(c) && !matches!(c, '\u{2028}' | '\u{2029}'))
@@ -150,7 +149,10 @@ mod tests {
             ("one\u{2028}two", "one\ntwo"),
             ("\u{202e}evil\u{202c}", "evil"),
             ("\u{1b}]0;never ended\nnext line", "\nnext line"),
-            ("tab\tand – “quotes” é 模型 👑", "tab\tand – “quotes” é 模型 👑"),
+            (
+                "tab\tand – “quotes” é 模型 👑",
+                "tab\tand – “quotes” é 模型 👑",
+            ),
         ] {
             assert_eq!(clean_text(dirty), clean, "{dirty:?}");
         }
@@ -167,8 +169,11 @@ mod tests {
     /// Texts rich in the characters that matter.
     fn nasty() -> impl Strategy<Value = String> {
         let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑";
-        proptest::collection::vec(proptest::sample::select(alphabet.chars().collect::<Vec<_>>()), 0..40)
-            .prop_map(|v| v.into_iter().collect())
+        proptest::collection::vec(
+            proptest::sample::select(alphabet.chars().collect::<Vec<_>>()),
+            0..40,
+        )
+        .prop_map(|v| v.into_iter().collect())
     }
 
     proptest! {

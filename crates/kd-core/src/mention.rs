@@ -37,7 +37,12 @@ pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
     let far_max = 1 + name.chars().count() / 5;
     known
         .iter()
-        .map(|seat| (strsim::damerau_levenshtein(&name.to_lowercase(), &seat.as_str().to_lowercase()), *seat))
+        .map(|seat| {
+            (
+                strsim::damerau_levenshtein(&name.to_lowercase(), &seat.as_str().to_lowercase()),
+                *seat,
+            )
+        })
         .filter(|(far, _)| *far <= far_max.min(2))
         .min_by_key(|(far, _)| *far)
         .map(|(_, seat)| seat)
@@ -72,7 +77,11 @@ fn read_name(run: &str, known: &[&SeatName], found: &mut Mentions) {
             return;
         }
         let exact = known.iter().find(|s| s.as_str() == name);
-        let seat = exact.or_else(|| known.iter().find(|s| s.as_str().to_lowercase() == name.to_lowercase()));
+        let seat = exact.or_else(|| {
+            known
+                .iter()
+                .find(|s| s.as_str().to_lowercase() == name.to_lowercase())
+        });
         if let Some(seat) = seat {
             if !found.seats.contains(seat) {
                 found.seats.push((*seat).clone());
@@ -103,11 +112,17 @@ mod tests {
     fn names_are_found_where_people_write_them() {
         for (text, seats) in [
             ("@claude what do you think?", vec!["claude"]),
-            ("ask @codex, then @claude. And @codex again", vec!["codex", "claude"]),
+            (
+                "ask @codex, then @claude. And @codex again",
+                vec!["codex", "claude"],
+            ),
             ("(@gpt-5.1.)", vec!["gpt-5.1"]),
             ("@Claude: hello", vec!["claude"]),
             ("@claude.It is so", vec!["claude"]),
-            ("mail a@claude.com or `@codex` \n```\n@claude\n```\n", vec![]),
+            (
+                "mail a@claude.com or `@codex` \n```\n@claude\n```\n",
+                vec![],
+            ),
             ("@claude-code is another", vec![]),
         ] {
             let found: Vec<_> = read(text).seats.iter().map(ToString::to_string).collect();

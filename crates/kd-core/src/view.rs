@@ -1,1 +1,612 @@
-//! The view.
+//! What faces draw, folded from events: the same for the terminal, the web page and a replayed log.
+//!
+//! In: the messages of a thread, then its [`Record`]s or [`Event`]s. Out: panels in the order in which they are shown.
+//! A turn keeps its place: the panel that grew becomes the panel of its message. A piece of an answer costs a look-up
+//! and an append; a panel's `revision` tells a face whether what it drew of it still holds.
+
+use crate::clean::clean_text;
+use crate::event::{Event, Outcome, Purpose, Record};
+use crate::failure::Failure;
+use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::message::{Address, Message};
+use crate::request::{Delta, Finish, Usage};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The state of a thread as faces show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// The thread, once a record named it.
+    pub thread: Option<ThreadId>,
+    /// Members in order.
+    pub members: Vec<SeatName>,
+    /// Who is skipped.
+    pub muted: BTreeSet<SeatName>,
+    /// What is shown, in order.
+    pub panels: Vec<Panel>,
+    /// The king's words that wait, oldest first.
+    pub waiting: VecDeque<(String, Address)>,
+    /// How the last round ended; none before the first end and while a round goes on.
+    pub outcome: Option<Outcome>,
+    /// What all turns used since the view was opened.
+    pub usage: Usage,
+    /// The same, by seat.
+    pub usage_by_seat: BTreeMap<SeatName, Usage>,
+    /// The number of the last record.
+    pub seq: u64,
+    /// Panels of turns that have not ended, and of those whose end follows their message.
+    turns: BTreeMap<TurnId, usize>,
+    /// Panels of answers that other processes stream.
+    streams: BTreeMap<SeatName, usize>,
+    now: Option<Timestamp>,
+    revision: u64,
+}
+
+/// One thing that is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Grows with every change of this panel; no two states of a view share one.
+    pub revision: u64,
+    /// What it shows.
+    pub content: Content,
+}
+
+/// What a panel shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A message that is on disk.
+    Message {
+        /// The message.
+        message: Box<Message>,
+        /// Why its turn failed, if it did under our eyes.
+        failure: Option<Failure>,
+        /// What its turn used.
+        usage: Option<Usage>,
+    },
+    /// An answer that is on its way.
+    Turn(Box<Growing>),
+    /// A turn that failed and whose message could not be written.
+    Lost {
+        /// Whose.
+        seat: SeatName,
+        /// The text that came.
+        text: String,
+        /// Why.
+        failure: Failure,
+    },
+    /// One line to the king.
+    Notice(String),
+    /// An op that was refused: why.
+    Refusal(String),
+}
+
+/// An answer that is on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growing {
+    /// Its turn; none if another process asked.
+    pub turn: Option<TurnId>,
+    /// Who speaks.
+    pub seat: SeatName,
+    /// Why.
+    pub purpose: Purpose,
+    /// What it is at.
+    pub state: State,
+    /// The answer so far.
+    pub text: String,
+    /// The thinking so far; of very long thinking the end.
+    pub thinking: String,
+    /// The model's own name, once it told it.
+    pub model: Option<String>,
+    /// When the first and the last change came, where records tell the time.
+    pub span: Option<(Timestamp, Timestamp)>,
+}
+
+/// What an open turn is at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum State {
+    /// No sign of life yet.
+    #[default]
+    Waiting,
+    /// The backend took the question.
+    Started,
+    /// It thinks.
+    Thinking,
+    /// It uses a tool.
+    Tool {
+        /// Which.
+        name: String,
+        /// On what.
+        detail: String,
+    },
+    /// Text comes.
+    Answering,
+    /// The attempt failed and another follows.
+    Retrying {
+        /// The number of the attempt that failed.
+        attempt: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// The answer is whole and is being written.
+    Whole(Finish),
+}
+
+/// The most bytes of thinking that are kept of one turn; up to twice that between two cuts.
+const THINKING_BYTES_MAX: usize = 256 << 10;
+
+impl View {
+    /// A view of a thread that holds these messages already.
+    pub fn open(history: impl IntoIterator<Item = Message>) -> Self {
+        let mut view = Self::default();
+        for message in history {
+            view.push_message(message);
+        }
+        view
+    }
+
+    /// Takes in a record. False if records before it are missing: then the view should be opened anew.
+    pub fn fold_record(&mut self, record: &Record) -> bool {
+        let next = self.seq == 0 || record.seq == self.seq + 1;
+        self.seq = record.seq;
+        self.now = Some(record.ts);
+        if self.thread.as_ref() != Some(&record.thread) {
+            self.thread = Some(record.thread.clone());
+        }
+        self.fold(&record.event);
+        next
+    }
+
+    /// Takes in an event.
+    pub fn fold(&mut self, event: &Event) {
+        match event {
+            Event::ThreadOpened { members, .. } => self.members.clone_from(members),
+            Event::MessageAdded { message, turn } => self.message_added(message, *turn),
+            Event::SayQueued { body, to } => self.waiting.push_back((body.clone(), to.clone())),
+            Event::TurnQueued {
+                turn,
+                seat,
+                purpose,
+            } => {
+                self.outcome = None;
+                let growing = self.growing(Some(*turn), seat, *purpose);
+                let at = self.push(Content::Turn(Box::new(growing)));
+                self.turns.insert(*turn, at);
+            }
+            Event::TurnDelta { turn, delta } => {
+                if let Some(at) = self.turns.get(turn).copied() {
+                    self.grow(at, delta);
+                }
+            }
+            Event::StreamFound { seat, delta } => {
+                let at = match self.streams.get(seat) {
+                    Some(at) => *at,
+                    None => {
+                        let growing = self.growing(None, seat, Purpose::Answer);
+                        let at = self.push(Content::Turn(Box::new(growing)));
+                        self.streams.insert(seat.clone(), at);
+                        at
+                    }
+                };
+                self.grow(at, delta);
+            }
+            Event::TurnFinished {
+                turn, seat, usage, ..
+            } => {
+                if let Some(used) = usage {
+                    self.usage.add(used);
+                    self.usage_by_seat
+                        .entry(seat.clone())
+                        .or_default()
+                        .add(used);
+                }
+                self.end(*turn, None, *usage);
+            }
+            Event::TurnFailed { turn, failure, .. } => self.end(*turn, Some(failure), None),
+            Event::SeatMuted { seat, muted: true } => {
+                self.muted.insert(seat.clone());
+            }
+            Event::SeatMuted { seat, muted: false } => {
+                self.muted.remove(seat);
+            }
+            Event::OpRefused { why } => {
+                self.push(Content::Refusal(why.clone()));
+            }
+            // The failed turn that follows says it; only the king's own words have none.
+            Event::SaveFailed { turn: Some(_), .. } => {}
+            Event::SaveFailed { turn: None, why } => {
+                self.push(Content::Refusal(format!(
+                    "your message could not be written: {why}"
+                )));
+            }
+            Event::FloorYielded { outcome, .. } => self.outcome = Some(*outcome),
+            Event::Noticed { text } => {
+                self.push(Content::Notice(text.clone()));
+            }
+        }
+    }
+
+    /// The answers that are on their way, in the order of their panels.
+    pub fn growing_turns(&self) -> impl Iterator<Item = &Growing> {
+        self.panels.iter().filter_map(|panel| match &panel.content {
+            Content::Turn(growing) => Some(&**growing),
+            _ => None,
+        })
+    }
+
+    /// Whether somebody we asked speaks.
+    pub fn is_busy(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    fn growing(&self, turn: Option<TurnId>, seat: &SeatName, purpose: Purpose) -> Growing {
+        Growing {
+            turn,
+            seat: seat.clone(),
+            purpose,
+            state: State::Waiting,
+            text: String::new(),
+            thinking: String::new(),
+            model: None,
+            span: self.now.map(|now| (now, now)),
+        }
+    }
+
+    fn push(&mut self, content: Content) -> usize {
+        self.revision += 1;
+        self.panels.push(Panel {
+            revision: self.revision,
+            content,
+        });
+        self.panels.len() - 1
+    }
+
+    fn put(&mut self, at: usize, content: Content) {
+        self.revision += 1;
+        if let Some(panel) = self.panels.get_mut(at) {
+            panel.revision = self.revision;
+            panel.content = content;
+        }
+    }
+
+    fn push_message(&mut self, message: Message) -> usize {
+        self.push(show(message))
+    }
+
+    fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
+        if message.is_king()
+            && self
+                .waiting
+                .front()
+                .is_some_and(|(body, _)| body == &message.body)
+        {
+            self.waiting.pop_front();
+        }
+        let place = match turn {
+            // The end of the turn follows and needs the place.
+            Some(turn) => self.turns.get(&turn).copied(),
+            None => {
+                let seat = self
+                    .streams
+                    .keys()
+                    .find(|s| s.as_str() == message.from)
+                    .cloned();
+                seat.and_then(|s| self.streams.remove(&s))
+            }
+        };
+        match place {
+            Some(at) => self.put(at, show(message.clone())),
+            None => {
+                self.push_message(message.clone());
+            }
+        }
+    }
+
+    fn grow(&mut self, at: usize, delta: &Delta) {
+        self.revision += 1;
+        let Some(panel) = self.panels.get_mut(at) else {
+            return;
+        };
+        let Content::Turn(growing) = &mut panel.content else {
+            return;
+        };
+        panel.revision = self.revision;
+        if let (Some(span), Some(now)) = (&mut growing.span, self.now) {
+            span.1 = now;
+        }
+        growing.hear(delta);
+    }
+
+    /// A turn is over: its panel, a message by now, learns how.
+    fn end(&mut self, turn: TurnId, failed: Option<&Failure>, used: Option<Usage>) {
+        let Some(at) = self.turns.remove(&turn) else {
+            return;
+        };
+        let Some(panel) = self.panels.get_mut(at) else {
+            return;
+        };
+        self.revision += 1;
+        panel.revision = self.revision;
+        match &mut panel.content {
+            Content::Message { failure, usage, .. } => {
+                *failure = failed.cloned();
+                *usage = used;
+            }
+            Content::Turn(growing) => match failed {
+                Some(failure) => {
+                    panel.content = Content::Lost {
+                        seat: growing.seat.clone(),
+                        text: std::mem::take(&mut growing.text),
+                        failure: failure.clone(),
+                    };
+                }
+                // Its message was seen on disk before we were told, and has a panel already.
+                None => self.remove(at),
+            },
+            _ => {}
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.panels.remove(at);
+        for place in self.turns.values_mut().chain(self.streams.values_mut()) {
+            if *place > at {
+                *place -= 1;
+            }
+        }
+    }
+}
+
+impl Growing {
+    fn hear(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Started { model, .. } => {
+                self.model.clone_from(model);
+                self.state = State::Started;
+            }
+            Delta::Text { text } => {
+                self.text.push_str(text);
+                self.state = State::Answering;
+            }
+            Delta::Thinking { text } => {
+                self.thinking.push_str(text);
+                if self.thinking.len() > 2 * THINKING_BYTES_MAX {
+                    let cut = self.thinking.len() - THINKING_BYTES_MAX;
+                    let cut = self.thinking.ceil_char_boundary(cut);
+                    self.thinking.drain(..cut);
+                }
+                self.state = State::Thinking;
+            }
+            Delta::Tool { name, detail } => {
+                self.state = State::Tool {
+                    name: name.clone(),
+                    detail: detail.clone(),
+                };
+            }
+            Delta::Retrying {
+                attempt, failure, ..
+            } => {
+                self.text.clear();
+                self.thinking.clear();
+                self.state = State::Retrying {
+                    attempt: *attempt,
+                    failure: failure.clone(),
+                };
+            }
+            Delta::Notice { .. } => {}
+            Delta::Finished { finish, text, .. } => {
+                if let Some(text) = text {
+                    self.text.clone_from(text);
+                }
+                self.state = State::Whole(*finish);
+            }
+        }
+    }
+}
+
+/// The panel of a message. Old files and other programs' may hold anything.
+fn show(mut message: Message) -> Content {
+    if let std::borrow::Cow::Owned(clean) = clean_text(&message.body) {
+        message.body = clean;
+    }
+    Content::Message {
+        message: Box::new(message),
+        failure: None,
+        usage: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::FailureKind;
+    use crate::message::{Provenance, Status};
+
+    fn seat(name: &str) -> SeatName {
+        SeatName::new(name).unwrap()
+    }
+
+    fn message(seq: u32, from: &str, body: &str) -> Message {
+        Message {
+            seq,
+            from: from.into(),
+            to: Address::All,
+            at: Timestamp::UNIX_EPOCH,
+            status: Some(Status::Complete),
+            refs: vec![],
+            provenance: Provenance::default(),
+            extra: Default::default(),
+            body: body.into(),
+        }
+    }
+
+    fn queued(turn: u64, name: &str) -> Event {
+        Event::TurnQueued {
+            turn: TurnId(turn),
+            seat: seat(name),
+            purpose: Purpose::Answer,
+        }
+    }
+
+    fn text(turn: u64, text: &str) -> Event {
+        Event::TurnDelta {
+            turn: TurnId(turn),
+            delta: Delta::Text { text: text.into() },
+        }
+    }
+
+    fn bodies(view: &View) -> Vec<String> {
+        let shown = view.panels.iter().map(|p| match &p.content {
+            Content::Message {
+                message, failure, ..
+            } => {
+                let mark = if failure.is_some() { "!" } else { "" };
+                format!("{}: {}{mark}", message.from, message.body)
+            }
+            Content::Turn(g) => format!("{} … {}", g.seat, g.text),
+            Content::Lost { seat, text, .. } => format!("{seat} lost {text}"),
+            Content::Notice(text) | Content::Refusal(text) => text.clone(),
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn a_turn_keeps_its_place_when_it_becomes_a_message() {
+        let mut view = View::open([message(1, "king", "Why\u{1b}[2J?")]);
+        for event in [
+            queued(1, "claude"),
+            queued(2, "codex"),
+            queued(3, "cursor"),
+            text(2, "So"),
+            text(1, "Be"),
+            text(2, "."),
+        ] {
+            view.fold(&event);
+        }
+        assert_eq!(
+            bodies(&view),
+            ["king: Why?", "claude … Be", "codex … So.", "cursor … "]
+        );
+        let before: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
+        view.fold(&Event::MessageAdded {
+            message: message(2, "codex", "So."),
+            turn: Some(TurnId(2)),
+        });
+        let usage = Usage {
+            output_tokens: 3,
+            ..Usage::default()
+        };
+        view.fold(&Event::TurnFinished {
+            turn: TurnId(2),
+            seat: seat("codex"),
+            message: 2,
+            usage: Some(usage),
+        });
+        let failure = Failure::new(FailureKind::Crashed, "disk full");
+        view.fold(&Event::TurnFailed {
+            turn: TurnId(3),
+            seat: seat("cursor"),
+            failure: failure.clone(),
+            message: None,
+        });
+        assert_eq!(
+            bodies(&view),
+            ["king: Why?", "claude … Be", "codex: So.", "cursor lost "]
+        );
+        let after: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
+        assert_eq!(before[..2], after[..2], "untouched panels need no drawing");
+        assert!(before[2] < after[2] && view.is_busy());
+        assert_eq!(
+            (view.usage, view.usage_by_seat[&seat("codex")]),
+            (usage, usage)
+        );
+        view.fold(&Event::MessageAdded {
+            message: message(3, "claude", "Be"),
+            turn: Some(TurnId(1)),
+        });
+        view.fold(&Event::TurnFailed {
+            turn: TurnId(1),
+            seat: seat("claude"),
+            failure,
+            message: Some(3),
+        });
+        assert_eq!(bodies(&view)[1], "claude: Be!");
+        assert!(!view.is_busy());
+    }
+
+    #[test]
+    fn another_process_shows_as_a_growing_panel_until_its_message_lands() {
+        let mut view = View::default();
+        view.fold(&Event::StreamFound {
+            seat: seat("gemini"),
+            delta: Delta::Text { text: "Far".into() },
+        });
+        assert_eq!(bodies(&view), ["gemini … Far"]);
+        assert!(!view.is_busy(), "nothing of ours to stop");
+        view.fold(&Event::MessageAdded {
+            message: message(4, "gemini", "Far away."),
+            turn: None,
+        });
+        assert_eq!(bodies(&view), ["gemini: Far away."]);
+    }
+
+    #[test]
+    fn a_message_that_was_found_before_its_turn_ended_shows_once() {
+        let mut view = View::default();
+        view.fold(&queued(1, "claude"));
+        view.fold(&queued(2, "codex"));
+        view.fold(&Event::MessageAdded {
+            message: message(2, "claude", "x"),
+            turn: None,
+        });
+        view.fold(&Event::TurnFinished {
+            turn: TurnId(1),
+            seat: seat("claude"),
+            message: 2,
+            usage: None,
+        });
+        view.fold(&text(2, "y"));
+        assert_eq!(bodies(&view), ["codex … y", "claude: x"]);
+    }
+
+    #[test]
+    fn waiting_words_leave_when_they_are_said_and_gaps_are_noticed() {
+        let mut view = View::default();
+        let record = |seq, event| Record {
+            v: crate::event::FORMAT,
+            seq,
+            ts: Timestamp::UNIX_EPOCH,
+            thread: ThreadId("council-0001".into()),
+            event,
+        };
+        let wait = Event::SayQueued {
+            body: "next".into(),
+            to: Address::All,
+        };
+        assert!(view.fold_record(&record(1, wait)));
+        assert_eq!(view.waiting.len(), 1);
+        let said = Event::MessageAdded {
+            message: message(7, "king", "next"),
+            turn: None,
+        };
+        assert!(view.fold_record(&record(2, said)));
+        assert!(view.waiting.is_empty());
+        assert!(!view.fold_record(&record(4, queued(1, "claude"))));
+    }
+
+    #[test]
+    fn endless_thinking_does_not_fill_the_memory() {
+        let mut view = View::default();
+        view.fold(&queued(1, "claude"));
+        let piece = "é".repeat(10_000);
+        for _ in 0..100 {
+            view.fold(&Event::TurnDelta {
+                turn: TurnId(1),
+                delta: Delta::Thinking {
+                    text: piece.clone(),
+                },
+            });
+        }
+        let growing = view.growing_turns().next().unwrap();
+        assert!((THINKING_BYTES_MAX..=2 * THINKING_BYTES_MAX).contains(&growing.thinking.len()));
+    }
+}

@@ -38,7 +38,13 @@ pub(super) fn king(body: String, to: Address, at: Timestamp) -> Draft {
 }
 
 /// A turn's message: the answer, or what came of it, or why nothing came.
-pub(super) fn of_turn(id: TurnId, turn: &Turn, end: &End, member: Option<&Member>, at: Timestamp) -> Draft {
+pub(super) fn of_turn(
+    id: TurnId,
+    turn: &Turn,
+    end: &End,
+    member: Option<&Member>,
+    at: Timestamp,
+) -> Draft {
     let mut extra = BTreeMap::new();
     if turn.purpose == Purpose::Conclude {
         extra.insert(PURPOSE.to_owned(), CONCLUDE.to_owned());
@@ -84,7 +90,9 @@ fn status(result: &Result<(), Failure>) -> Status {
 }
 
 fn provenance(turn: &Turn, member: Option<&Member>) -> Provenance {
-    let configured = member.and_then(|m| m.model.as_deref()).map(|m| clean_line(m, 120));
+    let configured = member
+        .and_then(|m| m.model.as_deref())
+        .map(|m| clean_line(m, 120));
     let (model, source) = match (&turn.model, configured) {
         (Some(observed), _) => (Some(observed.clone()), Some("observed")),
         (None, Some(configured)) => (Some(configured), Some("configured")),

@@ -140,7 +140,10 @@ impl Turn {
                 self.thinking_cleaner = Cleaner::default();
             }
             Delta::Finished {
-                finish, text, usage, ..
+                finish,
+                text,
+                usage,
+                ..
             } => {
                 if let Some(whole) = text {
                     Cleaner::default().clean_in_place(whole);

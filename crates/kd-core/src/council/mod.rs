@@ -166,7 +166,12 @@ impl Machine for Council {
 impl Council {
     /// Opens a council on a thread. The effects hold its first fact, [`Event::ThreadOpened`].
     pub fn open(open: OpenCouncil) -> (Self, Effects) {
-        let members: Vec<SeatName> = open.roster.members().iter().map(|m| m.name.clone()).collect();
+        let members: Vec<SeatName> = open
+            .roster
+            .members()
+            .iter()
+            .map(|m| m.name.clone())
+            .collect();
         let known: Vec<&SeatName> = members.iter().collect();
         let round = Round::from_history(&open.history, &members, |king| match &king.to {
             Address::Seats(_) => Call::Named,
@@ -293,13 +298,22 @@ impl Council {
                 )));
             }
         }
-        let seats = self.roster.members().iter().chain(self.roster.chair()).map(|m| &m.name);
+        let seats = self
+            .roster
+            .members()
+            .iter()
+            .chain(self.roster.chair())
+            .map(|m| &m.name);
         let history = prompt::render(&self.history, seats);
         let mut opened = 0;
         for Assignment { seat, manner } in asked {
             let member = match purpose {
                 Purpose::Answer => self.roster.get(&seat),
-                Purpose::Conclude => self.roster.chair().filter(|c| c.name == seat).or(self.roster.get(&seat)),
+                Purpose::Conclude => self
+                    .roster
+                    .chair()
+                    .filter(|c| c.name == seat)
+                    .or(self.roster.get(&seat)),
             };
             let Some(member) = member else { continue };
             if self.floor.holds(&seat) || self.roster.is_muted(&seat) {
@@ -314,7 +328,11 @@ impl Council {
                 deadlines: member.deadlines,
                 writable: member.writable,
             };
-            fx.events.push(Event::TurnQueued { turn, seat, purpose });
+            fx.events.push(Event::TurnQueued {
+                turn,
+                seat,
+                purpose,
+            });
             fx.commands.push(Command::Ask {
                 turn,
                 request: Box::new(request),
@@ -342,7 +360,9 @@ impl Council {
                 if let [only] = answered.as_slice()
                     && round.asked_seats() > 1
                 {
-                    fx.events.push(notice(format!("only {only} answered, so there is nothing to conclude from")));
+                    fx.events.push(notice(format!(
+                        "only {only} answered, so there is nothing to conclude from"
+                    )));
                 }
                 round.conclusion = Conclusion::Needless;
                 (None, false)
@@ -351,7 +371,9 @@ impl Council {
                 let chair = self.roster.chair().map(|c| &c.name).filter(free);
                 let seat = chair.or_else(|| answered.iter().find(free)).cloned();
                 if seat.is_none() {
-                    fx.events.push(notice("there is no conclusion: everybody who could write it is muted"));
+                    fx.events.push(notice(
+                        "there is no conclusion: everybody who could write it is muted",
+                    ));
                     round.conclusion = Conclusion::Missing;
                 }
                 (seat, false)
@@ -359,7 +381,9 @@ impl Council {
             Conclusion::ChairFailed { by, why } if !halted => {
                 let seat = answered.iter().filter(|s| *s != by).find(free).cloned();
                 let text = match &seat {
-                    Some(seat) => format!("{by} could not conclude ({why}): {seat} concludes in its place"),
+                    Some(seat) => {
+                        format!("{by} could not conclude ({why}): {seat} concludes in its place")
+                    }
                     None => format!("{by} could not conclude ({why}), and nobody can in its place"),
                 };
                 fx.events.push(notice(text));
@@ -397,8 +421,11 @@ impl Council {
             Heard::TooLong => {
                 fx.commands.push(Command::Cancel { turn: id });
                 let most = self.limits.text_bytes_max;
-                let failure = Failure::new(FailureKind::Decode, format!("the answer grew longer than {most} bytes"))
-                    .advise("ask for a shorter answer, or set `max_tokens` for this member");
+                let failure = Failure::new(
+                    FailureKind::Decode,
+                    format!("the answer grew longer than {most} bytes"),
+                )
+                .advise("ask for a shorter answer, or set `max_tokens` for this member");
                 self.end_turn(now, id, Err(failure), fx);
             }
             Heard::Whole(finish, usage) => {
@@ -423,7 +450,13 @@ impl Council {
     }
 
     /// A turn's stream is over: its message is to be written.
-    fn end_turn(&mut self, now: Timestamp, id: TurnId, result: Result<(), Failure>, fx: &mut Effects) {
+    fn end_turn(
+        &mut self,
+        now: Timestamp,
+        id: TurnId,
+        result: Result<(), Failure>,
+        fx: &mut Effects,
+    ) {
         let end = End {
             result,
             usage: None,
@@ -439,8 +472,13 @@ impl Council {
         if let Err(failure) = &mut end.result {
             failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
         }
-        let chair = self.roster.chair().filter(|_| turn.purpose == Purpose::Conclude);
-        let member = chair.filter(|c| c.name == turn.seat).or_else(|| self.roster.get(&turn.seat));
+        let chair = self
+            .roster
+            .chair()
+            .filter(|_| turn.purpose == Purpose::Conclude);
+        let member = chair
+            .filter(|c| c.name == turn.seat)
+            .or_else(|| self.roster.get(&turn.seat));
         let draft = drafts::of_turn(id, turn, &end, member, now);
         fx.commands.push(Command::Save(Box::new(draft)));
         turn.end = Some(end);
@@ -488,11 +526,19 @@ impl Council {
                     return;
                 };
                 if end.result.is_ok() {
-                    let failure = Failure::new(FailureKind::Crashed, format!("the answer could not be written: {why}"))
-                        .advise("look at the disk and the rights of the thread's folder, then ask again");
+                    let failure = Failure::new(
+                        FailureKind::Crashed,
+                        format!("the answer could not be written: {why}"),
+                    )
+                    .advise(
+                        "look at the disk and the rights of the thread's folder, then ask again",
+                    );
                     end.result = Err(failure);
                 }
-                fx.events.push(Event::SaveFailed { turn: Some(id), why });
+                fx.events.push(Event::SaveFailed {
+                    turn: Some(id),
+                    why,
+                });
                 self.close_turn(id, turn, end, None, fx);
             }
             None => {
@@ -513,7 +559,14 @@ impl Council {
     }
 
     /// A turn is over for good.
-    fn close_turn(&mut self, id: TurnId, turn: floor::Turn, end: End, message: Option<u32>, fx: &mut Effects) {
+    fn close_turn(
+        &mut self,
+        id: TurnId,
+        turn: floor::Turn,
+        end: End,
+        message: Option<u32>,
+        fx: &mut Effects,
+    ) {
         let answered = end.result.is_ok();
         if let Some(round) = &mut self.round {
             if let Some(usage) = &end.usage {
@@ -565,7 +618,8 @@ impl Council {
     /// Takes a message on disk into the history, once.
     fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
         Cleaner::default().clean_in_place(&mut message.body);
-        let place = |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
+        let place =
+            |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
         if let Err(at) = self.history.binary_search_by(place) {
             self.history.insert(at, message.clone());
             fx.events.push(Event::MessageAdded { message, turn });
@@ -580,7 +634,10 @@ impl Council {
         let cleaner = self.foreign.entry(seat.clone()).or_default();
         match &mut delta {
             Delta::Text { text } => cleaner.clean_in_place(text),
-            Delta::Thinking { text } | Delta::Finished { text: Some(text), .. } => {
+            Delta::Thinking { text }
+            | Delta::Finished {
+                text: Some(text), ..
+            } => {
                 Cleaner::default().clean_in_place(text);
             }
             Delta::Tool { name, detail } => {

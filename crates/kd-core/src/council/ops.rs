@@ -83,12 +83,16 @@ impl Council {
         let known: Vec<&SeatName> = self.members.iter().collect();
         let seats = match to {
             Address::Seats(seats) => seats,
-            Address::King => return Err("the king cannot ask himself: address members, or all".into()),
+            Address::King => {
+                return Err("the king cannot ask himself: address members, or all".into());
+            }
             Address::All => {
                 let said = mentions(body, &known);
                 for word in &said.unknown {
                     if let Some(seat) = nearest(word, &known) {
-                        return Err(format!("nobody here is called @{word}: did you mean @{seat}?"));
+                        return Err(format!(
+                            "nobody here is called @{word}: did you mean @{seat}?"
+                        ));
                     }
                 }
                 if said.all {
@@ -132,7 +136,10 @@ impl Council {
             Some(near) => format!("nobody here is called {seat}: did you mean {near}?"),
             None => {
                 let names: Vec<&str> = self.members.iter().map(SeatName::as_str).collect();
-                format!("nobody here is called {seat}: the members are {}", names.join(", "))
+                format!(
+                    "nobody here is called {seat}: the members are {}",
+                    names.join(", ")
+                )
             }
         }
     }
@@ -161,7 +168,8 @@ impl Council {
 
     fn cancel(&mut self, seat: Option<&SeatName>, fx: &mut Effects) {
         let stopped = self.floor.stop(seat);
-        fx.commands.extend(stopped.into_iter().map(|turn| Command::Cancel { turn }));
+        fx.commands
+            .extend(stopped.into_iter().map(|turn| Command::Cancel { turn }));
     }
 
     fn stop(&mut self, seat: &SeatName, fx: &mut Effects) -> Result<(), Refusal> {
@@ -200,7 +208,9 @@ impl Council {
         let idle = match self.stage {
             Stage::Idle => true,
             Stage::Talking | Stage::Retrying => false,
-            Stage::Saving(_) | Stage::Concluding => return Err("not now: retry when the floor is free".into()),
+            Stage::Saving(_) | Stage::Concluding => {
+                return Err("not now: retry when the floor is free".into());
+            }
         };
         let Some(round) = &mut self.round else {
             return Err("nothing was asked yet".into());

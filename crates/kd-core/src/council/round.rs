@@ -96,7 +96,11 @@ impl Round {
         match &self.to {
             Address::All => members.to_vec(),
             Address::King => Vec::new(),
-            Address::Seats(named) => named.iter().filter(|n| members.contains(n)).cloned().collect(),
+            Address::Seats(named) => named
+                .iter()
+                .filter(|n| members.contains(n))
+                .cloned()
+                .collect(),
         }
     }
 
@@ -115,7 +119,9 @@ impl Round {
     /// Seats whose last turn failed.
     pub(super) fn failed(&self) -> Vec<SeatName> {
         let last = self.last_turns().into_iter();
-        last.filter(|(_, ok)| !ok).map(|(seat, _)| seat.clone()).collect()
+        last.filter(|(_, ok)| !ok)
+            .map(|(seat, _)| seat.clone())
+            .collect()
     }
 
     /// Seats that gave an answer in this round.

@@ -19,7 +19,9 @@ impl Protocol for Manual {
         if table.spoke.is_empty() {
             if table.call == Call::Everyone {
                 return Move::Yield(Yield {
-                    why: Some("nobody was mentioned, so nobody answers: write @member or @all".to_owned()),
+                    why: Some(
+                        "nobody was mentioned, so nobody answers: write @member or @all".to_owned(),
+                    ),
                 });
             }
             if table.seats.is_empty() {

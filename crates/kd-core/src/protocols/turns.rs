@@ -32,13 +32,17 @@ impl Turns {
     pub(super) fn next(&mut self, table: &Table<'_>) -> Move {
         let fresh = table.spoke.get(self.seen..).unwrap_or_default();
         self.seen = table.spoke.len();
-        let mentioned = fresh.iter().flat_map(|s| s.mentions.iter().filter(|m| **m != s.seat));
+        let mentioned = fresh
+            .iter()
+            .flat_map(|s| s.mentions.iter().filter(|m| **m != s.seat));
         self.bring_forward(mentioned);
         while let Some(seat) = self.coming.pop_front() {
             if table.seats.contains(&seat) && !table.has_failed(&seat) {
                 let manner = match (table.call, table.spoke.iter().any(|s| s.answered)) {
                     (_, true) => Manner::Discuss,
-                    (Call::Named, false) if self.coming.is_empty() && table.spoke.is_empty() => Manner::Alone,
+                    (Call::Named, false) if self.coming.is_empty() && table.spoke.is_empty() => {
+                        Manner::Alone
+                    }
                     _ => Manner::Answer,
                 };
                 return Move::Ask(vec![Assignment { seat, manner }]);

@@ -7,7 +7,8 @@ use kd_core::prompt::PromptRules;
 use kd_core::protocols;
 use kd_core::request::{Deadlines, Delta, Finish, Request, Sampling, Usage};
 use kd_core::{
-    Budget, Council, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster, SeatName, ThreadId, TurnId,
+    Budget, Council, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster, SeatName,
+    ThreadId, TurnId,
 };
 use std::collections::BTreeMap;
 
@@ -148,13 +149,20 @@ impl Bench {
 
     /// The seats with open turns, in the order of asking.
     pub(crate) fn speaking(&self) -> Vec<String> {
-        self.open.iter().map(|t| self.asked[t].seat.to_string()).collect()
+        self.open
+            .iter()
+            .map(|t| self.asked[t].seat.to_string())
+            .collect()
     }
 
     /// The open turn of a seat.
     pub(crate) fn turn(&self, name: &str) -> TurnId {
         let of = |t: &&TurnId| self.asked[t].seat.as_str() == name;
-        *self.open.iter().find(of).unwrap_or_else(|| panic!("{name} is not speaking"))
+        *self
+            .open
+            .iter()
+            .find(of)
+            .unwrap_or_else(|| panic!("{name} is not speaking"))
     }
 
     pub(crate) fn delta(&mut self, name: &str, delta: Delta) {

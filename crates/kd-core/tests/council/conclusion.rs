@@ -36,13 +36,22 @@ fn the_chair_concludes_from_all_answers() {
     assert_eq!(bench.speaking(), ["chair"]);
     let prompt = bench.prompt("chair");
     for name in ["codex", "claude", "cursor"] {
-        assert!(prompt.contains(&format!("\n\n{name}: {name}'s view")), "{prompt}");
+        assert!(
+            prompt.contains(&format!("\n\n{name}: {name}'s view")),
+            "{prompt}"
+        );
     }
-    assert!(prompt.contains("I am chair.") && prompt.contains("at most 5 sentences"), "{prompt}");
+    assert!(
+        prompt.contains("I am chair.") && prompt.contains("at most 5 sentences"),
+        "{prompt}"
+    );
     bench.answer("chair", "Do it.");
     assert_eq!(bench.yields(), [Outcome::Complete]);
     let last = bench.drafts.last().unwrap();
-    assert_eq!((last.from.as_str(), last.extra["purpose"].as_str()), ("chair", "conclude"));
+    assert_eq!(
+        (last.from.as_str(), last.extra["purpose"].as_str()),
+        ("chair", "conclude")
+    );
 }
 
 #[test]
@@ -62,7 +71,10 @@ fn when_the_chair_fails_somebody_who_answered_stands_in_and_it_is_said() {
     bench.answer("codex", "x");
     bench.answer("cursor", "y");
     bench.fail("chair", FailureKind::Auth);
-    assert_eq!(bench.notices(), ["chair could not conclude (it was auth): codex concludes in its place"]);
+    assert_eq!(
+        bench.notices(),
+        ["chair could not conclude (it was auth): codex concludes in its place"]
+    );
     assert_eq!(bench.answer_all(), ["codex"]);
     assert_eq!(bench.yields(), [Outcome::Partial], "claude is missing");
     assert_eq!(conclusions(&bench), ["chair", "codex"]);
@@ -88,7 +100,10 @@ fn one_answer_needs_no_conclusion() {
     bench.fail("claude", FailureKind::Crashed);
     bench.fail("codex", FailureKind::Crashed);
     bench.answer("cursor", "x");
-    assert_eq!(bench.notices(), ["only cursor answered, so there is nothing to conclude from"]);
+    assert_eq!(
+        bench.notices(),
+        ["only cursor answered, so there is nothing to conclude from"]
+    );
     assert_eq!(bench.yields(), [Outcome::Partial]);
     bench.say("@codex alone?");
     assert_eq!(bench.answer_all(), ["codex"]);

@@ -9,7 +9,10 @@ use kd_core::{Budget, Delta, Event, FailureKind, Op, TurnId};
 fn failures(bench: &Bench) -> Vec<(String, FailureKind, Option<u32>)> {
     let failed = bench.events.iter().filter_map(|e| match e {
         Event::TurnFailed {
-            seat, failure, message, ..
+            seat,
+            failure,
+            message,
+            ..
         } => Some((seat.to_string(), failure.kind, *message)),
         _ => None,
     });
@@ -31,12 +34,27 @@ fn a_failed_turn_keeps_what_came_and_never_enters_a_prompt() {
     let [_, claude, codex, _] = bench.drafts.as_slice() else {
         panic!("four messages");
     };
-    assert_eq!((claude.body.as_str(), claude.status), ("Half an ans", Some(Status::Timeout)));
-    assert_eq!((claude.extra["failure"].as_str(), claude.extra["reason"].as_str()), ("timeout", "it was timeout"));
-    assert_eq!((codex.body.as_str(), codex.status), ("*Error: it was auth*", Some(Status::Error)));
+    assert_eq!(
+        (claude.body.as_str(), claude.status),
+        ("Half an ans", Some(Status::Timeout))
+    );
+    assert_eq!(
+        (
+            claude.extra["failure"].as_str(),
+            claude.extra["reason"].as_str()
+        ),
+        ("timeout", "it was timeout")
+    );
+    assert_eq!(
+        (codex.body.as_str(), codex.status),
+        ("*Error: it was auth*", Some(Status::Error))
+    );
     bench.say("And?");
     let prompt = bench.prompt("claude");
-    assert!(prompt.contains("cursor: Whole.") && !prompt.contains("Half") && !prompt.contains("*Error"), "{prompt}");
+    assert!(
+        prompt.contains("cursor: Whole.") && !prompt.contains("Half") && !prompt.contains("*Error"),
+        "{prompt}"
+    );
 }
 
 #[test]
@@ -59,7 +77,10 @@ fn an_empty_answer_is_a_failure() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
     bench.answer("claude", " \u{1b}[0m\n ");
-    assert_eq!(failures(&bench), [("claude".into(), FailureKind::Decode, Some(2))]);
+    assert_eq!(
+        failures(&bench),
+        [("claude".into(), FailureKind::Decode, Some(2))]
+    );
     assert_eq!(bench.drafts[1].body, "*Error: empty response*");
 }
 
@@ -80,7 +101,10 @@ fn an_endless_answer_is_cut_and_stopped() {
     bench.text("claude", "and on");
     bench.fail("claude", FailureKind::Cancelled);
     assert_eq!(bench.cancelled, [turn]);
-    assert_eq!(failures(&bench), [("claude".into(), FailureKind::Decode, Some(2))]);
+    assert_eq!(
+        failures(&bench),
+        [("claude".into(), FailureKind::Decode, Some(2))]
+    );
     assert_eq!(bench.drafts[1].body, "12345678");
 }
 
@@ -97,11 +121,18 @@ fn an_interrupt_stops_all_and_the_king_is_heard_again() {
     bench.fail("codex", FailureKind::Crashed);
     bench.answer("cursor", "Too late to stop me.");
     assert_eq!(bench.yields(), [Outcome::Interrupted]);
-    assert_eq!(failures(&bench), [("codex".into(), FailureKind::Cancelled, Some(3))]);
+    assert_eq!(
+        failures(&bench),
+        [("codex".into(), FailureKind::Cancelled, Some(3))]
+    );
     assert_eq!(bench.drafts[2].body, "I was just");
     assert_eq!(bench.drafts[2].status, Some(Status::Interrupted));
     assert!(bench.speaking().is_empty());
-    assert_eq!(bench.drafts.last().unwrap().body, "waiting words", "no word is lost");
+    assert_eq!(
+        bench.drafts.last().unwrap().body,
+        "waiting words",
+        "no word is lost"
+    );
     bench.say("Go on");
     assert_eq!(bench.speaking().len(), 3);
     assert!(bench.prompt("claude").contains("king: waiting words"));
@@ -114,14 +145,19 @@ fn an_interrupt_before_the_question_is_on_disk_counts() {
     bench.say("Why?");
     bench.op(Op::Interrupt);
     bench.write_held();
-    assert_eq!((bench.yields(), bench.asked.len()), (vec![Outcome::Interrupted], 0));
+    assert_eq!(
+        (bench.yields(), bench.asked.len()),
+        (vec![Outcome::Interrupted], 0)
+    );
 }
 
 #[test]
 fn one_seat_can_be_stopped() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
-    bench.op(Op::Stop { seat: seat("codex") });
+    bench.op(Op::Stop {
+        seat: seat("codex"),
+    });
     assert_eq!(bench.cancelled, [bench.turn("codex")]);
     bench.fail("codex", FailureKind::Cancelled);
     assert_eq!(bench.drafts[1].body, "*Interrupted*");
@@ -149,8 +185,14 @@ fn a_full_disk_ends_turns_and_hangs_nothing() {
     bench.write_held();
     let turn = bench.turn("claude");
     bench.answer("claude", "lost");
-    bench.feed(Input::SaveFailed { turn: Some(turn), why });
-    assert_eq!(failures(&bench), [("claude".into(), FailureKind::Crashed, None)]);
+    bench.feed(Input::SaveFailed {
+        turn: Some(turn),
+        why,
+    });
+    assert_eq!(
+        failures(&bench),
+        [("claude".into(), FailureKind::Crashed, None)]
+    );
     assert_eq!(bench.yields(), [Outcome::Failed; 2]);
     assert!(bench.council.is_idle());
 }

@@ -1,5 +1,7 @@
 //! The council, heard and seen from outside: inputs in, commands and events out.
 
+#![allow(clippy::unwrap_used)]
+
 mod bench;
 mod conclusion;
 mod failures;

@@ -19,14 +19,22 @@ fn the_first_message_is_answered_once_and_later_ones_are_discussed() {
     let mut bench = bench("broadcast", None);
     bench.say("hi");
     assert_eq!(bench.speaking(), ALL);
-    assert_eq!(bench.answer_all().len(), 3, "nobody wants six answers to a greeting");
+    assert_eq!(
+        bench.answer_all().len(),
+        3,
+        "nobody wants six answers to a greeting"
+    );
     bench.say("go on");
     assert_eq!(bench.speaking(), ALL);
     for name in ALL {
         bench.answer(name, "yes");
     }
     assert_eq!(bench.speaking(), ["claude"], "one after another");
-    assert!(bench.prompt("claude").ends_with("You are claude. Continue the discussion. Respond to the points raised above."));
+    assert!(
+        bench.prompt("claude").ends_with(
+            "You are claude. Continue the discussion. Respond to the points raised above."
+        )
+    );
     bench.answer("claude", "more");
     assert!(bench.prompt("codex").contains("claude: more"));
     assert_eq!(bench.answer_all(), ["codex", "cursor"]);
@@ -102,7 +110,10 @@ fn manual_answers_only_the_mentioned() {
     let mut bench = bench("manual", None);
     bench.say("hi");
     assert!(bench.speaking().is_empty());
-    assert_eq!(bench.notices(), ["nobody was mentioned, so nobody answers: write @member or @all"]);
+    assert_eq!(
+        bench.notices(),
+        ["nobody was mentioned, so nobody answers: write @member or @all"]
+    );
     bench.say("@codex hi");
     assert_eq!(bench.answer_all(), ["codex"]);
 }
@@ -110,16 +121,22 @@ fn manual_answers_only_the_mentioned() {
 #[test]
 fn the_muted_are_not_asked_whoever_names_them() {
     let mut bench = bench("broadcast", Some(3));
-    bench.op(Op::Mute { seat: seat("codex") });
+    bench.op(Op::Mute {
+        seat: seat("codex"),
+    });
     bench.say("@all hi");
     assert_eq!(bench.speaking(), ["claude", "cursor"]);
     bench.answer("claude", "@codex?");
-    bench.op(Op::Mute { seat: seat("claude") });
+    bench.op(Op::Mute {
+        seat: seat("claude"),
+    });
     bench.answer("cursor", "@codex?");
     assert_eq!(bench.answer_all(), ["cursor", "cursor", "cursor"]);
     bench.say("@codex?");
     assert_eq!(bench.refusals(), ["codex is muted: unmute it first"]);
-    bench.op(Op::Unmute { seat: seat("codex") });
+    bench.op(Op::Unmute {
+        seat: seat("codex"),
+    });
     bench.say("@codex?");
     assert_eq!(bench.answer_all(), ["codex"]);
 }

@@ -8,7 +8,12 @@ use kd_core::{Delta, Event, Finish, Op};
 
 /// The kinds of events, as words.
 fn kinds(events: &[Event]) -> Vec<String> {
-    let word = |e: &Event| serde_json::to_value(e).unwrap()["event"].as_str().unwrap().to_owned();
+    let word = |e: &Event| {
+        serde_json::to_value(e).unwrap()["event"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     events.iter().map(word).collect()
 }
 
@@ -17,7 +22,11 @@ fn a_question_goes_to_everybody_and_each_answer_to_disk() {
     let mut bench = Bench::new(Setup::default());
     bench.hold = true;
     bench.say("Why?");
-    assert_eq!(kinds(&bench.events), ["thread_opened"], "nothing is told before the file exists");
+    assert_eq!(
+        kinds(&bench.events),
+        ["thread_opened"],
+        "nothing is told before the file exists"
+    );
     bench.write_held();
     assert_eq!(bench.speaking(), ["claude", "codex", "cursor"]);
     bench.hold = false;
@@ -54,8 +63,14 @@ fn a_question_goes_to_everybody_and_each_answer_to_disk() {
     };
     assert_eq!((*outcome, usage.output_tokens), (Outcome::Complete, 30));
     let codex = &bench.drafts[1];
-    assert_eq!((codex.from.as_str(), codex.body.as_str()), ("codex", "Because."));
-    assert_eq!((codex.status, &codex.to), (Some(Status::Complete), &Address::King));
+    assert_eq!(
+        (codex.from.as_str(), codex.body.as_str()),
+        ("codex", "Because.")
+    );
+    assert_eq!(
+        (codex.status, &codex.to),
+        (Some(Status::Complete), &Address::King)
+    );
     assert_eq!(codex.provenance.model_source.as_deref(), Some("configured"));
     assert!(bench.council.is_idle());
 }
@@ -68,7 +83,10 @@ fn everybody_is_told_who_they_are_and_the_next_round_what_was_said() {
     });
     bench.say("Why?");
     let prompt = bench.prompt("codex");
-    assert!(prompt.ends_with("I am codex.\n\nWhy?\n\n---\nYou are codex. Answer the king."), "{prompt}");
+    assert!(
+        prompt.ends_with("I am codex.\n\nWhy?\n\n---\nYou are codex. Answer the king."),
+        "{prompt}"
+    );
     bench.answer_all();
     bench.say("@codex and you?");
     assert_eq!(bench.speaking(), ["codex"]);
@@ -155,16 +173,25 @@ fn what_other_processes_write_extends_the_history_once() {
     let before = bench.events.len();
     bench.feed(Input::FoundDelta {
         seat: seat("gemini"),
-        delta: Delta::Text { text: "From".into() },
+        delta: Delta::Text {
+            text: "From".into(),
+        },
     });
     for _ in 0..2 {
         bench.feed(Input::Found {
             message: foreign.clone(),
         });
     }
-    assert_eq!(kinds(&bench.events[before..]), ["stream_found", "message_added"]);
+    assert_eq!(
+        kinds(&bench.events[before..]),
+        ["stream_found", "message_added"]
+    );
     bench.say("And?");
-    assert!(bench.prompt("claude").contains("\n\ngemini: From afar.\n\n"));
+    assert!(
+        bench
+            .prompt("claude")
+            .contains("\n\ngemini: From afar.\n\n")
+    );
 }
 
 #[test]
@@ -172,9 +199,15 @@ fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
     let mut bench = Bench::new(Setup::default());
     bench.say("  \n ");
     bench.say("@cluade hello");
-    bench.op(Op::Mute { seat: seat("kodex") });
-    bench.op(Op::Unmute { seat: seat("codex") });
-    bench.op(Op::Stop { seat: seat("codex") });
+    bench.op(Op::Mute {
+        seat: seat("kodex"),
+    });
+    bench.op(Op::Unmute {
+        seat: seat("codex"),
+    });
+    bench.op(Op::Stop {
+        seat: seat("codex"),
+    });
     bench.op(Op::Retry { seat: None });
     bench.op(Op::Say {
         body: "x".into(),
