@@ -1,4 +1,5 @@
 //! The configuration: every kind of problem, all at once; the schema; the manual; and that nothing panics, whatever comes in.
+#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_core::config::{
     BACKENDS, Config, EnvName, KEYS, KeyPath, Kind, Mode, Problem, Wire, check, check_links,

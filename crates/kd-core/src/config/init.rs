@@ -164,6 +164,13 @@ impl Page {
 
     fn set(&mut self, section: &str, key: &str, value: Value) {
         self.tell(section, key);
+        let value = match value {
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Value::to_string).collect();
+                format!("[{}]", items.join(", "))
+            }
+            other => other.to_string(),
+        };
         self.line(&format!("{}: {value},", json!(key)));
     }
 
