@@ -7,6 +7,8 @@ use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
+pub mod delivery;
+pub mod dialects;
 pub mod env;
 pub mod guard;
 pub mod hands;
@@ -15,7 +17,7 @@ pub mod providers;
 mod status;
 #[cfg(test)]
 mod testing;
-mod transport;
+pub mod transport;
 
 pub use env::Env;
 pub use hands::{Hands, Options};

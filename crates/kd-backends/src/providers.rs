@@ -276,7 +276,7 @@ fn with_version(url: &str, wire: Wire) -> String {
     }
 }
 
-fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;
     };

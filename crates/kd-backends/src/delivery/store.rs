@@ -1,0 +1,130 @@
+//! The folder of fetched models: `$XDG_CACHE_HOME/kd/models/<sha256>.gguf`, with `.part`, `.lock` and `.seen` beside it.
+//!
+//! A file is trusted when its checksum was compared and its path, length and time of change are still those that
+//! `.seen` noted then; else the checksum is compared again. So a start costs no hashing, and a changed file is never used.
+
+use super::error::FetchError;
+use super::Progress;
+use crate::env::Env;
+use kd_local::catalog::KnownModel;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Where fetched models are kept; none when no home is known.
+pub fn models_dir(env: &Env) -> Option<PathBuf> {
+    let cache = env.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    Some(cache.or_else(|| Some(env.home()?.join(".cache")))?.join("kd").join("models"))
+}
+
+/// The fetched file of a model, if it is here and sound. A file that is not sound counts as not here.
+pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchError> {
+    let Some(dir) = models_dir(env) else { return Ok(None) };
+    let path = dir.join(format!("{}.gguf", model.sha256));
+    Ok(trusted(&path, model, &dir)?.then_some(path))
+}
+
+/// Compares length and checksum of a file, whatever was noted before.
+pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
+    model.verify(path, |_| ()).map_err(|error| match error {
+        kd_local::Error::Io { path, source } => failed("read", &path, io::Error::new(source.kind(), source.to_string())),
+        other => FetchError::Tampered { path: path.to_owned(), key: model.key, what: other.to_string() },
+    })
+}
+
+/// Removes a fetched model and what lies beside it; whether there was one.
+pub fn remove(model: &KnownModel, env: &Env) -> Result<bool, FetchError> {
+    let dir = models_dir(env).ok_or(FetchError::NoHome)?;
+    let mut found = false;
+    for end in ["gguf", "part", "seen"] {
+        let path = dir.join(format!("{}.{end}", model.sha256));
+        match fs::remove_file(&path) {
+            Ok(()) => found = true,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(failed("remove", &path, e)),
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a file is this model, by what was noted or by comparing; notes it.
+pub(super) fn trusted(path: &Path, model: &KnownModel, dir: &Path) -> Result<bool, FetchError> {
+    let Ok(meta) = fs::metadata(path) else { return Ok(false) };
+    if !meta.is_file() || meta.len() != model.bytes {
+        return Ok(false);
+    }
+    let changed = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let note = format!("{}\t{}\t{}\n", path.display(), meta.len(), changed.as_nanos());
+    let seen = dir.join(format!("{}.seen", model.sha256));
+    if fs::read_to_string(&seen).is_ok_and(|s| s == note) {
+        return Ok(true);
+    }
+    match verify(path, model) {
+        Ok(()) => {
+            // A note that cannot be written costs a hash next time, nothing more.
+            let _ = fs::create_dir_all(dir).and_then(|()| fs::write(&seen, note));
+            Ok(true)
+        }
+        Err(FetchError::Tampered { .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Where one model is being put together.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    /// What came so far.
+    pub(super) part: PathBuf,
+    whole: PathBuf,
+    lock: PathBuf,
+}
+
+impl Place {
+    /// Makes the folder.
+    pub(super) fn prepare(dir: &Path, model: &KnownModel) -> Result<Self, FetchError> {
+        fs::create_dir_all(dir).map_err(|e| failed("make the folder", dir, e))?;
+        let named = |end: &str| dir.join(format!("{}.{end}", model.sha256));
+        Ok(Self { dir: dir.to_owned(), part: named("part"), whole: named("gguf"), lock: named("lock") })
+    }
+
+    /// Waits until no other process fetches this model. The lock goes with the file that comes back.
+    pub(super) async fn lock(&self, progress: &mut (dyn FnMut(Progress) + Send)) -> Result<File, FetchError> {
+        let file = File::create(&self.lock).map_err(|e| failed("open", &self.lock, e))?;
+        let mut told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(e)) => return Err(failed("lock", &self.lock, e)),
+                Err(TryLockError::WouldBlock) => {
+                    if !std::mem::replace(&mut told, true) {
+                        progress(Progress::Waiting);
+                    }
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    /// Checks what came and gives it its name. What is wrong is removed.
+    pub(super) async fn finish(&self, model: &KnownModel, progress: &mut (dyn FnMut(Progress) + Send)) -> Result<PathBuf, FetchError> {
+        progress(Progress::Checking);
+        let (part, checked) = (self.part.clone(), *model);
+        let sound = tokio::task::spawn_blocking(move || verify(&part, &checked)).await;
+        let sound = sound.map_err(|e| failed("check", &self.part, io::Error::other(e)))?;
+        if let Err(error) = sound {
+            if matches!(error, FetchError::Tampered { .. }) {
+                let _ = fs::remove_file(&self.part);
+            }
+            return Err(error);
+        }
+        File::open(&self.part).and_then(|f| f.sync_all()).map_err(|e| failed("write", &self.part, e))?;
+        fs::rename(&self.part, &self.whole).map_err(|e| failed("rename", &self.part, e))?;
+        Ok(self.whole.clone())
+    }
+}
+
+pub(super) fn failed(doing: &'static str, path: &Path, source: io::Error) -> FetchError {
+    FetchError::Io { doing, path: path.to_owned(), source }
+}

@@ -1,0 +1,366 @@
+//! The Agent Client Protocol, version 1: JSON-RPC, one message a line. Comes in: both sides of the conversation, since
+//! only our side says which request is the prompt.
+//!
+//! Agents differ: some give their messages ids and some do not, some put warnings among the words of the answer, some
+//! answer a broken turn with `end_turn`. So: where some chunks have an id, those without are no answer; an error text
+//! that is followed by an error is no answer; a turn that counts no token at all brought none; and where messages
+//! repeat each other's beginning, a stream broke and only the last message stands.
+
+use super::answer::Answer;
+use super::parse::{Lines, count, detail, notice, one_line, read, some, text};
+use super::{Decoder, ExitSeen, blame};
+use kd_core::{Delta, Failure, FailureKind, Finish, Usage};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+const WHO: &str = "the agent";
+/// The group of chunks without an id starts with this; no agent's id does.
+const NAMELESS: &str = "\u{0}";
+/// How texts begin that agents mix into their answers and that are not answers.
+const WARNINGS: [&str; 6] =
+    ["Warning:", "**Warning:**", "**Notice:**", "Config warning:", "Model metadata for `", "Deprecation notice:"];
+
+/// See the file's header.
+#[derive(Default)]
+pub(super) struct Acp {
+    lines: Lines,
+    answer: Answer,
+    /// Methods of our requests by their id, and whether we saw any.
+    asked: BTreeMap<String, String>,
+    both_sides: bool,
+    /// Whether our prompt was sent and not yet answered.
+    prompted: bool,
+    started: bool,
+    cancelled: bool,
+    session: Option<String>,
+    model: Option<String>,
+    version: Option<String>,
+    /// Counts the stretches of text between tools, for agents without ids.
+    stretch: u64,
+    /// Groups before which a tool was used: they do not repeat what came before.
+    after_tool: BTreeSet<String>,
+    tool_seen: bool,
+    /// Tools that were named to the king, and the kinds of those that were not yet.
+    tools: BTreeSet<String>,
+    tools_bare: BTreeMap<String, String>,
+    thinking: Option<String>,
+    /// What the agent's session has cost, and before this turn; known only if we saw it begin.
+    cost: Option<f64>,
+    cost_before: Option<f64>,
+    system_error: bool,
+    outcome: Option<Result<Delta, Failure>>,
+}
+
+impl Decoder for Acp {
+    fn line(&mut self, line: &[u8]) -> Vec<Delta> {
+        let mut out = Vec::new();
+        let Some(message) = self.lines.object(line, &mut out) else { return out };
+        match message["method"].as_str() {
+            Some("session/update") => self.update(&message["params"], &mut out),
+            Some("session/request_permission") => {
+                let call = &message["params"]["toolCall"];
+                let what = some(call, "title").unwrap_or_else(|| detail(&call["rawInput"]));
+                out.push(notice(format!("the agent asks for leave: {}", one_line(&what, 200))));
+            }
+            Some(_) => {}
+            None => self.answered(&message),
+        }
+        out
+    }
+
+    fn sent(&mut self, line: &[u8]) {
+        self.both_sides = true;
+        let Some(message) = read(line) else { return };
+        let Some(method) = message["method"].as_str() else { return };
+        if !message["id"].is_null() {
+            self.asked.insert(message["id"].to_string(), method.to_owned());
+        }
+        match method {
+            "session/prompt" => {
+                self.prompted = true;
+                self.session = some(&message["params"], "sessionId");
+            }
+            "session/cancel" => self.cancelled = true,
+            _ => {}
+        }
+    }
+
+    fn over(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
+        let outcome = self.outcome.take().unwrap_or_else(|| {
+            Err(if self.cancelled {
+                Failure::new(FailureKind::Cancelled, "the agent was told to stop, and did not answer any more")
+            } else {
+                blame::unfinished(WHO, exit, self.lines.prose.as_deref())
+            })
+        });
+        *self = Self {
+            asked: std::mem::take(&mut self.asked),
+            both_sides: self.both_sides,
+            model: self.model.take(),
+            version: self.version.take(),
+            cost: self.cost,
+            cost_before: self.cost.filter(|_| self.cost_before.is_some()),
+            ..Self::default()
+        };
+        outcome
+    }
+}
+
+impl Acp {
+    fn answered(&mut self, message: &Value) {
+        let asked = self.asked.remove(&message["id"].to_string());
+        let (result, error) = (&message["result"], &message["error"]);
+        if error.is_object() {
+            match asked.as_deref() {
+                Some("initialize" | "authenticate" | "session/new" | "session/prompt") => {}
+                None if !self.both_sides => {}
+                _ => return,
+            }
+            self.outcome = Some(Err(failure(error)));
+            return;
+        }
+        match asked.as_deref() {
+            Some("initialize") => {
+                let info = &result["agentInfo"];
+                self.version = match (some(info, "title").or_else(|| some(info, "name")), some(info, "version")) {
+                    (Some(name), Some(version)) => Some(format!("{name} {version}")),
+                    (name, version) => name.or(version),
+                };
+            }
+            Some("session/new") => {
+                self.model = some(&result["models"], "currentModelId").or_else(|| model_option(result));
+                self.cost_before = Some(0.0);
+            }
+            Some("session/load" | "session/resume") => {
+                self.model = some(&result["models"], "currentModelId").or_else(|| model_option(result));
+            }
+            Some("session/prompt") => self.outcome = Some(self.stopped(result)),
+            None if !self.both_sides && result["stopReason"].is_string() => self.outcome = Some(self.stopped(result)),
+            _ => {}
+        }
+    }
+
+    fn update(&mut self, params: &Value, out: &mut Vec<Delta>) {
+        // Before the prompt, a session that is loaded repeats its history; and sessions of one process speak in turns.
+        let whose = params["sessionId"].as_str();
+        if (self.both_sides && !self.prompted) || (self.session.is_some() && self.session.as_deref() != whose) {
+            return;
+        }
+        if !self.started {
+            self.started = true;
+            out.push(Delta::Started {
+                model: self.model.clone(),
+                version: self.version.clone(),
+                session: whose.map(str::to_owned),
+            });
+        }
+        let update = &params["update"];
+        match text(update, "sessionUpdate") {
+            "agent_message_chunk" => self.chunk(update, out),
+            "agent_thought_chunk" => {
+                let id = text(update, "messageId");
+                let piece = text(&update["content"], "text");
+                if self.thinking.as_deref() == Some(id) {
+                    self.answer.think(piece, out);
+                } else {
+                    self.thinking = Some(id.to_owned());
+                    self.answer.think_anew(piece.trim_start_matches('\n'), out);
+                }
+            }
+            "tool_call" | "tool_call_update" => self.tool(update, out),
+            "usage_update" => {
+                let cost = &update["cost"];
+                if text(cost, "currency") == "USD" {
+                    self.cost = cost["amount"].as_f64().or(self.cost);
+                }
+                self.model = some(&update["_meta"], "_claude/model").or(self.model.take());
+            }
+            "session_info_update" => self.codex(&update["_meta"]["codex"], out),
+            "notice" => {
+                let said = some(update, "message").or_else(|| some(&update["content"], "text")).unwrap_or_default();
+                out.push(notice(one_line(&said, 300)));
+            }
+            _ => {}
+        }
+    }
+
+    fn chunk(&mut self, update: &Value, out: &mut Vec<Delta>) {
+        let piece = text(&update["content"], "text");
+        let group = match some(update, "messageId") {
+            Some(id) => id,
+            None if WARNINGS.iter().any(|warning| piece.starts_with(warning)) => {
+                out.push(notice(one_line(piece, 300)));
+                return;
+            }
+            None if self.has_named() => {
+                out.push(notice(one_line(piece, 300)));
+                return;
+            }
+            None => format!("{NAMELESS}{}", self.stretch),
+        };
+        if std::mem::take(&mut self.tool_seen) {
+            self.after_tool.insert(group.clone());
+        }
+        self.answer.grow(&group, "", piece, out);
+    }
+
+    /// Whether messages of this agent have ids.
+    fn has_named(&self) -> bool {
+        self.answer.groups().iter().any(|(group, _)| !group.starts_with(NAMELESS))
+    }
+
+    /// Names a tool once, as soon as it is known what it is used on.
+    fn tool(&mut self, update: &Value, out: &mut Vec<Delta>) {
+        if !self.tool_seen {
+            self.tool_seen = true;
+            self.stretch += 1;
+        }
+        let id = text(update, "toolCallId");
+        if self.tools.contains(id) {
+            return;
+        }
+        let title = text(update, "title");
+        let kind = some(update, "kind").or_else(|| self.tools_bare.get(id).cloned());
+        let name = kind.unwrap_or_else(|| one_line(title, 40));
+        let input = &update["rawInput"];
+        let telling = ["command", "path", "file_path", "filePath", "query", "url", "pattern"];
+        let last = matches!(text(update, "status"), "completed" | "failed");
+        let detail = if telling.iter().any(|key| !input[*key].is_null()) { detail(input) } else { one_line(title, 160) };
+        let first_words = text(update, "sessionUpdate") == "tool_call" && !telling.iter().any(|key| !input[*key].is_null());
+        if (first_words || detail.is_empty()) && !last {
+            self.tools_bare.insert(id.to_owned(), name);
+            return;
+        }
+        self.tools.insert(id.to_owned());
+        out.push(Delta::Tool { name, detail });
+    }
+
+    /// What Codex's adapter hides in its own member: retries, and a turn that failed though it will say `end_turn`.
+    fn codex(&mut self, said: &Value, out: &mut Vec<Delta>) {
+        if text(&said["threadStatus"], "type") == "systemError" {
+            self.system_error = true;
+        }
+        let error = &said["error"];
+        if error["willRetry"] == true {
+            let why = some(error, "additionalDetails").or_else(|| some(error, "message")).unwrap_or_default();
+            let failure = blame::failure(&why, None, FailureKind::Crashed);
+            let attempt = text(error, "message")
+                .strip_prefix(super::codex_exec::RETRY)
+                .and_then(super::codex_exec::attempt);
+            self.answer.retry(attempt, std::time::Duration::ZERO, failure, out);
+        }
+    }
+
+    /// The answer to our prompt.
+    fn stopped(&mut self, result: &Value) -> Result<Delta, Failure> {
+        let finish = match text(result, "stopReason") {
+            "end_turn" => Finish::Stop,
+            "max_tokens" => Finish::Length,
+            "cancelled" => return Err(Failure::new(FailureKind::Cancelled, "the agent was interrupted")),
+            "refusal" => return Err(Failure::new(FailureKind::Refused, "the agent or its provider declined to answer")),
+            "max_turn_requests" => {
+                return Err(Failure::new(FailureKind::Invalid, "the agent used up its requests for one turn")
+                    .advise("ask a narrower question"));
+            }
+            other => {
+                let other = one_line(other, 40);
+                return Err(Failure::new(FailureKind::Decode, format!("the agent stopped for a reason unknown to us: {other}")));
+            }
+        };
+        if self.cancelled {
+            return Err(Failure::new(FailureKind::Cancelled, "the agent was interrupted"));
+        }
+        if self.system_error {
+            return Err(blame::failure(&self.answer.text(), None, FailureKind::Crashed));
+        }
+        let usage = self.usage(result);
+        if usage.is_some_and(|u| u.input_tokens == 0 && u.output_tokens == 0) {
+            return Err(Failure::new(
+                FailureKind::Decode,
+                "the agent ended its turn and counts no token of it: the connection to its model broke",
+            ));
+        }
+        self.answer.settle_all();
+        if self.has_named() {
+            self.answer.keep(|group| !group.starts_with(NAMELESS));
+        }
+        if let Some(last) = self.repeated() {
+            self.answer.keep(|group| group == last);
+        }
+        self.answer.finish(WHO, finish, usage)
+    }
+
+    /// The last message, if messages that follow each other without a tool between them begin with the same words.
+    fn repeated(&self) -> Option<String> {
+        let groups = self.answer.groups();
+        let repeats = groups.windows(2).any(|pair| {
+            let ((_, before), (group, after)) = (&pair[0], &pair[1]);
+            !self.after_tool.contains(*group) && (after.starts_with(before.as_str()) || before.starts_with(after.as_str()))
+        });
+        groups.last().filter(|_| repeats).map(|(group, _)| (*group).to_owned())
+    }
+
+    fn usage(&self, result: &Value) -> Option<Usage> {
+        let cost_usd = match (self.cost, self.cost_before) {
+            (Some(cost), Some(before)) => Some((cost - before).max(0.0)),
+            _ => None,
+        };
+        let stated = &result["usage"];
+        let quota = &result["_meta"]["quota"]["token_count"];
+        let usage = if stated.is_object() {
+            let (output, total) = (count(stated, "outputTokens"), count(stated, "totalTokens"));
+            // Some agents count cached tokens as input and some do not; the total includes them always.
+            let input = count(stated, "inputTokens").max(total.saturating_sub(output));
+            Usage {
+                input_tokens: input,
+                output_tokens: output,
+                cached_tokens: count(stated, "cachedReadTokens"),
+                thinking_tokens: count(stated, "thoughtTokens"),
+                cost_usd,
+            }
+        } else if quota.is_object() {
+            Usage {
+                input_tokens: count(quota, "input_tokens"),
+                output_tokens: count(quota, "output_tokens"),
+                cost_usd,
+                ..Usage::default()
+            }
+        } else {
+            return None;
+        };
+        Some(usage)
+    }
+}
+
+/// The model among the options of a session.
+fn model_option(result: &Value) -> Option<String> {
+    let options = result["configOptions"].as_array()?;
+    some(options.iter().find(|option| text(option, "id") == "model")?, "currentValue")
+}
+
+/// A JSON-RPC error; its data may say more.
+fn failure(error: &Value) -> Failure {
+    let data = &error["data"];
+    let code = error["code"].as_i64().unwrap_or(0);
+    let message = match (some(data, "message"), text(error, "message")) {
+        (Some(inner), "Internal error" | "") => inner,
+        (Some(inner), message) if !message.contains(&inner) => format!("{message}: {inner}"),
+        (_, message) => message.trim_start_matches("Internal error: ").to_owned(),
+    };
+    let typed = match (text(data, "errorKind"), code) {
+        ("authentication_failed", _) | (_, -32000) => Some(FailureKind::Auth),
+        ("rate_limit", _) => Some(FailureKind::RateLimit),
+        ("overloaded" | "server_error", _) => Some(FailureKind::Overloaded),
+        ("invalid_request" | "model_not_found" | "max_output_tokens" | "prompt_too_long", _) => Some(FailureKind::Invalid),
+        (_, -32002 | -32600 | -32601 | -32602) => Some(FailureKind::Invalid),
+        _ => None,
+    };
+    // Gemini gives the HTTP status as the code.
+    let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
+    let failure = blame::failure(&message, status, FailureKind::Crashed);
+    Failure { kind: typed.unwrap_or(failure.kind), ..failure }
+}

@@ -1,0 +1,261 @@
+//! An answer that grows in parts. Comes in: pieces, whole parts, retries. Goes out: deltas whose joined text is the
+//! answer, or else the corrected text at the end.
+
+use kd_core::{Delta, Failure, FailureKind, Finish, Usage};
+use std::time::Duration;
+
+/// The parts of an answer in their order, and what has been shown of them.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    parts: Vec<Part>,
+    /// The text as whoever joins our deltas has it.
+    shown: String,
+    thought: bool,
+    retries: u32,
+}
+
+/// One block of text.
+#[derive(Debug)]
+struct Part {
+    /// Parts of one group belong to one message and are joined without a gap.
+    group: String,
+    key: String,
+    text: String,
+    whole: bool,
+}
+
+impl Answer {
+    /// Whether something was shown that may still turn out void.
+    pub(super) fn has_halves(&self) -> bool {
+        self.parts.iter().any(|p| !p.whole)
+    }
+
+    /// Whether any part has text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.iter().all(|p| p.text.trim().is_empty())
+    }
+
+    /// More of a part, which is made if it is new.
+    pub(super) fn grow(&mut self, group: &str, key: &str, piece: &str, out: &mut Vec<Delta>) {
+        if piece.is_empty() {
+            return;
+        }
+        match self.parts.iter_mut().rfind(|p| p.group == group && p.key == key) {
+            Some(part) => {
+                part.text.push_str(piece);
+                self.show(String::new(), piece, out);
+            }
+            None => {
+                let gap = match self.parts.last() {
+                    Some(last) if last.group == group => "",
+                    _ => gap(&self.shown, piece),
+                };
+                self.parts.push(Part {
+                    group: group.into(),
+                    key: key.into(),
+                    text: piece.into(),
+                    whole: false,
+                });
+                self.show(gap.into(), piece, out);
+            }
+        }
+    }
+
+    /// A part in its final form. What was not yet shown of it is shown.
+    pub(super) fn settle(&mut self, group: &str, key: &str, whole: &str, out: &mut Vec<Delta>) {
+        match self.parts.iter().rfind(|p| p.group == group && p.key == key) {
+            Some(part) => {
+                if let Some(rest) = whole.strip_prefix(part.text.as_str()) {
+                    let rest = rest.to_owned();
+                    self.grow(group, key, &rest, out);
+                }
+            }
+            None => self.grow(group, key, whole, out),
+        }
+        if let Some(part) = self.parts.iter_mut().rfind(|p| p.group == group && p.key == key) {
+            part.text = whole.into();
+            part.whole = true;
+        }
+    }
+
+    /// A part in its final form, when the protocol does not say which of its group: the first that is not whole.
+    pub(super) fn settle_next(&mut self, group: &str, whole: &str, out: &mut Vec<Delta>) {
+        let key = match self.parts.iter().find(|p| p.group == group && !p.whole) {
+            Some(part) => part.key.clone(),
+            None => format!("whole {}", self.parts.len()),
+        };
+        self.settle(group, &key, whole, out);
+    }
+
+    /// Every part is final as it stands.
+    pub(super) fn settle_all(&mut self) {
+        self.parts.iter_mut().for_each(|p| p.whole = true);
+    }
+
+    /// These parts will not be completed.
+    pub(super) fn unsettle(&mut self, is: impl Fn(&str, &str) -> bool) {
+        for part in &mut self.parts {
+            if is(&part.group, &part.key) {
+                part.whole = false;
+            }
+        }
+    }
+
+    /// A retry: halves are dropped, and what is whole is said again, since the delta voids everything. The attempt is
+    /// counted here when the protocol does not count.
+    pub(super) fn retry(&mut self, attempt: Option<u32>, after: Duration, why: Failure, out: &mut Vec<Delta>) {
+        self.retries = attempt.unwrap_or(self.retries + 1);
+        self.parts.retain(|p| p.whole);
+        self.thought = false;
+        out.push(Delta::Retrying { attempt: self.retries, after, failure: why });
+        self.shown = self.text();
+        if !self.shown.is_empty() {
+            out.push(Delta::Text { text: self.shown.clone() });
+        }
+    }
+
+    /// A piece of thinking.
+    pub(super) fn think(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        if !piece.is_empty() {
+            self.thought = true;
+            out.push(Delta::Thinking { text: piece.into() });
+        }
+    }
+
+    /// Another block of thinking begins, or comes as a whole.
+    pub(super) fn think_anew(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        if self.thought {
+            out.push(Delta::Thinking { text: "\n\n".into() });
+        }
+        self.thought = false;
+        self.think(piece, out);
+    }
+
+    /// Keeps only the parts of these groups.
+    pub(super) fn keep(&mut self, is: impl Fn(&str) -> bool) {
+        self.parts.retain(|p| is(&p.group));
+    }
+
+    /// The groups in their order, with their text.
+    pub(super) fn groups(&self) -> Vec<(&str, String)> {
+        let mut groups: Vec<(&str, String)> = Vec::new();
+        for part in &self.parts {
+            match groups.last_mut() {
+                Some((group, text)) if *group == part.group => text.push_str(&part.text),
+                _ => groups.push((&part.group, part.text.clone())),
+            }
+        }
+        groups
+    }
+
+    /// The text of all parts, a blank line between groups.
+    pub(super) fn text(&self) -> String {
+        let mut all = String::new();
+        let mut group = None;
+        for part in &self.parts {
+            if group.is_some_and(|g| g != &part.group) {
+                all.push_str(gap(&all, &part.text));
+            }
+            all.push_str(&part.text);
+            group = Some(&part.group);
+        }
+        all
+    }
+
+    /// The good end; a failure if there is no text in it. Halves do not count.
+    pub(super) fn finish(&mut self, who: &str, finish: Finish, usage: Option<Usage>) -> Result<Delta, Failure> {
+        self.parts.retain(|p| p.whole);
+        let text = self.text();
+        self.finish_with(who, text, finish, usage)
+    }
+
+    /// The good end, with this text.
+    pub(super) fn finish_with(
+        &mut self,
+        who: &str,
+        text: String,
+        finish: Finish,
+        usage: Option<Usage>,
+    ) -> Result<Delta, Failure> {
+        if text.trim().is_empty() {
+            return Err(Failure::new(
+                FailureKind::Decode,
+                format!("{who} ended its turn without a word of answer"),
+            ));
+        }
+        Ok(Delta::Finished {
+            finish,
+            text: (text != self.shown).then_some(text),
+            usage,
+            choices: Vec::new(),
+        })
+    }
+
+    fn show(&mut self, mut text: String, piece: &str, out: &mut Vec<Delta>) {
+        text.push_str(piece);
+        self.shown.push_str(&text);
+        out.push(Delta::Text { text });
+    }
+}
+
+/// What stands between two messages of one answer: a blank line, unless it is there already.
+fn gap(before: &str, after: &str) -> &'static str {
+    if before.is_empty() || before.ends_with("\n\n") || after.starts_with("\n\n") {
+        ""
+    } else if before.ends_with('\n') || after.starts_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(out: &[Delta]) -> String {
+        let mut text = String::new();
+        for delta in out {
+            match delta {
+                Delta::Text { text: piece } => text.push_str(piece),
+                Delta::Retrying { .. } => text.clear(),
+                _ => {}
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn what_is_shown_is_the_answer_through_a_retry() {
+        let (mut answer, mut out) = (Answer::default(), Vec::new());
+        answer.settle("m1", "0", "First.", &mut out);
+        answer.grow("m2", "0", "Sec", &mut out);
+        assert!(answer.has_halves());
+        answer.retry(None, Duration::ZERO, Failure::new(FailureKind::Crashed, "cut"), &mut out);
+        assert_eq!(joined(&out), "First.");
+        answer.grow("m3", "0", "Second", &mut out);
+        answer.settle_next("m3", "Second.", &mut out);
+        answer.settle_next("m3", " Third.", &mut out);
+        assert_eq!(joined(&out), "First.\n\nSecond. Third.");
+        let end = answer.finish("it", Finish::Stop, None).unwrap();
+        assert!(matches!(end, Delta::Finished { text: None, .. }), "{end:?}");
+    }
+
+    #[test]
+    fn a_part_that_ends_otherwise_than_it_was_shown_is_corrected() {
+        let (mut answer, mut out) = (Answer::default(), Vec::new());
+        answer.grow("m", "0", "Helo", &mut out);
+        answer.settle("m", "0", "Hello", &mut out);
+        answer.grow("n", "0", "half", &mut out);
+        let end = answer.finish("it", Finish::Stop, None).unwrap();
+        assert!(matches!(end, Delta::Finished { text: Some(t), .. } if t == "Hello"));
+    }
+
+    #[test]
+    fn white_space_is_no_answer() {
+        let (mut answer, mut out) = (Answer::default(), Vec::new());
+        answer.settle("m", "0", " \n", &mut out);
+        let failure = answer.finish("claude", Finish::Stop, None).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Decode);
+    }
+}
