@@ -12,7 +12,7 @@
 //! # fn answer(vocab: &kd_local::constrain::Vocab, schema: &serde_json::Value) -> Result<(), kd_local::Error> {
 //! use kd_local::constrain::Constraint;
 //! let mut c = Constraint::new(vocab, schema)?;
-//! c.watch("vote", &["agree".into(), "disagree".into()]);
+//! c.watch(&["agree".into(), "disagree".into()]);
 //! let mut logits = model(&c.forced()?); // what is certain goes along with the prompt
 //! while !c.is_done() {
 //!     if let Some(choice) = c.choice()? {
@@ -59,6 +59,8 @@ pub struct Vocab {
 pub struct Constraint {
     tokenizer: Arc<Tokenizer>,
     matcher: Matcher,
+    /// As handed to the grammar compiler.
+    schema: Value,
     /// What may come next; computed once per step.
     mask: Option<Mask>,
     token_cap: usize,
@@ -119,7 +121,7 @@ impl Constraint {
         let factory = vocab.factory()?;
         let tight = schema::tighten(schema)?;
         let token_cap = schema::token_cap(&tight);
-        let grammar = TopLevelGrammar::from_json_schema(tight);
+        let grammar = TopLevelGrammar::from_json_schema(tight.clone());
         let parser = panic_utils::catch_unwind(std::panic::AssertUnwindSafe(|| {
             factory.create_parser(grammar)
         }));
@@ -131,6 +133,7 @@ impl Constraint {
         Ok(Self {
             tokenizer,
             matcher,
+            schema: tight,
             mask: None,
             token_cap,
             text: Vec::new(),
@@ -138,11 +141,17 @@ impl Constraint {
         })
     }
 
-    /// Watches for the places where the string value of `key` is chosen among `labels`; see [`choice`](Self::choice).
-    pub fn watch(&mut self, key: &str, labels: &[String]) {
-        let mut watch = Watch::new(key, labels);
+    /// Watches for the places where the schema lets a key's value be chosen among `labels` (an `enum` of
+    /// texts that holds them all); see [`choice`](Self::choice). Gives whether there is such a key.
+    pub fn watch(&mut self, labels: &[String]) -> bool {
+        let keys = schema::keys_choosing(&self.schema, labels);
+        if keys.is_empty() || labels.len() < 2 {
+            return false;
+        }
+        let mut watch = Watch::new(&keys, labels);
         watch.look(&self.text);
         self.watch = Some(watch);
+        true
     }
 
     /// The tokens that may come next. When the answer is complete: only those that end it.

@@ -71,22 +71,23 @@ impl Choice {
     }
 }
 
-/// Waits for the place where the value of one key is chosen.
+/// Waits for the places where a key's value is chosen.
 #[derive(Debug, Clone)]
 pub(super) struct Watch {
     labels: Vec<String>,
     /// Each label as it follows the key's colon: ` "agree"`.
     spelt: Vec<Vec<u8>>,
-    /// `"vote":`
-    key: Vec<u8>,
-    /// Up to here the text has been searched for the key.
+    /// `"vote":`, for each key whose value is chosen among the labels.
+    keys: Vec<Vec<u8>>,
+    /// Up to here the text has been searched for the keys.
     searched: usize,
     /// Where the value of the last occurrence begins, until its choice has been told.
     value: Option<usize>,
 }
 
 impl Watch {
-    pub(super) fn new(key: &str, labels: &[String]) -> Self {
+    /// Watches the values of `keys`.
+    pub(super) fn new(keys: &[String], labels: &[String]) -> Self {
         let json = |text: &str| serde_json::Value::from(text).to_string();
         Self {
             labels: labels.to_vec(),
@@ -94,25 +95,27 @@ impl Watch {
                 .iter()
                 .map(|label| format!(" {}", json(label)).into_bytes())
                 .collect(),
-            key: format!("{}:", json(key)).into_bytes(),
+            keys: keys
+                .iter()
+                .map(|key| format!("{}:", json(key)).into_bytes())
+                .collect(),
             searched: 0,
             value: None,
         }
     }
 
-    /// Looks at what has been written. Inside a string the key's quotes are escaped, so that it is only found as a key.
+    /// Looks at what has been written. Inside a string a key's quotes are escaped, so that it is
+    /// only found as a key.
     pub(super) fn look(&mut self, text: &[u8]) {
-        let from = self
-            .searched
-            .saturating_sub(self.key.len().saturating_sub(1));
-        if let Some(at) = text[from..]
-            .windows(self.key.len())
-            .rposition(|w| w == self.key)
-        {
-            let value = from + at + self.key.len();
-            // A place found before is not new.
-            if value > self.searched {
-                self.value = Some(value);
+        for key in &self.keys {
+            let from = self.searched.saturating_sub(key.len() - 1);
+            let found = text[from..]
+                .windows(key.len())
+                .rposition(|part| part == key);
+            let value = found.map(|at| from + at + key.len());
+            // The later of several keys counts, and a place found before is not new.
+            if value.is_some_and(|value| value > self.searched) {
+                self.value = self.value.max(value);
             }
         }
         self.searched = text.len();

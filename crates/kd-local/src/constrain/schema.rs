@@ -71,6 +71,51 @@ pub(super) fn token_cap(tight: &Value) -> usize {
     longest(tight, tight, 0, MAX_REFS).saturating_add(1)
 }
 
+/// The keys, anywhere in the schema, whose value is an `enum` that holds all `labels`.
+pub(super) fn keys_choosing(tight: &Value, labels: &[String]) -> Vec<String> {
+    let mut keys = Vec::new();
+    collect_keys(tight, tight, labels, &mut keys);
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+fn collect_keys(part: &Value, root: &Value, labels: &[String], keys: &mut Vec<String>) {
+    if let Some(Value::Object(properties)) = part.get("properties") {
+        for (key, value) in properties {
+            let target = value
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|t| t.strip_prefix('#'));
+            let value = target
+                .and_then(|pointer| root.pointer(pointer))
+                .unwrap_or(value);
+            let holds = |values: &Vec<Value>| {
+                labels
+                    .iter()
+                    .all(|l| values.iter().any(|v| v == l.as_str()))
+            };
+            if value
+                .get("enum")
+                .and_then(Value::as_array)
+                .is_some_and(holds)
+            {
+                keys.push(key.clone());
+            }
+        }
+    }
+    // Bounded: `tighten` refuses what is nested too deeply.
+    match part {
+        Value::Object(map) => map
+            .values()
+            .for_each(|inner| collect_keys(inner, root, labels, keys)),
+        Value::Array(parts) => parts
+            .iter()
+            .for_each(|inner| collect_keys(inner, root, labels, keys)),
+        _ => {}
+    }
+}
+
 fn close(schema: &mut Value, closes: bool, depth: usize) -> Result<(), Error> {
     let Value::Object(map) = schema else {
         return Ok(());
@@ -355,6 +400,25 @@ mod tests {
         assert_eq!(
             cap(json!({"type": "string", "maxLength": u64::MAX})),
             usize::MAX
+        );
+    }
+
+    #[test]
+    fn finds_the_keys_that_choose() {
+        let labels = ["yes".to_owned(), "no".to_owned()];
+        let schema = json!({"properties": {
+            "b": {"enum": ["no", "yes", "maybe"]},
+            "c": {"enum": ["yes"]},
+            "list": {"items": {"properties": {"a": {"$ref": "#/$defs/v"}}}},
+        }, "$defs": {"v": {"enum": ["yes", "no"]}}});
+        assert_eq!(
+            keys_choosing(&tighten(&schema).unwrap(), &labels),
+            ["a", "b"]
+        );
+        assert_eq!(
+            keys_choosing(&json!({"enum": ["yes", "no"]}), &labels),
+            [""; 0],
+            "no key at all"
         );
     }
 
