@@ -1,0 +1,327 @@
+//! What is never true, checked after every step from what goes in and comes out.
+
+use kd_core::event::Purpose;
+use kd_core::machine::Command;
+use kd_core::prompt;
+use kd_core::view::{Content, View};
+use kd_core::{Budget, Effects, Event, Input, Message, Op, OpenCouncil, SeatName, Status, TurnId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Everything the laws remember.
+#[derive(Debug)]
+pub(crate) struct Laws {
+    limits: Budget,
+    seats: Vec<SeatName>,
+    members: usize,
+    view: View,
+    open: BTreeMap<TurnId, Purpose>,
+    ended: BTreeSet<TurnId>,
+    /// Turns whose answers are on disk and whole.
+    sound: BTreeSet<TurnId>,
+    muted: BTreeSet<SeatName>,
+    announced: BTreeSet<(u32, String)>,
+    /// Accepted messages of the king that are not being written yet, and whether they are to be answered.
+    waiting: VecDeque<bool>,
+    /// Ends of rounds that must come.
+    due: usize,
+    yields: usize,
+    /// The king has spoken, or asked for a retry, since the last interrupt.
+    may_ask: bool,
+    /// The interrupted round has not ended yet.
+    stopping: bool,
+    asked: usize,
+    closed: bool,
+}
+
+impl Laws {
+    pub(crate) fn new(open: &OpenCouncil) -> Self {
+        Self {
+            limits: open.limits,
+            seats: (open.roster.members().iter().chain(open.roster.chair()))
+                .map(|m| m.name.clone())
+                .collect(),
+            members: open.roster.members().len(),
+            view: View::default(),
+            open: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            sound: BTreeSet::new(),
+            muted: BTreeSet::new(),
+            announced: BTreeSet::new(),
+            waiting: VecDeque::new(),
+            due: 0,
+            yields: 0,
+            may_ask: false,
+            stopping: false,
+            asked: 0,
+            closed: false,
+        }
+    }
+
+    /// The mark that every word of a turn carries.
+    pub(crate) fn mark(turn: TurnId) -> String {
+        format!("«{}»", turn.0)
+    }
+
+    pub(crate) fn muted(&self) -> impl Iterator<Item = &SeatName> {
+        self.muted.iter()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Checks one step.
+    pub(crate) fn check(
+        &mut self,
+        input: &Input,
+        was_idle: bool,
+        effects: &Effects,
+        disk: &[Message],
+        history: &[Message],
+    ) {
+        self.hear_op(input, was_idle, effects);
+        self.hear_events(&effects.events, disk);
+        for command in &effects.commands {
+            match command {
+                Command::Ask { turn, request } => {
+                    assert!(
+                        self.open.contains_key(turn),
+                        "{turn} is asked before it is queued"
+                    );
+                    self.check_prompt(&request.prompt.history, disk, history);
+                }
+                Command::Save(draft) => {
+                    assert!(
+                        draft.body.len() <= self.limits.text_bytes_max.max(600),
+                        "a body without a bound"
+                    );
+                    assert!(!draft.body.trim().is_empty(), "an empty message");
+                    assert!(
+                        !draft.body.contains('\u{1b}'),
+                        "an escape sequence on its way to disk"
+                    );
+                    for value in draft.extra.values().chain(&draft.provenance.model) {
+                        assert!(
+                            !value.contains('\n') && !value.contains("---"),
+                            "{value:?} breaks a header"
+                        );
+                    }
+                    if draft.turn.is_none() {
+                        assert!(
+                            self.waiting.pop_front().is_some(),
+                            "the king's words are written twice"
+                        );
+                    }
+                }
+                Command::Cancel { turn } => {
+                    assert!(
+                        self.open.contains_key(turn),
+                        "{turn} is stopped and does not run"
+                    );
+                }
+                Command::Wake { .. } => {}
+            }
+        }
+        assert!(
+            self.waiting.len() <= self.limits.waiting_max + 1,
+            "a queue without a bound"
+        );
+    }
+
+    fn hear_op(&mut self, input: &Input, was_idle: bool, effects: &Effects) {
+        let Input::Op(op) = input else { return };
+        let refused = effects
+            .events
+            .iter()
+            .any(|e| matches!(e, Event::OpRefused { .. }));
+        if refused {
+            assert_eq!(effects.events.len(), 1, "a refused op changed something");
+            assert!(
+                effects.commands.is_empty(),
+                "a refused op changed something"
+            );
+            return;
+        }
+        match op {
+            Op::Say { .. } => {
+                self.waiting.push_back(true);
+                self.due += 1;
+                self.may_ask = true;
+            }
+            Op::Retry { .. } => {
+                self.may_ask = true;
+                self.asked = 0;
+                if was_idle {
+                    self.due += 1;
+                }
+            }
+            Op::Interrupt | Op::Close => {
+                // Waiting words are kept, but their rounds are not.
+                for asked in &mut self.waiting {
+                    self.due -= usize::from(std::mem::take(asked));
+                }
+                self.may_ask = false;
+                self.stopping = self.due > self.yields;
+                self.closed |= op == &Op::Close;
+            }
+            Op::Stop { .. } | Op::Mute { .. } | Op::Unmute { .. } => {}
+        }
+    }
+
+    pub(crate) fn hear_events(&mut self, events: &[Event], disk: &[Message]) {
+        for event in events {
+            self.view.fold(event);
+            match event {
+                Event::MessageAdded { message, .. } => {
+                    assert!(
+                        disk.iter()
+                            .any(|m| m.seq == message.seq && m.from == message.from),
+                        "announced before its file exists"
+                    );
+                    let new = self.announced.insert((message.seq, message.from.clone()));
+                    assert!(new, "announced twice");
+                    assert!(!message.body.contains('\u{1b}'));
+                }
+                Event::TurnQueued {
+                    turn,
+                    seat,
+                    purpose,
+                } => {
+                    assert!(self.may_ask, "somebody is asked after an interrupt");
+                    assert!(!self.stopping, "somebody is asked in an interrupted round");
+                    assert!(!self.muted.contains(seat), "{seat} is muted and asked");
+                    assert!(
+                        self.open.insert(*turn, *purpose).is_none() && !self.ended.contains(turn)
+                    );
+                    self.asked += 1;
+                    let auto = self
+                        .limits
+                        .auto_messages
+                        .map_or(self.members, |n| n as usize);
+                    let most = (self.members + auto).min(self.limits.turns_max as usize) + 2;
+                    assert!(
+                        self.asked <= most,
+                        "{} turns for one message, at most {most}",
+                        self.asked
+                    );
+                }
+                Event::TurnDelta { turn, .. } => {
+                    assert!(
+                        self.open.contains_key(turn),
+                        "a piece of a turn that is not open"
+                    );
+                }
+                Event::TurnFinished {
+                    turn,
+                    seat,
+                    message,
+                    ..
+                } => {
+                    self.end(*turn);
+                    self.sound.insert(*turn);
+                    let file = disk
+                        .iter()
+                        .find(|m| m.seq == *message && m.from == seat.as_str());
+                    assert_eq!(file.and_then(|m| m.status), Some(Status::Complete));
+                }
+                Event::TurnFailed {
+                    turn,
+                    message,
+                    seat,
+                    ..
+                } => {
+                    self.end(*turn);
+                    if let Some(message) = message {
+                        let file = disk
+                            .iter()
+                            .find(|m| m.seq == *message && m.from == seat.as_str());
+                        assert!(
+                            file.is_some_and(|m| !m.is_sound()),
+                            "a failed turn looks like an answer"
+                        );
+                    }
+                }
+                Event::SeatMuted { seat, muted: true } => assert!(self.muted.insert(seat.clone())),
+                Event::SeatMuted { seat, muted: false } => assert!(self.muted.remove(seat)),
+                Event::FloorYielded { .. } => {
+                    assert!(
+                        self.open.is_empty(),
+                        "the floor is yielded while somebody speaks"
+                    );
+                    self.yields += 1;
+                    self.asked = 0;
+                    self.stopping = false;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn end(&mut self, turn: TurnId) {
+        assert!(
+            self.open.remove(&turn).is_some(),
+            "{turn} ends and is not open"
+        );
+        assert!(self.ended.insert(turn), "{turn} ends twice");
+    }
+
+    /// A history tells all sound messages, no other, and each under its own name.
+    fn check_prompt(&self, text: &str, disk: &[Message], history: &[Message]) {
+        for mark in text.split('«').skip(1) {
+            let turn = mark
+                .split('»')
+                .next()
+                .and_then(|n| n.parse().ok())
+                .map(TurnId);
+            let known = turn.is_some_and(|t| self.sound.contains(&t));
+            assert!(known, "words of a failed turn are in a prompt: {text}");
+        }
+        for message in history {
+            assert!(
+                disk.iter()
+                    .any(|m| m.seq == message.seq && m.from == message.from)
+            );
+        }
+        let sound: Vec<&Message> = history.iter().filter(|m| m.is_sound()).collect();
+        let spoke = sound.iter().map(|m| {
+            if m.from == "x: y" {
+                "x--y"
+            } else {
+                m.from.as_str()
+            }
+        });
+        let names = self.seats.iter().map(SeatName::as_str).chain(spoke);
+        let read = prompt::parse(text, names).unwrap();
+        assert_eq!(read.len(), sound.len(), "{text}");
+        for (told, was) in read.iter().zip(sound) {
+            assert_eq!(told.from == "king", was.is_king(), "{text}");
+            let body = kd_core::clean::clean_text(&was.body);
+            assert_eq!(told.body, body.trim());
+        }
+    }
+
+    /// Nothing happens any more: is everything as it must be?
+    pub(crate) fn at_rest(&self, disk: &[Message]) {
+        assert!(self.open.is_empty(), "{:?} never ended", self.open);
+        assert!(self.waiting.is_empty(), "words of the king were forgotten");
+        assert_eq!(self.yields, self.due, "rounds and their ends differ");
+        assert!(!self.view.is_busy() && self.view.growing_turns().all(|g| g.turn.is_none()));
+        // The view that was folded shows what is on disk.
+        let mut shown: Vec<(u32, &str, &str)> = messages(&self.view);
+        shown.sort();
+        let fresh = View::open(disk.iter().cloned());
+        let mut lies: Vec<(u32, &str, &str)> = messages(&fresh);
+        lies.sort();
+        assert_eq!(shown, lies);
+    }
+}
+
+fn messages(view: &View) -> Vec<(u32, &str, &str)> {
+    let shown = view.panels.iter().filter_map(|panel| match &panel.content {
+        Content::Message { message, .. } => {
+            Some((message.seq, message.from.as_str(), message.body.as_str()))
+        }
+        _ => None,
+    });
+    shown.collect()
+}
