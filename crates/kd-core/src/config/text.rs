@@ -17,9 +17,8 @@ const ENV_OTHERS: &[&str] = &[
     "KD_ROLE",
     "KD_AGENT_NAME",
     "KD_SKILL_HOME",
-    "KD_LOG",
-    "KD_HOME",
-    "KD_CACHE",
+    "KD_AGENT_STREAMS",
+    "KD_SIMD",
 ];
 
 /// What an environment variable is to the configuration.
