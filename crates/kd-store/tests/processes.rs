@@ -1,0 +1,353 @@
+//! Many real processes in one thread: racing, killed in the middle, and one kind that knows none of our locks.
+//!
+//! The children are this very binary, started again with [`child`] as the only test and told by the environment what
+//! to do. They report on standard output, one line each, after the deed.
+
+mod common;
+
+use common::{draft, thread};
+use kd_core::{Event, Record};
+use kd_store::log::EventLog;
+use kd_store::stream::StreamWriter;
+use kd_store::thread::{Durability, Thread};
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DEED: &str = "KD_TEST_DEED";
+const FOLDER: &str = "KD_TEST_FOLDER";
+const SENDER: &str = "KD_TEST_SENDER";
+const COUNT: &str = "KD_TEST_COUNT";
+/// Begins every report, to tell it from what the test runner prints.
+const REPORT: &str = "wrote ";
+
+/// The children's part: does nothing unless one of the tests below started this process.
+#[test]
+fn child() {
+    let Ok(deed) = env::var(DEED) else { return };
+    let folder = PathBuf::from(env::var(FOLDER).unwrap());
+    let sender = env::var(SENDER).unwrap();
+    let count: u32 = env::var(COUNT).unwrap().parse().unwrap();
+    match deed.as_str() {
+        "append" => append(&folder, &sender, count),
+        "stream" => stream(&folder, &sender, count),
+        "foreign" => foreign(&folder, &sender, count),
+        other => panic!("no such deed: {other}"),
+    }
+}
+
+fn report(seq: u32, sender: &str, i: u32) {
+    // Past the test runner's capture, in one write, so that a killed child leaves no half report.
+    let line = format!("{REPORT}{seq} {sender} {i}\n");
+    let mut out = stdout().lock();
+    out.write_all(line.as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// A body whose end proves that it is whole.
+fn body(sender: &str, i: u32) -> String {
+    let filler = "An answer that goes on for a while.\n".repeat(1 + i as usize % 90);
+    format!("{sender} {i}\n{filler}end {sender} {i}")
+}
+
+fn append(folder: &Path, sender: &str, count: u32) {
+    let thread = Thread::open_folder(folder)
+        .unwrap()
+        .with_durability(Durability::Buffered);
+    for i in 0..count {
+        let message = thread.append(&draft(sender, &body(sender, i))).unwrap();
+        report(message.seq, sender, i);
+    }
+}
+
+/// As the engine does it: a stream, the log, the message, the end of the stream.
+fn stream(folder: &Path, sender: &str, count: u32) {
+    let thread = Thread::open_folder(folder)
+        .unwrap()
+        .with_durability(Durability::Buffered);
+    let mut log = EventLog::open(&thread).unwrap();
+    for i in 0..count {
+        let text = body(sender, i);
+        let mut stream = StreamWriter::create(&thread, sender).unwrap();
+        for line in text.lines() {
+            stream.line(line).unwrap();
+            stream.flush().unwrap();
+        }
+        log.append(&[Record {
+            v: 1,
+            seq: u64::from(i) + 1,
+            ts: "2026-11-21T07:57:55Z".parse().unwrap(),
+            thread: thread.id().clone(),
+            event: Event::Noticed { text: text.clone() },
+        }])
+        .unwrap();
+        let message = thread.append(&draft(sender, &text)).unwrap();
+        stream.finish().unwrap();
+        report(message.seq, sender, i);
+    }
+}
+
+/// As a program does it that knows no lock: the highest number plus one, exclusive creation, at most ten tries.
+fn foreign(folder: &Path, sender: &str, count: u32) {
+    for i in 0..count {
+        let highest = numbers(folder).into_iter().max().unwrap_or(0);
+        let (seq, mut file) = (highest + 1..=highest + 10)
+            .find_map(|seq| {
+                let path = folder.join(format!("{seq:04}-{sender}.md"));
+                let file = OpenOptions::new().write(true).create_new(true).open(path);
+                Some((seq, file.ok()?))
+            })
+            .unwrap();
+        let text = format!(
+            "---\nfrom: {sender}\nto: king\ntimestamp: 2026-11-21T07:57:55Z\n---\n\n{}\n",
+            body(sender, i)
+        );
+        file.write_all(text.as_bytes()).unwrap();
+        report(seq, sender, i);
+    }
+}
+
+fn numbers(folder: &Path) -> Vec<u32> {
+    fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|item| {
+            let name = item.unwrap().file_name().into_string().unwrap();
+            name.strip_suffix(".md")?.split_once('-')?.0.parse().ok()
+        })
+        .collect()
+}
+
+/// A child, killed when it is dropped.
+struct Writer {
+    process: Child,
+    out: BufReader<ChildStdout>,
+}
+
+/// What a child reported: the number, the sender, the count of its own.
+type Deed = (u32, String, u32);
+
+impl Writer {
+    fn start(deed: &str, thread: &Thread, sender: &str, count: u32) -> Writer {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+            .env(DEED, deed)
+            .env(FOLDER, thread.path())
+            .env(SENDER, sender)
+            .env(COUNT, count.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        Writer { process, out }
+    }
+
+    /// The next report; none when the child has ended.
+    fn next(&mut self) -> Option<Deed> {
+        loop {
+            let mut line = String::new();
+            if self.out.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // The runner prints `test child ... ` without an end before the first report.
+            if let Some((_, rest)) = line.split_once(REPORT) {
+                let mut words = rest.split_whitespace();
+                return Some((
+                    words.next()?.parse().unwrap(),
+                    words.next()?.to_owned(),
+                    words.next()?.parse().unwrap(),
+                ));
+            }
+        }
+    }
+
+    /// All reports until the end, which must be a good one.
+    fn finish(mut self) -> Vec<Deed> {
+        let deeds = std::iter::from_fn(|| self.next()).collect();
+        assert!(self.process.wait().unwrap().success());
+        deeds
+    }
+
+    /// Kills it as the kernel would, and gives what it had reported.
+    fn kill(mut self) -> Vec<Deed> {
+        self.process.kill().unwrap();
+        let deeds = std::iter::from_fn(|| self.next()).collect();
+        self.process.wait().unwrap();
+        deeds
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Every reported message is there and whole, nothing is half-written, and no two of `ours` share a number.
+fn check(thread: &Thread, deeds: &[Deed], is_ours: impl Fn(&str) -> bool) {
+    let all = thread.messages().unwrap();
+    assert_eq!(all.problems, []);
+    let mut by_name = BTreeMap::new();
+    let mut ours = BTreeSet::new();
+    for message in all.messages {
+        if is_ours(&message.from) {
+            assert!(
+                ours.insert(message.seq),
+                "number {} was given twice",
+                message.seq
+            );
+        }
+        let (first, _) = message.body.split_once('\n').unwrap();
+        assert!(
+            message.body.ends_with(&format!("\nend {first}")),
+            "half-written: {}",
+            message.seq
+        );
+        by_name.insert((message.seq, message.from.clone()), message);
+    }
+    for (seq, sender, i) in deeds {
+        let found = by_name.get(&(*seq, sender.clone()));
+        let found = found.unwrap_or_else(|| panic!("message {seq} of {sender} is lost"));
+        assert_eq!(found.body, body(sender, *i));
+    }
+}
+
+#[test]
+fn thirty_two_processes_write_one_thread() {
+    const PROCESSES: u32 = 32;
+    const EACH: u32 = 40;
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["m"]);
+    let writers: Vec<_> = (0..PROCESSES)
+        // Some share a sender, so that their names clash too.
+        .map(|p| Writer::start("append", &thread, &format!("m{}", p % 20), EACH))
+        .collect();
+    let deeds: Vec<_> = writers.into_iter().flat_map(Writer::finish).collect();
+    assert_eq!(deeds.len() as u32, PROCESSES * EACH);
+    check(&thread, &deeds, |_| true);
+    let mut seqs = numbers(thread.path());
+    seqs.sort_unstable();
+    assert_eq!(
+        seqs,
+        (1..=PROCESSES * EACH).collect::<Vec<_>>(),
+        "a gap, or one too many"
+    );
+    assert_eq!(
+        thread.append(&draft("m", "m 0\nend m 0")).unwrap().seq,
+        1281
+    );
+}
+
+#[test]
+fn five_hundred_kills_lose_no_finished_message() {
+    const KILLS: u32 = 500;
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a", "b", "c"]);
+    let mut random = Random(0x5eed_0f4b_1119_u64);
+    let mut deeds = Vec::new();
+    let mut next = 0;
+    let mut rounds = 0;
+    while rounds * 3 < KILLS {
+        rounds += 1;
+        let mut writers: Vec<_> = ["a", "b", "c"]
+            .map(|member| Writer::start("stream", &thread, member, 1_000_000))
+            .into_iter()
+            .collect();
+        // All three are at work, and then each dies somewhere in the middle of a message.
+        for writer in &mut writers {
+            deeds.extend(writer.next());
+        }
+        for writer in writers {
+            let wait = Duration::from_micros(random.below(1500));
+            let begun = Instant::now();
+            while begun.elapsed() < wait {
+                std::hint::spin_loop();
+            }
+            deeds.extend(writer.kill());
+        }
+        let highest = deeds.iter().map(|d| d.0).max().unwrap().max(next);
+        next = thread
+            .append(&draft("king", "king 0\nend king 0"))
+            .unwrap()
+            .seq;
+        assert!(next > highest, "{next} was given after {highest}");
+        let tail = thread.tail(1).unwrap();
+        assert_eq!((tail.messages[0].seq, tail.problems.len()), (next, 0));
+        if rounds % 40 == 0 {
+            check(&thread, &deeds, |_| true);
+        }
+    }
+    check(&thread, &deeds, |_| true);
+
+    // What the dead left is swept: streams by the next writer of that member, drafts when the folder is next listed.
+    for member in ["a", "b", "c"] {
+        StreamWriter::create(&thread, member)
+            .unwrap()
+            .finish()
+            .unwrap();
+    }
+    fs::write(thread.path().join("strange"), "").unwrap();
+    thread.append(&draft("king", "king 0\nend king 0")).unwrap();
+    assert_eq!(
+        fs::read_dir(thread.path().join(".kd-new")).unwrap().count(),
+        0
+    );
+    let logged = kd_store::log::read(&thread).unwrap();
+    assert!(
+        logged.records.len() >= deeds.len(),
+        "{} records",
+        logged.records.len()
+    );
+    assert!(
+        logged.skipped <= KILLS as usize,
+        "{} torn lines",
+        logged.skipped
+    );
+    println!(
+        "{} kills, {} messages reported, {} on disk, {} torn log lines",
+        rounds * 3,
+        deeds.len(),
+        thread.count().unwrap(),
+        logged.skipped
+    );
+}
+
+#[test]
+fn beside_a_program_without_locks_our_numbers_stay_unique_and_nothing_is_lost() {
+    const EACH: u32 = 150;
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ours-a", "ours-b", "theirs"]);
+    let writers = vec![
+        Writer::start("append", &thread, "ours-a", EACH),
+        Writer::start("foreign", &thread, "theirs", EACH),
+        Writer::start("append", &thread, "ours-b", EACH),
+        // A sender of whom the thread knows nothing.
+        Writer::start("foreign", &thread, "stranger", EACH),
+    ];
+    let deeds: Vec<_> = writers.into_iter().flat_map(Writer::finish).collect();
+    assert_eq!(deeds.len() as u32, 4 * EACH);
+    check(&thread, &deeds, |from| from.starts_with("ours"));
+    // Whatever the others did among themselves, every file is read, and the next number is new.
+    assert_eq!(thread.messages().unwrap().messages.len() as u32, 4 * EACH);
+    let highest = numbers(thread.path()).into_iter().max().unwrap();
+    assert_eq!(
+        thread.append(&draft("ours-a", "x")).unwrap().seq,
+        highest + 1
+    );
+}
+
+/// Xorshift: where the kills fall need not be good randomness, but the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
