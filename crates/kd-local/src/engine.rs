@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use serde_json::Value as Json;
 
 use crate::chat::{ChatMessage, ChatTemplate};
+use crate::constrain::{Constraint, Vocab};
 use crate::error::Error;
 use crate::gguf::{Gguf, Value};
 use crate::kernels::Simd;
@@ -82,11 +83,11 @@ pub struct Job {
     pub stop: Vec<String>,
     /// A JSON schema that the answer shall follow.
     pub schema: Option<Json>,
-    /// A choice whose probabilities are to be told.
+    /// A choice whose probabilities are to be told; without a schema nothing is.
     pub watch: Option<Watch>,
 }
 
-/// Labels among which the schema lets the answer choose (an enum of strings), for [`Piece::Choice`].
+/// A choice that the schema lets the answer make (an enum of strings), for [`Piece::Choice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watch {
     /// The labels, as the schema spells them, without quotes.
@@ -154,6 +155,7 @@ type Sink = Box<dyn FnMut(Piece) + Send>;
 /// A job on its way to the worker.
 struct Request {
     job: Job,
+    constraint: Option<Constraint>,
     sink: Sink,
     cancelled: Arc<AtomicBool>,
 }
@@ -162,6 +164,7 @@ struct Handle {
     info: ModelInfo,
     tokenizer: Arc<Tokenizer>,
     template: Arc<ChatTemplate>,
+    vocab: Arc<Vocab>,
     /// Taken away to end the worker.
     sender: Mutex<Option<Sender<Request>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -244,6 +247,7 @@ impl Engine {
             .map_err(|e| Error::Worker { what: format!("no thread for the model: {e}") })?;
         Ok(Self(Arc::new(Handle {
             info,
+            vocab: Arc::new(Vocab::new(Arc::clone(&tokenizer))),
             tokenizer,
             template,
             sender: Mutex::new(Some(sender)),
@@ -261,15 +265,36 @@ impl Engine {
     /// Every job hears `Done` or `Failed` as its last piece, once.
     pub fn submit(&self, job: Job, sink: impl FnMut(Piece) + Send + 'static) -> Ticket {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let request = Request { job, sink: Box::new(sink), cancelled: Arc::clone(&cancelled) };
-        let refused = match &*self.0.sender.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(sender) => sender.send(request).err().map(|e| e.0),
-            None => Some(request),
+        let mut request = Request { job, constraint: None, sink: Box::new(sink), cancelled: Arc::clone(&cancelled) };
+        let ticket = Ticket { cancelled };
+        let Some(sender) = self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).clone() else {
+            fail(&mut request, Error::Worker { what: "the engine has ended".into() });
+            return ticket;
         };
-        if let Some(mut request) = refused {
-            (request.sink)(Piece::Failed(Error::Worker { what: "the engine's thread has ended".into() }));
+        if request.job.schema.is_none() {
+            send(&sender, request);
+            return ticket;
         }
-        Ticket { cancelled }
+        // Understanding a schema takes milliseconds, the first time some hundred: neither the caller waits nor the
+        // answers that are running.
+        let (vocab, slot) = (Arc::clone(&self.0.vocab), Arc::new(Mutex::new(Some(request))));
+        let taken = Arc::clone(&slot);
+        let spawned = std::thread::Builder::new().name("kd-local-schema".into()).spawn(move || {
+            let Some(mut request) = taken.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+            match constraint(&vocab, &request.job) {
+                Ok(constraint) => {
+                    request.constraint = constraint;
+                    send(&sender, request);
+                }
+                Err(error) => fail(&mut request, error),
+            }
+        });
+        if let Err(error) = spawned
+            && let Some(mut request) = slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            fail(&mut request, Error::Worker { what: format!("no thread for the schema: {error}") });
+        }
+        ticket
     }
 
     /// Tokens of the prompt that these messages make.
@@ -312,6 +337,28 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
+}
+
+fn constraint(vocab: &Vocab, job: &Job) -> Result<Option<Constraint>, Error> {
+    let Some(schema) = &job.schema else { return Ok(None) };
+    let mut constraint = Constraint::new(vocab, schema)?;
+    if let Some(watch) = &job.watch
+        && !constraint.watch(&watch.labels)
+    {
+        let what = format!("it has no enum that holds the watched labels {:?}", watch.labels);
+        return Err(Error::Schema { what });
+    }
+    Ok(Some(constraint))
+}
+
+fn send(sender: &Sender<Request>, request: Request) {
+    if let Err(refused) = sender.send(request) {
+        fail(&mut { refused.0 }, Error::Worker { what: "the engine's thread has ended".into() });
+    }
+}
+
+fn fail(request: &mut Request, error: Error) {
+    member::speak(&mut request.sink, Piece::Failed(error));
 }
 
 fn threads_wanted() -> Option<usize> {

@@ -73,8 +73,7 @@ impl Sampler {
         Self { settings, random, simd, recent: Vec::new(), candidates: Vec::new() }
     }
 
-    /// Remembers a token of the answer that was not sampled, because it was the only one possible.
-    pub(crate) fn accept(&mut self, token: u32) {
+    fn remember(&mut self, token: u32) {
         self.recent.push(token);
         let window = self.settings.repeat_window;
         if self.recent.len() >= 2 * window.max(32) {
@@ -88,7 +87,7 @@ impl Sampler {
         let Sampling { temperature, top_p, min_p, top_k, .. } = self.settings;
         let best = best(logits, &allowed)?;
         let token = if temperature <= 0.0 { best } else { self.draw(logits, best, &allowed, [temperature, top_p, min_p], top_k) };
-        self.accept(token);
+        self.remember(token);
         Ok(token)
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::text::TextOut;
 use super::{Piece, Sink, StopReason, Usage};
+use crate::constrain::{Constraint, Mask};
 use crate::error::Error;
 use crate::kernels::Simd;
 use crate::kv::Sequence;
@@ -23,6 +24,7 @@ pub(super) struct Member {
     limit: usize,
     forced: usize,
     sampler: Sampler,
+    constraint: Option<Constraint>,
     text: TextOut,
     sink: Sink,
     cancelled: Arc<AtomicBool>,
@@ -38,13 +40,14 @@ pub(super) struct Start {
     pub(super) limit: usize,
     pub(super) sampling: Sampling,
     pub(super) stop: Vec<String>,
+    pub(super) constraint: Option<Constraint>,
     pub(super) sink: Sink,
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
 impl Member {
     pub(super) fn new(start: Start, simd: Simd) -> Self {
-        Self {
+        let mut member = Self {
             prompt: start.prompt.len(),
             tokens: start.prompt,
             shared: start.sequence.len(),
@@ -52,12 +55,18 @@ impl Member {
             limit: start.limit,
             forced: 0,
             sampler: Sampler::new(start.sampling, simd),
+            constraint: start.constraint,
             text: TextOut::new(start.stop),
             sink: start.sink,
             cancelled: start.cancelled,
             started: false,
             over: false,
+        };
+        // What is certain is read along with the prompt.
+        if let Err(error) = member.force() {
+            member.fail(error);
         }
+        member
     }
 
     /// Whether `Done` or `Failed` has been said.
@@ -80,31 +89,73 @@ impl Member {
         if !self.started {
             self.started = true;
             self.say(Piece::Started { prompt_tokens: self.prompt, shared_tokens: self.shared });
+            self.write(self.prompt, tokenizer);
         }
-        if self.limit == 0 {
-            return self.done(StopReason::Length);
+        if self.over {
+            return;
         }
-        let known = tokenizer.vocab_len() as u32;
-        match self.sampler.sample(logits, |token| token < known) {
-            Ok(token) => self.take(token, tokenizer),
-            Err(error) => self.fail(error),
-        }
-    }
-
-    /// Appends a token to the answer.
-    fn take(&mut self, token: u32, tokenizer: &Tokenizer) {
+        let token = match self.choose(logits, tokenizer) {
+            Ok(token) => token,
+            Err(error) => return self.fail(error),
+        };
         if tokenizer.eos_ids().contains(&token) {
             return self.done(StopReason::End);
         }
+        let from = self.tokens.len();
         self.tokens.push(token);
-        let (text, stopped) = self.text.push(tokenizer.decode_bytes(token));
-        if !text.is_empty() {
-            self.say(Piece::Text(text));
+        let accepted = self.constraint.as_mut().map_or(Ok(()), |c| c.accept(token));
+        if let Err(error) = accepted.and_then(|()| self.force()) {
+            return self.fail(error);
         }
-        if stopped {
-            self.done(StopReason::Stop);
-        } else if self.answered() >= self.limit {
-            self.done(StopReason::Length);
+        self.write(from, tokenizer);
+    }
+
+    /// Draws a token that may follow; tells the probabilities of a watched choice.
+    fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<u32, Error> {
+        let Some(constraint) = &mut self.constraint else {
+            let known = tokenizer.vocab_len() as u32;
+            return self.sampler.sample(logits, |token| token < known);
+        };
+        if let Some(choice) = constraint.choice()? {
+            let labels = choice.labels().iter().cloned();
+            let told = labels.zip(choice.probabilities(&logits[..tokenizer.vocab_len()])).collect();
+            self.say(Piece::Choice(told));
+        }
+        let Some(constraint) = &mut self.constraint else { return Err(Error::Cancelled) };
+        let mask: &Mask = constraint.mask()?;
+        self.sampler.sample(logits, |token| mask.allows(token))
+    }
+
+    /// Appends the tokens that the schema leaves no choice about, as far as the limit allows.
+    fn force(&mut self) -> Result<(), Error> {
+        if let Some(constraint) = &mut self.constraint {
+            let room = self.limit.saturating_sub(self.tokens.len() - self.prompt);
+            let forced = constraint.forced()?;
+            let forced = &forced[..forced.len().min(room)];
+            self.forced += forced.len();
+            self.tokens.extend_from_slice(forced);
+        }
+        Ok(())
+    }
+
+    /// Says the text of the tokens from `from` on, and ends the answer where it is at its end.
+    fn write(&mut self, from: usize, tokenizer: &Tokenizer) {
+        for i in from..self.tokens.len() {
+            let (text, stopped) = self.text.push(tokenizer.decode_bytes(self.tokens[i]));
+            if !text.is_empty() {
+                self.say(Piece::Text(text));
+            }
+            if stopped {
+                self.tokens.truncate(i + 1);
+                return self.done(StopReason::Stop);
+            }
+        }
+        if self.answered() >= self.limit {
+            // The last allowed token may also be the one that completes the answer.
+            let complete = self.constraint.as_ref().is_some_and(Constraint::is_done);
+            self.done(if complete { StopReason::End } else { StopReason::Length });
+        } else if self.constraint.as_ref().is_some_and(Constraint::is_done) {
+            self.done(StopReason::End);
         }
     }
 

@@ -126,6 +126,7 @@ impl Worker {
                 prompt,
                 sampling: request.job.sampling,
                 stop: request.job.stop,
+                constraint: request.constraint,
                 sink: request.sink,
                 cancelled: request.cancelled,
             };
