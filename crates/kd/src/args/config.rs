@@ -1,0 +1,73 @@
+//! `kd config …`: see, check and change the settings.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// The commands below `kd config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    Show(Show),
+    /// Check the configuration; all mistakes at once
+    Check,
+    /// Print the JSON schema of the configuration
+    Schema,
+    Set(Set),
+    Unset(Unset),
+    /// Print where the configuration files are, the strongest last
+    Path,
+}
+
+/// Print the settings in force
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Also say where each value comes from
+    #[arg(long)]
+    pub(crate) origin: bool,
+    /// As one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Change one setting; comments in the file stay
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd config set council.timeout 120
+  kd config set council.members claude,codex
+  kd config set --layer user agents.claude.model opus")]
+pub(crate) struct Set {
+    /// The setting, for example council.timeout
+    pub(crate) key: String,
+    /// The value: JSON, or a plain word
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) value: String,
+    #[command(flatten)]
+    pub(crate) layer: Layer,
+}
+
+/// Take one setting back to its default
+#[derive(Debug, Args)]
+pub(crate) struct Unset {
+    /// The setting, for example council.timeout
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) layer: Layer,
+}
+
+/// The file that is changed.
+#[derive(Debug, Args)]
+pub(crate) struct Layer {
+    /// Which file to change
+    #[arg(long, value_enum, value_name = "LAYER", default_value_t = File::Project)]
+    pub(crate) layer: File,
+}
+
+/// The files that hold settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum File {
+    /// Yours, for all folders
+    User,
+    /// .kd/config.json, shared with everybody who works here
+    Project,
+    /// .kd/config.local.json, not committed
+    Local,
+}

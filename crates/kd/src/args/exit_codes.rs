@@ -1,0 +1,18 @@
+//! `kd help exit-codes`: a help page that is not a command.
+
+use clap::Args;
+
+/// What the exit code says
+///
+///   0    everybody who was asked answered
+///   1    an error: something could not be read, written or understood
+///   2    usage: the command line or the configuration is wrong
+///   3    nobody could be seated: a model, program or key is missing
+///   4    a budget was spent (not used yet)
+///   5    partial: some members answered, some failed
+///   6    every member failed
+///   124  every member ran out of time
+///   130  interrupted; what came is kept in the thread
+#[derive(Debug, Args)]
+#[command(hide = true, verbatim_doc_comment)]
+pub(crate) struct ExitCodes {}

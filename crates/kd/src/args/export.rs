@@ -1,0 +1,31 @@
+//! `kd export`: a thread as one document.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Write a thread as one document
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd export                          the current thread as Markdown
+  kd export a94d -o council.md       into a file
+  kd export --format json | jq -r '.messages[].from'")]
+pub(crate) struct Export {
+    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    pub(crate) id: Option<String>,
+    /// The form [default: json for a file that ends in .json, else md]
+    #[arg(short, long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Into a file, not to stdout
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The forms of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Markdown, for people
+    Md,
+    /// One JSON object, for programs
+    Json,
+}

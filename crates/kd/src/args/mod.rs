@@ -1,0 +1,170 @@
+//! The command line as typed: one file for each group of commands. Comes in: `argv`. Goes out: a [`Cli`], checked for
+//! form only. Help, completions and man pages are all made from these definitions.
+
+pub(crate) mod ask;
+pub(crate) mod config;
+pub(crate) mod council;
+pub(crate) mod exit_codes;
+pub(crate) mod export;
+pub(crate) mod init;
+pub(crate) mod model;
+mod values;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const ABOUT: &str = "A council of AI agents in your terminal";
+
+const EXAMPLES: &str = "\
+Examples:
+  kd ask \"Should a small team start with SQLite or PostgreSQL?\"
+  git diff | kd ask \"Is this change safe?\"
+  kd ask --continue \"And for ten users?\"
+  kd council show              what was said in the newest turn
+  kd init                      seat your own agents and models
+
+Nothing has to be set up: without a configuration a small built-in model takes all seats.
+Exit codes: kd help exit-codes";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "kd", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true,
+          disable_help_subcommand = false, max_term_width = 100, subcommand_required = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Global {
+    /// When to use colours (NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are heard too)
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+/// `--color`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that has them
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// The commands, in the order of `kd --help`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ask(Box<ask::Ask>),
+    /// Look at the councils of this folder
+    #[command(subcommand, arg_required_else_help = true)]
+    Council(council::Council),
+    Export(export::Export),
+    Init(init::Init),
+    /// See, check and change the settings
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(config::Config),
+    /// Fetch, check and measure models for the built-in engine
+    #[command(subcommand, arg_required_else_help = true)]
+    Model(model::Model),
+    Completions(Completions),
+    ExitCodes(exit_codes::ExitCodes),
+    Man(Man),
+}
+
+/// Print completions for a shell
+///
+/// Install them, for example:
+///   bash        kd completions bash > ~/.local/share/bash-completion/completions/kd
+///   zsh         kd completions zsh > "${fpath[1]}/_kd"
+///   fish        kd completions fish > ~/.config/fish/completions/kd.fish
+///   elvish      kd completions elvish >> ~/.config/elvish/rc.elv
+///   powershell  kd completions powershell >> $PROFILE
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the man pages into a folder
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct Man {
+    /// Where to; it is made if it is absent
+    pub(crate) dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_hold_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_reads_as_written() {
+        for path in [
+            &[][..],
+            &["ask"],
+            &["council"],
+            &["council", "ask"],
+            &["council", "show"],
+            &["council", "list"],
+            &["council", "status"],
+            &["export"],
+            &["init"],
+            &["config"],
+            &["config", "show"],
+            &["config", "set"],
+            &["model"],
+            &["model", "pull"],
+            &["completions"],
+            &["exit-codes"],
+        ] {
+            let argv = ["kd"].iter().chain(path).chain(&["--help"]);
+            let help = Cli::try_parse_from(argv).expect_err("help is an early exit");
+            let name = format!(
+                "help-{}",
+                if path.is_empty() {
+                    "kd".into()
+                } else {
+                    path.join("-")
+                }
+            );
+            insta::assert_snapshot!(name, help.to_string());
+        }
+    }
+
+    #[test]
+    fn a_typo_is_answered_with_the_nearest_word() {
+        let error = Cli::try_parse_from(["kd", "cuoncil", "list"]).expect_err("a typo");
+        assert!(error.to_string().contains("'council'"), "{error}");
+        let error = Cli::try_parse_from(["kd", "ask", "x", "--memebrs", "a"]).expect_err("a typo");
+        assert!(error.to_string().contains("'--members'"), "{error}");
+    }
+
+    #[test]
+    fn every_flag_of_ask_combines() {
+        let line = "kd ask --continue --to claude,codex --members claude,codex,gpt --model m --temperature 0.3 \
+                    --max-tokens 200 --timeout 2m --seed 7 --no-conclude --plain --jsonl --quiet --color never \
+                    -o out.md --offline What now ?";
+        let cli = Cli::try_parse_from(line.split_whitespace()).expect("all of it");
+        let Command::Ask(ask) = cli.command else {
+            panic!("ask")
+        };
+        assert_eq!(ask.question, ["What", "now", "?"]);
+        assert_eq!(ask.timeout.expect("given").as_secs(), 120);
+        assert_eq!(ask.to.len(), 2);
+        assert!(Cli::try_parse_from(["kd", "ask", "x", "--json", "--jsonl"]).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! `--jsonl`: every record as one line, flushed as it happens. The schema is `docs/schemas/record.schema.json`.
+
+use super::round::Round;
+use super::{Face, Io, json};
+use kd_core::Record;
+use std::io;
+
+/// The face of `--jsonl`.
+pub(crate) struct JsonLines {
+    quiet: bool,
+    last: u64,
+}
+
+impl JsonLines {
+    /// A face; `quiet` leaves out notices on stderr.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, last: 0 }
+    }
+}
+
+impl Face for JsonLines {
+    fn hear(&mut self, record: &Record, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.last = record.seq;
+        writeln!(io.out, "{}", json::text(record, false)?)?;
+        io.out.flush()
+    }
+
+    fn catch_up(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        writeln!(
+            io.err,
+            "warning: this program read too slowly; events after seq {} are missing here (`kd council show` has all)",
+            self.last
+        )
+    }
+
+    fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        writeln!(io.err, "{}", crate::render::clean::line(line))
+    }
+
+    fn end(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        io.out.flush()
+    }
+}

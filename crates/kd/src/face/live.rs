@@ -1,0 +1,390 @@
+//! The live face, on a terminal: a region of growing panels at the bottom, repainted in place; each finished answer is
+//! printed once above it, as Markdown, and belongs to the scrollback from then on.
+//!
+//! Between two frames the cursor rests at the first column of the region's first line. A resize may rewrap what stands
+//! below it, but never moves that place, so the next frame begins there and clears what is below: no counting of rows,
+//! nothing of the scrollback is ever touched. Each frame is one synchronized update and writes only changed lines.
+
+use super::round::{Phase, Round, Turn};
+use super::{Face, Io, frame, words};
+use crate::render::style::{Styles, speaker};
+use crate::render::wrap::{clip, width, wrap};
+use crate::render::{clean, markdown};
+use jiff::Timestamp;
+use kd_core::{Delta, Event, FailureKind, Record, TurnId};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+/// Thirty frames a second are smooth; more only cost.
+const FRAME: Duration = Duration::from_millis(33);
+/// Clocks in the region show seconds.
+const CLOCK: Duration = Duration::from_secs(1);
+/// Prose wider than this is hard to read.
+const PROSE_MAX: usize = 100;
+
+const BEGIN: &str = "\u{1b}[?2026h";
+const END: &str = "\u{1b}[?2026l";
+const CLEAR_LINE_END: &str = "\u{1b}[K";
+const CLEAR_BELOW: &str = "\u{1b}[J";
+
+/// The live face.
+pub(crate) struct Live {
+    styles: Styles,
+    columns: usize,
+    rows: usize,
+    /// Draw the region at all?
+    region: bool,
+    /// Notices go to the same terminal as answers: make room for them.
+    shared: bool,
+    /// What stands on the screen.
+    painted: Vec<String>,
+    /// The screen may no longer show `painted`.
+    stale: bool,
+    drawn_at: Option<Timestamp>,
+    dirty: bool,
+    printed: BTreeSet<TurnId>,
+}
+
+impl Live {
+    /// A live face for a terminal of this size. `quiet` draws no region; `shared` says that stderr is a terminal too.
+    pub(crate) fn new(styles: Styles, columns: u16, rows: u16, quiet: bool, shared: bool) -> Self {
+        Self {
+            styles,
+            columns: columns.max(1).into(),
+            rows: rows.max(1).into(),
+            region: !quiet,
+            shared,
+            painted: Vec::new(),
+            stale: false,
+            drawn_at: None,
+            dirty: false,
+            printed: BTreeSet::new(),
+        }
+    }
+
+    /// A finished answer as it goes into the scrollback. Its label alone begins at the first column, so that no body
+    /// can forge one.
+    fn card(&self, turn: &Turn) -> String {
+        let styles = self.styles;
+        let dot = styles.glyph("·", "-");
+        let said = format!(
+            "{} {}",
+            styles.mark(turn.place),
+            clip(turn.seat.as_str(), self.columns.saturating_sub(3))
+        );
+        let mut card = styles.paint(speaker(turn.place), &said);
+        let took = clip(
+            &words::took(turn, &format!(" {dot} ")),
+            self.columns.saturating_sub(width(&said) + 4),
+        );
+        if !took.is_empty() {
+            let _ = write!(card, " {}", styles.dim(&format!("{dot} {took}")));
+        }
+        card.push('\n');
+        let columns = self.columns.saturating_sub(3).min(PROSE_MAX);
+        for line in markdown::render(turn.body(), columns, styles) {
+            if !line.is_empty() {
+                card.push_str("  ");
+                card.push_str(&line);
+            }
+            card.push('\n');
+        }
+        if let Phase::Failed(failure) = &turn.phase {
+            let cross = styles.glyph("✗", "x");
+            let what = format!("{cross} {}", words::doing(turn, turn.since));
+            for line in wrap(&what, columns) {
+                let _ = writeln!(card, "  {}", styles.bad(&line));
+            }
+            if failure.kind != FailureKind::Cancelled {
+                let next = format!("next: {}", clean::line(failure.hint()));
+                for line in wrap(&next, columns) {
+                    let _ = writeln!(card, "  {line}");
+                }
+            }
+        }
+        card.push('\n');
+        card
+    }
+
+    /// Puts text above the region.
+    fn print(&mut self, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        let mut out = String::with_capacity(text.len() + 64);
+        if self.region {
+            out.push_str(BEGIN);
+            out.push_str(CLEAR_BELOW);
+        }
+        for line in text.lines() {
+            out.push_str(line);
+            out.push_str("\r\n");
+        }
+        if self.region {
+            // The region comes back in the same update.
+            paint(&mut out, &[], &self.painted, true);
+            out.push_str(END);
+        }
+        io.out.write_all(out.as_bytes())?;
+        io.out.flush()
+    }
+
+    fn over(
+        &mut self,
+        turn: &Turn,
+        round: &Round,
+        now: Timestamp,
+        io: &mut Io<'_>,
+    ) -> io::Result<()> {
+        if self.printed.insert(turn.id) {
+            self.painted = self.frame(round, now);
+            self.stale = false;
+            let card = self.card(turn);
+            self.print(&card, io)?;
+        }
+        Ok(())
+    }
+
+    fn frame(&self, round: &Round, now: Timestamp) -> Vec<String> {
+        if self.region {
+            frame::lines(round, now, self.columns, self.rows, self.styles)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn draw(&mut self, round: &Round, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
+        let frame = self.frame(round, now);
+        self.dirty = false;
+        self.drawn_at = Some(now);
+        if frame == self.painted && !self.stale {
+            return Ok(());
+        }
+        let mut out = String::from(BEGIN);
+        paint(&mut out, &self.painted, &frame, self.stale);
+        out.push_str(END);
+        self.painted = frame;
+        self.stale = false;
+        io.out.write_all(out.as_bytes())?;
+        io.out.flush()
+    }
+}
+
+/// Paints `new` over `old` from the first line of the region, and goes back there.
+fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
+    if all {
+        out.push('\r');
+        out.push_str(CLEAR_BELOW);
+    }
+    for (i, line) in new.iter().enumerate() {
+        if i > 0 {
+            out.push_str("\r\n");
+        }
+        if all || old.get(i) != Some(line) {
+            out.push_str(line);
+            out.push_str(CLEAR_LINE_END);
+        }
+    }
+    if !all && old.len() > new.len() {
+        // Below the last line of the new frame old lines still stand.
+        if !new.is_empty() {
+            out.push_str("\r\n");
+        }
+        out.push_str(CLEAR_BELOW);
+        if !new.is_empty() {
+            out.push_str("\u{1b}[A");
+        }
+    }
+    out.push('\r');
+    if new.len() > 1 {
+        let _ = write!(out, "\u{1b}[{}A", new.len() - 1);
+    }
+}
+
+impl Face for Live {
+    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.dirty = true;
+        match &record.event {
+            Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
+                match round.turn(*turn) {
+                    Some(turn) => self.over(turn, round, record.ts, io),
+                    None => Ok(()),
+                }
+            }
+            Event::TurnDelta {
+                turn,
+                delta: Delta::Notice { text },
+            } if self.region => match round.turn(*turn) {
+                Some(turn) => self.notice(&format!("{}: {text}", turn.seat), io),
+                None => Ok(()),
+            },
+            Event::OpRefused { why } => self.notice(&format!("refused: {why}"), io),
+            Event::SaveFailed { why, .. } => {
+                self.notice(&format!("warning: a message could not be kept: {why}"), io)
+            }
+            Event::Noticed { text } if self.region => self.notice(text, io),
+            _ => Ok(()),
+        }
+    }
+
+    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.dirty = true;
+        for turn in round.turns.iter().filter(|t| t.is_over()) {
+            self.over(turn, round, turn.ended.unwrap_or(turn.since), io)?;
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Timestamp, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        match self.tick_in(now) {
+            Some(wait) if wait.is_zero() => self.draw(round, now, io),
+            _ => Ok(()),
+        }
+    }
+
+    fn tick_in(&self, now: Timestamp) -> Option<Duration> {
+        if !self.region || !self.dirty && self.painted.is_empty() {
+            return None;
+        }
+        let Some(drawn) = self.drawn_at else {
+            return Some(Duration::ZERO);
+        };
+        let pause = if self.dirty { FRAME } else { CLOCK };
+        let since = Duration::try_from(now.duration_since(drawn)).unwrap_or(pause);
+        Some(pause.saturating_sub(since))
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.columns = columns.max(1).into();
+        self.rows = rows.max(1).into();
+        self.repaint();
+    }
+
+    fn repaint(&mut self) {
+        self.stale = true;
+        self.dirty = true;
+        self.drawn_at = None;
+    }
+
+    fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
+        let line = clean::line(line);
+        if !self.shared || self.painted.is_empty() {
+            writeln!(io.err, "{line}")?;
+            return io.err.flush();
+        }
+        io.out.write_all(CLEAR_BELOW.as_bytes())?;
+        io.out.flush()?;
+        writeln!(io.err, "{line}")?;
+        io.err.flush()?;
+        let mut out = String::new();
+        paint(&mut out, &[], &self.painted, true);
+        io.out.write_all(out.as_bytes())?;
+        io.out.flush()
+    }
+
+    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.catch_up(round, io)?;
+        if !self.painted.is_empty() {
+            self.painted.clear();
+            io.out.write_all(CLEAR_BELOW.as_bytes())?;
+        }
+        self.region = false;
+        io.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::script::{Script, full_round};
+
+    /// Every row that ever stood on a screen of this size, without trailing blanks.
+    fn screen(bytes: &str, columns: u16, rows: u16) -> String {
+        let mut parser = vt100::Parser::new(rows, columns, 1000);
+        parser.process(bytes.as_bytes());
+        parser.screen_mut().set_scrollback(1000);
+        let back = parser.screen().scrollback();
+        let mut lines: Vec<String> = Vec::new();
+        for offset in (0..=back).rev() {
+            parser.screen_mut().set_scrollback(offset);
+            let rows: Vec<String> = parser.screen().rows(0, columns).collect();
+            if offset == 0 {
+                lines.extend(rows);
+            } else {
+                lines.extend(rows.into_iter().take(1));
+            }
+        }
+        let lines: Vec<&str> = lines.iter().map(|l| l.trim_end()).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    #[test]
+    fn a_whole_round_at_three_widths() {
+        for (columns, rows) in [(40, 12), (80, 24), (140, 50)] {
+            let mut face = Live::new(Styles::NONE, columns, rows, false, false);
+            let (out, _) = full_round().play(&mut face);
+            insta::assert_snapshot!(format!("live-{columns}"), screen(&out, columns, rows));
+        }
+    }
+
+    #[test]
+    fn answers_stand_once_and_the_region_leaves_nothing() {
+        let (out, _) = full_round().play(&mut Live::new(Styles::NONE, 60, 20, false, false));
+        let shown = screen(&out, 60, 20);
+        assert_eq!(shown.matches("● claude").count(), 1, "{shown}");
+        assert_eq!(shown.matches("one file").count(), 1, "{shown}");
+        assert!(!shown.contains("Ctrl+C"), "{shown}");
+        assert!(!out.contains("\u{1b}[2J"), "no full clear");
+    }
+
+    #[test]
+    fn only_changed_lines_are_written_again() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.text(1, "a word that stands");
+        let mut face = Live::new(Styles::NONE, 60, 20, false, false);
+        let mut round = Round::default();
+        let mut frames = Vec::new();
+        script.text(2, "other");
+        for record in &script.records {
+            round.apply(record);
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut io = Io {
+                out: &mut out,
+                err: &mut err,
+            };
+            face.hear(record, &round, &mut io)
+                .expect("a vector takes all");
+            face.tick(record.ts, &round, &mut io)
+                .expect("a vector takes all");
+            frames.push(String::from_utf8(out).expect("text"));
+        }
+        let last = frames.last().expect("frames");
+        assert!(
+            last.contains("other") && !last.contains("stands"),
+            "{last:?}"
+        );
+    }
+
+    #[test]
+    fn a_body_cannot_stand_at_the_first_column() {
+        let evil = "● codex · gpt · 1.0 s\n\n    ● codex\n\n```\n● codex\n```\n<div>\n● codex\n</div>\n\n| ● codex |\n|-|\n| ● codex |\n";
+        let mut script = Script::open(&["claude", "codex"]);
+        script.queue(1, "claude");
+        script.text(1, evil);
+        script.finish(1, "claude", evil);
+        let (out, _) = script.play(&mut Live::new(Styles::NONE, 60, 20, true, false));
+        let labels = out.lines().filter(|l| l.starts_with('●')).count();
+        assert_eq!(labels, 1, "{out}");
+    }
+
+    #[test]
+    fn nothing_new_nothing_drawn() {
+        let mut face = Live::new(Styles::NONE, 60, 20, false, false);
+        let now = crate::face::script::at(0);
+        assert_eq!(face.tick_in(now), None, "idle means idle");
+        face.dirty = true;
+        face.drawn_at = Some(now);
+        assert_eq!(face.tick_in(now), Some(FRAME));
+    }
+}

@@ -1,0 +1,289 @@
+//! The plain face: append-only lines, each with its speaker's name in front. For pipes, files, screen readers and dumb
+//! terminals.
+//!
+//! `name | text` is something the member said: every line of a body carries it, so no body can forge another speaker.
+//! `name ! text` is something that happened to the member. Paragraphs are written whole, so that members who write at
+//! the same time stay readable.
+
+use super::round::{Phase, Round, Turn};
+use super::{Face, Io, words};
+use crate::render::clean;
+use crate::render::style::{Styles, speaker};
+use crate::render::wrap::width;
+use kd_core::{Delta, Event, FailureKind, Record, TurnId};
+use std::collections::BTreeMap;
+use std::io;
+
+/// A paragraph that grows past this many bytes is written up to its last line end.
+const PARAGRAPH_MAX: usize = 2048;
+
+/// The plain face.
+pub(crate) struct Plain {
+    styles: Styles,
+    quiet: bool,
+    /// How much of each turn's text is written, in bytes.
+    written: BTreeMap<TurnId, usize>,
+}
+
+impl Plain {
+    /// A plain face; `quiet` leaves out all that goes to stderr.
+    pub(crate) fn new(styles: Styles, quiet: bool) -> Self {
+        Self {
+            styles,
+            quiet,
+            written: BTreeMap::new(),
+        }
+    }
+
+    fn label(&self, turn: &Turn, round: &Round, mark: char) -> String {
+        let name = turn.seat.as_str();
+        let longest = round
+            .members
+            .iter()
+            .map(|m| width(m.as_str()))
+            .max()
+            .unwrap_or(0);
+        let pad = " ".repeat(longest.saturating_sub(width(name)));
+        format!(
+            "{}{pad} {mark}",
+            self.styles.paint(speaker(turn.place), name)
+        )
+    }
+
+    /// Writes lines of a member's text.
+    fn body(&self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        let label = self.label(turn, round, '|');
+        for line in clean::text(text).lines() {
+            let line = line.trim_end();
+            if line.is_empty() {
+                writeln!(io.out, "{label}")?;
+            } else {
+                writeln!(io.out, "{label} {line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn happened(&self, turn: &Turn, round: &Round, what: &str, io: &mut Io<'_>) -> io::Result<()> {
+        writeln!(
+            io.out,
+            "{} {}",
+            self.label(turn, round, '!'),
+            clean::line(what)
+        )
+    }
+
+    /// Writes what is ready of a turn; all of it when the turn is over.
+    fn progress(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        let from = self.written.get(&turn.id).copied().unwrap_or(0);
+        let rest = turn.text.get(from..).unwrap_or_default();
+        let ready = if turn.is_over() {
+            rest.len()
+        } else {
+            ready(rest)
+        };
+        if ready > 0 {
+            self.body(turn, round, &rest[..ready], io)?;
+            self.written.insert(turn.id, from + ready);
+        }
+        Ok(())
+    }
+
+    fn over(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        let written = self.written.get(&turn.id).copied().unwrap_or(0);
+        match &turn.phase {
+            Phase::Done => {
+                let said = turn.text.get(..written).unwrap_or_default();
+                if same_words(&turn.text, turn.body()) {
+                    self.progress(turn, round, io)?;
+                } else {
+                    // The backend stated its whole answer, and it is not what it streamed.
+                    if !said.is_empty() {
+                        self.happened(
+                            turn,
+                            round,
+                            "the answer was restated; this is the whole of it:",
+                            io,
+                        )?;
+                    }
+                    self.body(turn, round, turn.body(), io)?;
+                }
+                if !self.quiet {
+                    writeln!(io.err, "{}: done, {}", turn.seat, words::took(turn, ", "))?;
+                }
+            }
+            Phase::Failed(failure) => {
+                self.progress(turn, round, io)?;
+                self.happened(turn, round, &words::doing(turn, turn.since), io)?;
+                if !self.quiet && failure.kind != FailureKind::Cancelled {
+                    writeln!(
+                        io.err,
+                        "{}: next: {}",
+                        turn.seat,
+                        clean::line(failure.hint())
+                    )?;
+                }
+            }
+            _ => {}
+        }
+        self.written.insert(turn.id, usize::MAX);
+        Ok(())
+    }
+}
+
+impl Face for Plain {
+    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        match &record.event {
+            Event::TurnQueued { seat, .. } if !self.quiet => writeln!(io.err, "{seat}: asked")?,
+            Event::TurnDelta { turn, delta } => {
+                if let Some(turn) = round.turn(*turn) {
+                    match delta {
+                        Delta::Retrying { attempt, .. } => {
+                            let void = self.written.insert(turn.id, 0).unwrap_or(0) > 0;
+                            let void = if void {
+                                "; what it said so far is void"
+                            } else {
+                                ""
+                            };
+                            let what = format!(
+                                "attempt {attempt} failed, {}{void}",
+                                words::doing(turn, record.ts)
+                            );
+                            self.happened(turn, round, &what, io)?;
+                        }
+                        Delta::Notice { text } if !self.quiet => {
+                            writeln!(io.err, "{}: {}", turn.seat, clean::line(text))?;
+                        }
+                        Delta::Finished { .. } => {}
+                        _ => self.progress(turn, round, io)?,
+                    }
+                }
+            }
+            Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
+                if let Some(turn) = round.turn(*turn) {
+                    self.over(turn, round, io)?;
+                }
+            }
+            Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
+            Event::SaveFailed { why, .. } => writeln!(
+                io.err,
+                "warning: a message could not be kept: {}",
+                clean::line(why)
+            )?,
+            Event::Noticed { text } if !self.quiet => writeln!(io.err, "{}", clean::line(text))?,
+            _ => {}
+        }
+        io.out.flush()
+    }
+
+    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        for turn in &round.turns {
+            if self.written.get(&turn.id) == Some(&usize::MAX) {
+                continue;
+            }
+            if turn.is_over() {
+                self.over(turn, round, io)?;
+            } else {
+                self.progress(turn, round, io)?;
+            }
+        }
+        io.out.flush()
+    }
+
+    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.catch_up(round, io)
+    }
+}
+
+/// How much of a growing text may be written: whole paragraphs outside code fences, or whole lines when it grows long.
+fn ready(text: &str) -> usize {
+    let mut fenced = false;
+    let mut end = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        if !line.ends_with('\n') {
+            break;
+        }
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if line.trim().is_empty() && !fenced || at - end > PARAGRAPH_MAX {
+            end = at;
+        }
+    }
+    end
+}
+
+/// Whether two texts differ only in blanks at line ends: files lose those.
+fn same_words(a: &str, b: &str) -> bool {
+    let a = a.trim().lines().map(str::trim_end);
+    let b = b.trim().lines().map(str::trim_end);
+    a.eq(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::script::{Script, full_round};
+
+    #[test]
+    fn a_whole_round() {
+        let (out, err) = full_round().play(&mut Plain::new(Styles::NONE, false));
+        insta::assert_snapshot!("plain-out", out);
+        insta::assert_snapshot!("plain-err", err);
+    }
+
+    #[test]
+    fn quiet_leaves_only_the_answers() {
+        let (out, err) = full_round().play(&mut Plain::new(Styles::NONE, true));
+        assert_eq!(err, "");
+        assert!(out.contains("chair  | Both say"), "{out}");
+    }
+
+    #[test]
+    fn no_body_forges_a_speaker_or_an_escape() {
+        let evil = "ok\ncodex  | I resign\nclaude ! failed\r\u{1b}[1Akd: hello\n\u{2028}codex | x\u{85}codex | y";
+        let mut script = Script::open(&["claude", "codex"]);
+        script.queue(1, "claude");
+        script.text(1, evil);
+        script.finish(1, "claude", evil);
+        let (out, _) = script.play(&mut Plain::new(Styles::NONE, false));
+        for line in out.lines() {
+            assert!(line.starts_with("claude |"), "{line:?}");
+        }
+        assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out:?}");
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_said() {
+        let text: String = (0..400)
+            .map(|i| format!("line {i} of a very long paragraph\n"))
+            .collect();
+        let mut script = Script::open(&["a"]);
+        script.queue(1, "a");
+        for piece in text.as_bytes().chunks(37) {
+            script.text(1, std::str::from_utf8(piece).expect("ASCII"));
+        }
+        script.finish(1, "a", &text);
+        let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
+        let said: String = out
+            .lines()
+            .map(|l| format!("{}\n", l.strip_prefix("a | ").expect("a label")))
+            .collect();
+        assert_eq!(said, text);
+    }
+
+    #[test]
+    fn a_restated_answer_is_written_whole() {
+        let mut script = Script::open(&["a"]);
+        script.queue(1, "a");
+        script.text(1, "first thought\n\nmore");
+        script.finish(1, "a", "final words");
+        let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
+        assert_eq!(
+            out,
+            "a | first thought\na |\na ! the answer was restated; this is the whole of it:\na | final words\n"
+        );
+    }
+}

@@ -1,0 +1,400 @@
+//! The fold of events that all faces share: one round from the king's words to the yielded floor.
+
+use jiff::Timestamp;
+use kd_core::event::{Outcome, Purpose};
+use kd_core::view::{Content, Growing, State, View};
+use kd_core::{
+    Delta, Event, Failure, FailureKind, Message, Record, SeatName, ThreadId, TurnId, Usage,
+};
+use std::time::Duration;
+
+/// What is known of the round so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Round {
+    /// The thread, once a record named it.
+    pub(crate) thread: Option<ThreadId>,
+    /// Members in order: their place gives colour and glyph.
+    pub(crate) members: Vec<SeatName>,
+    /// The king's message that opened it.
+    pub(crate) question: Option<Message>,
+    /// Turns in the order they were queued.
+    pub(crate) turns: Vec<Turn>,
+    /// How it ended, once it has, and what it used.
+    pub(crate) yielded: Option<(Outcome, Usage)>,
+}
+
+/// One seat at work.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Turn {
+    /// Its number.
+    pub(crate) id: TurnId,
+    /// Who.
+    pub(crate) seat: SeatName,
+    /// Its place at the table, from 0; services sit behind the members.
+    pub(crate) place: usize,
+    /// To answer or to conclude.
+    pub(crate) purpose: Purpose,
+    /// What it is doing.
+    pub(crate) phase: Phase,
+    /// The model's own name.
+    pub(crate) model: Option<String>,
+    /// What came of the answer so far.
+    pub(crate) text: String,
+    /// Characters of `text`.
+    pub(crate) chars: usize,
+    /// Characters of thinking so far.
+    pub(crate) thinking_chars: usize,
+    /// When it was queued.
+    pub(crate) since: Timestamp,
+    /// When it ended.
+    pub(crate) ended: Option<Timestamp>,
+    /// Its message, once that is on disk.
+    pub(crate) message: Option<Message>,
+    /// What it used.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// What a seat is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    /// Nothing came yet.
+    Waiting,
+    /// Thinking arrives.
+    Thinking,
+    /// The agent uses a tool.
+    Using(String),
+    /// The answer arrives.
+    Writing,
+    /// The call failed and is made again.
+    Retrying {
+        /// When.
+        at: Timestamp,
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// The whole answer is on disk.
+    Done,
+    /// It ended without a whole answer.
+    Failed(Failure),
+}
+
+impl Turn {
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Failed(_))
+    }
+
+    /// How long it has taken.
+    pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
+        let until = self.ended.unwrap_or(now);
+        Duration::try_from(until.duration_since(self.since)).unwrap_or_default()
+    }
+
+    /// The final text: of the message where there is one, else what came.
+    pub(crate) fn body(&self) -> &str {
+        match (&self.message, &self.phase) {
+            (Some(message), Phase::Done) => &message.body,
+            // The body of a failed turn's file may be the error; what came is here.
+            _ => &self.text,
+        }
+    }
+}
+
+impl Round {
+    /// Takes a fact in.
+    pub(crate) fn apply(&mut self, record: &Record) {
+        self.thread = Some(record.thread.clone());
+        match &record.event {
+            Event::ThreadOpened { members, .. } => self.members.clone_from(members),
+            Event::MessageAdded { message, turn } => self.message(message, *turn),
+            Event::TurnQueued {
+                turn,
+                seat,
+                purpose,
+            } => {
+                self.yielded = None;
+                self.queue(*turn, seat, *purpose, record.ts);
+            }
+            Event::TurnDelta { turn, delta } => {
+                if let Some(turn) = self.turn_mut(*turn) {
+                    turn.delta(record.ts, delta);
+                }
+            }
+            Event::TurnFinished { turn, usage, .. } => {
+                if let Some(turn) = self.turn_mut(*turn) {
+                    turn.phase = Phase::Done;
+                    turn.usage = usage.or(turn.usage);
+                    turn.ended = Some(record.ts);
+                }
+            }
+            Event::TurnFailed { turn, failure, .. } => {
+                if let Some(turn) = self.turn_mut(*turn) {
+                    turn.phase = Phase::Failed(failure.clone());
+                    turn.ended = Some(record.ts);
+                }
+            }
+            Event::FloorYielded { outcome, usage } => self.yielded = Some((*outcome, *usage)),
+            // Said by others, or of no weight for the answers.
+            Event::SayQueued { .. }
+            | Event::StreamFound { .. }
+            | Event::SeatMuted { .. }
+            | Event::OpRefused { .. }
+            | Event::SaveFailed { .. }
+            | Event::Noticed { .. } => {}
+        }
+    }
+
+    /// Takes in the whole thread, after records were missed: open turns get what came, ended ones their end.
+    pub(crate) fn catch_up(&mut self, view: &View) {
+        let since = self.question.as_ref().map_or(0, |q| q.seq);
+        for panel in &view.panels {
+            match &panel.content {
+                Content::Turn(growing) => {
+                    let Some(id) = growing.turn else { continue };
+                    if self.turn(id).is_none() {
+                        self.queue(
+                            id,
+                            &growing.seat,
+                            growing.purpose,
+                            growing.span.map(|(from, _)| from).unwrap_or_default(),
+                        );
+                    }
+                    if let Some(turn) = self.turn_mut(id) {
+                        turn.grown(growing);
+                    }
+                }
+                Content::Message {
+                    message,
+                    failure,
+                    usage,
+                } if message.seq > since && !message.is_king() => {
+                    self.ended(&message.from, Some(message), failure.as_ref(), *usage);
+                }
+                Content::Lost { seat, failure, .. } => {
+                    self.ended(seat.as_str(), None, Some(failure), None)
+                }
+                _ => {}
+            }
+        }
+        self.yielded = view.outcome.map(|outcome| (outcome, view.usage));
+    }
+
+    /// The turn of a number.
+    pub(crate) fn turn(&self, id: TurnId) -> Option<&Turn> {
+        self.turns.iter().find(|t| t.id == id)
+    }
+
+    /// Whether all failures were time-outs, and there was one.
+    pub(crate) fn timeouts_only(&self) -> bool {
+        let mut kinds = self.turns.iter().filter_map(|t| match &t.phase {
+            Phase::Failed(failure) => Some(failure.kind),
+            _ => None,
+        });
+        kinds.clone().next().is_some() && kinds.all(|k| k == FailureKind::Timeout)
+    }
+
+    fn turn_mut(&mut self, id: TurnId) -> Option<&mut Turn> {
+        self.turns.iter_mut().find(|t| t.id == id)
+    }
+
+    fn queue(&mut self, id: TurnId, seat: &SeatName, purpose: Purpose, since: Timestamp) {
+        self.turns.push(Turn {
+            id,
+            seat: seat.clone(),
+            place: self.place(seat),
+            purpose,
+            phase: Phase::Waiting,
+            model: None,
+            text: String::new(),
+            chars: 0,
+            thinking_chars: 0,
+            since,
+            ended: None,
+            message: None,
+            usage: None,
+        });
+    }
+
+    /// Ends the open turn of a seat, whose end was missed.
+    fn ended(
+        &mut self,
+        from: &str,
+        message: Option<&Message>,
+        failure: Option<&Failure>,
+        usage: Option<Usage>,
+    ) {
+        let Some(turn) = self
+            .turns
+            .iter_mut()
+            .find(|t| t.seat.as_str() == from && !t.is_over())
+        else {
+            return;
+        };
+        turn.phase = match failure {
+            Some(failure) => Phase::Failed(failure.clone()),
+            None => Phase::Done,
+        };
+        turn.message = message.cloned();
+        turn.ended = message.map(|m| m.at).or(Some(turn.since));
+        turn.usage = usage.or(turn.usage);
+    }
+
+    fn place(&self, seat: &SeatName) -> usize {
+        self.members
+            .iter()
+            .position(|m| m == seat)
+            .unwrap_or(self.members.len())
+    }
+
+    fn message(&mut self, message: &Message, turn: Option<TurnId>) {
+        if message.is_king() {
+            self.question = Some(message.clone());
+        } else if let Some(turn) = turn.and_then(|t| self.turn_mut(t)) {
+            if let Some(model) = &message.provenance.model {
+                turn.model = Some(model.clone());
+            }
+            turn.message = Some(message.clone());
+        }
+    }
+}
+
+impl Turn {
+    fn grown(&mut self, growing: &Growing) {
+        self.text.clone_from(&growing.text);
+        self.chars = growing.text.chars().count();
+        self.thinking_chars = growing.thinking.chars().count();
+        self.model.clone_from(&growing.model);
+        self.phase = match &growing.state {
+            State::Waiting | State::Started => Phase::Waiting,
+            State::Thinking => Phase::Thinking,
+            State::Tool { name, .. } => Phase::Using(name.clone()),
+            State::Answering | State::Whole(_) => Phase::Writing,
+            State::Retrying { attempt, failure } => Phase::Retrying {
+                at: growing.span.map(|(_, last)| last).unwrap_or(self.since),
+                attempt: *attempt,
+                failure: failure.clone(),
+            },
+        };
+    }
+
+    fn delta(&mut self, now: Timestamp, delta: &Delta) {
+        match delta {
+            Delta::Started { model, .. } => {
+                if model.is_some() {
+                    self.model.clone_from(model);
+                }
+            }
+            Delta::Text { text } => {
+                self.phase = Phase::Writing;
+                self.chars += text.chars().count();
+                self.text.push_str(text);
+            }
+            Delta::Thinking { text } => {
+                if self.text.is_empty() {
+                    self.phase = Phase::Thinking;
+                }
+                self.thinking_chars += text.chars().count();
+            }
+            Delta::Tool { name, .. } => self.phase = Phase::Using(name.clone()),
+            Delta::Retrying {
+                attempt,
+                after,
+                failure,
+            } => {
+                self.text.clear();
+                self.chars = 0;
+                self.thinking_chars = 0;
+                self.phase = Phase::Retrying {
+                    at: now.checked_add(*after).unwrap_or(now),
+                    attempt: *attempt,
+                    failure: failure.clone(),
+                };
+            }
+            Delta::Notice { .. } => {}
+            Delta::Finished { usage, text, .. } => {
+                if let Some(text) = text {
+                    self.text.clone_from(text);
+                    self.chars = text.chars().count();
+                }
+                self.usage = usage.or(self.usage);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::script::Script;
+
+    #[test]
+    fn a_retry_voids_what_came() {
+        let mut round = Round::default();
+        let mut script = Script::open(&["claude"]);
+        script.queue(1, "claude");
+        script.text(1, "half an ans");
+        script.retry(1, 3);
+        for record in &script.records {
+            round.apply(record);
+        }
+        assert_eq!(round.turns[0].text, "");
+        assert!(matches!(
+            round.turns[0].phase,
+            Phase::Retrying { attempt: 1, .. }
+        ));
+        script.text(1, "whole");
+        round.apply(script.records.last().expect("just added"));
+        assert_eq!(
+            (round.turns[0].text.as_str(), &round.turns[0].phase),
+            ("whole", &Phase::Writing)
+        );
+    }
+
+    #[test]
+    fn what_was_missed_is_caught_up() {
+        let whole = crate::face::script::full_round();
+        for missed_from in 2..whole.records.len() {
+            for heard_again in [missed_from + 1, whole.records.len()] {
+                let mut view = View::default();
+                whole.records[..heard_again]
+                    .iter()
+                    .for_each(|r| view.fold(&r.event));
+                let mut round = Round::default();
+                whole.records[..missed_from]
+                    .iter()
+                    .for_each(|r| round.apply(r));
+                round.catch_up(&view);
+                whole.records[heard_again..]
+                    .iter()
+                    .for_each(|r| round.apply(r));
+                let mut expected = Round::default();
+                whole.records.iter().for_each(|r| expected.apply(r));
+                assert_eq!(round.yielded.map(|y| y.0), expected.yielded.map(|y| y.0));
+                for turn in &round.turns {
+                    let same = expected.turn(turn.id).expect("a real turn");
+                    assert!(turn.is_over(), "{missed_from}..{heard_again}: {turn:?}");
+                    assert_eq!(turn.body(), same.body(), "{missed_from}..{heard_again}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_timeouts_are_a_timeout() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.fail(1, "a", FailureKind::Timeout);
+        let fold = |script: &Script| {
+            let mut round = Round::default();
+            script.records.iter().for_each(|r| round.apply(r));
+            round
+        };
+        assert!(fold(&script).timeouts_only());
+        script.fail(2, "b", FailureKind::Auth);
+        assert!(!fold(&script).timeouts_only());
+        assert!(!Round::default().timeouts_only());
+    }
+}

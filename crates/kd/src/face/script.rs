@@ -1,0 +1,238 @@
+//! For tests: writes the records of a round as a play.
+
+use super::round::Round;
+use super::{Face, Io};
+use jiff::Timestamp;
+use kd_core::event::{FORMAT, Outcome, Purpose};
+use kd_core::message::Provenance;
+use kd_core::request::Finish;
+use kd_core::{
+    Address, Delta, Event, Failure, FailureKind, Message, Record, SeatName, Status, ThreadId,
+    TurnId, Usage,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Records in the making; a second passes before each.
+pub(crate) struct Script {
+    pub(crate) records: Vec<Record>,
+    messages: u32,
+}
+
+pub(crate) fn seat(name: &str) -> SeatName {
+    SeatName::new(name).expect("a good name")
+}
+
+/// 10:00:00 and some seconds.
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_795_255_200 + second).expect("in range")
+}
+
+impl Script {
+    pub(crate) fn open(members: &[&str]) -> Self {
+        let mut script = Self {
+            records: Vec::new(),
+            messages: 0,
+        };
+        script.event(Event::ThreadOpened {
+            members: members.iter().map(|m| seat(m)).collect(),
+            messages: 0,
+        });
+        script
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        let seq = self.records.len() as u64 + 1;
+        self.records.push(Record {
+            v: FORMAT,
+            seq,
+            ts: at(seq as i64),
+            thread: ThreadId("council-a8b3".into()),
+            event,
+        });
+    }
+
+    pub(crate) fn say(&mut self, body: &str) {
+        self.add("king", body, None, None);
+    }
+
+    pub(crate) fn queue(&mut self, turn: u64, name: &str) {
+        let purpose = if name == "chair" {
+            Purpose::Conclude
+        } else {
+            Purpose::Answer
+        };
+        self.event(Event::TurnQueued {
+            turn: TurnId(turn),
+            seat: seat(name),
+            purpose,
+        });
+    }
+
+    pub(crate) fn delta(&mut self, turn: u64, delta: Delta) {
+        self.event(Event::TurnDelta {
+            turn: TurnId(turn),
+            delta,
+        });
+    }
+
+    pub(crate) fn text(&mut self, turn: u64, text: &str) {
+        self.delta(turn, Delta::Text { text: text.into() });
+    }
+
+    pub(crate) fn retry(&mut self, turn: u64, seconds: u64) {
+        let failure = Failure::new(
+            FailureKind::RateLimit,
+            "the service asks us to slow down (429)",
+        );
+        self.delta(
+            turn,
+            Delta::Retrying {
+                attempt: 1,
+                after: Duration::from_secs(seconds),
+                failure,
+            },
+        );
+    }
+
+    pub(crate) fn finish(&mut self, turn: u64, name: &str, body: &str) {
+        let usage = Usage {
+            input_tokens: 120,
+            output_tokens: 42,
+            ..Usage::default()
+        };
+        self.delta(
+            turn,
+            Delta::Finished {
+                finish: Finish::Stop,
+                text: None,
+                usage: Some(usage),
+                choices: Vec::new(),
+            },
+        );
+        self.add(name, body, Some(Status::Complete), Some(TurnId(turn)));
+        self.event(Event::TurnFinished {
+            turn: TurnId(turn),
+            seat: seat(name),
+            message: self.messages,
+            usage: Some(usage),
+        });
+    }
+
+    pub(crate) fn fail(&mut self, turn: u64, name: &str, kind: FailureKind) {
+        self.event(Event::TurnFailed {
+            turn: TurnId(turn),
+            seat: seat(name),
+            failure: Failure::new(kind, format!("it broke: {}", kind.as_str())),
+            message: None,
+        });
+    }
+
+    pub(crate) fn yielded(&mut self, outcome: Outcome) {
+        self.event(Event::FloorYielded {
+            outcome,
+            usage: Usage {
+                input_tokens: 360,
+                output_tokens: 126,
+                ..Usage::default()
+            },
+        });
+    }
+
+    fn add(&mut self, from: &str, body: &str, status: Option<Status>, turn: Option<TurnId>) {
+        self.messages += 1;
+        let king = from == "king";
+        self.event(Event::MessageAdded {
+            message: Message {
+                seq: self.messages,
+                from: from.into(),
+                to: if king { Address::All } else { Address::King },
+                at: at(self.records.len() as i64 + 1),
+                status,
+                refs: Vec::new(),
+                provenance: Provenance {
+                    backend: (!king).then(|| "scripted".into()),
+                    model: (!king).then(|| "model-1".into()),
+                    ..Provenance::default()
+                },
+                extra: BTreeMap::new(),
+                body: body.into(),
+            },
+            turn,
+        });
+    }
+
+    /// Plays everything to a face; gives stdout and stderr.
+    pub(crate) fn play(&self, face: &mut dyn Face) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut round = Round::default();
+        for record in &self.records {
+            round.apply(record);
+            let mut io = Io {
+                out: &mut out,
+                err: &mut err,
+            };
+            face.hear(record, &round, &mut io)
+                .expect("a vector takes all");
+            face.tick(record.ts, &round, &mut io)
+                .expect("a vector takes all");
+        }
+        let mut io = Io {
+            out: &mut out,
+            err: &mut err,
+        };
+        face.end(&round, &mut io).expect("a vector takes all");
+        (
+            String::from_utf8(out).expect("text"),
+            String::from_utf8(err).expect("text"),
+        )
+    }
+}
+
+/// A round with everything in it: streaming, thinking, a retry, a failure, a conclusion.
+pub(crate) fn full_round() -> Script {
+    let mut s = Script::open(&["claude", "codex", "gpt-5"]);
+    s.say("Should a small team start with SQLite or PostgreSQL?");
+    for (turn, name) in [(1, "claude"), (2, "codex"), (3, "gpt-5")] {
+        s.queue(turn, name);
+        s.delta(
+            turn,
+            Delta::Started {
+                model: Some(format!("{name}-model")),
+                version: None,
+                session: None,
+            },
+        );
+    }
+    s.delta(
+        2,
+        Delta::Thinking {
+            text: "let me see …".into(),
+        },
+    );
+    s.text(1, "Start with **SQLite**.\n\n- one file\n- no ser");
+    s.text(2, "It depends: ");
+    s.retry(3, 3);
+    s.text(1, "ver\n");
+    s.text(
+        2,
+        "how many *writers*?\n\nclaude | I agree with codex.\n\u{1b}[2Jdone",
+    );
+    s.finish(
+        1,
+        "claude",
+        "Start with **SQLite**.\n\n- one file\n- no server\n",
+    );
+    s.text(3, "Half an answer");
+    s.fail(3, "gpt-5", FailureKind::Overloaded);
+    s.finish(
+        2,
+        "codex",
+        "It depends: how many *writers*?\n\nclaude | I agree with codex.\n\u{1b}[2Jdone",
+    );
+    s.queue(4, "chair");
+    s.text(4, "Both say: **SQLite first**.");
+    s.finish(4, "chair", "Both say: **SQLite first**.");
+    s.yielded(Outcome::Partial);
+    s
+}

@@ -1,0 +1,119 @@
+//! The few sentences that several faces say in the same way.
+
+use super::round::{Phase, Round, Turn};
+use crate::render::clean;
+use jiff::Timestamp;
+use kd_core::event::{Outcome, Purpose};
+use kd_core::{FailureKind, Usage};
+use std::time::Duration;
+
+/// `0.4 s`, `12 s`, `3 min 05 s`.
+pub(crate) fn seconds(time: Duration) -> String {
+    let s = time.as_secs_f64();
+    if s < 10.0 {
+        format!("{s:.1} s")
+    } else if s < 60.0 {
+        format!("{s:.0} s")
+    } else {
+        format!("{} min {:02} s", time.as_secs() / 60, time.as_secs() % 60)
+    }
+}
+
+/// `1,234 chars`.
+pub(crate) fn count(n: u64, noun: &str) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + noun.len() + 1);
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{out} {noun}{plural}")
+}
+
+/// What a seat is doing now, in a few words.
+pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
+    match &turn.phase {
+        Phase::Waiting => "waiting for the first word".into(),
+        Phase::Thinking => format!("thinking, {}", count(turn.thinking_chars as u64, "char")),
+        Phase::Using(tool) => format!("using {}", clean::line(tool)),
+        Phase::Writing => count(turn.chars as u64, "char"),
+        Phase::Retrying { at, failure, .. } => {
+            let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+            let why = clean::line(&failure.message);
+            if left.is_zero() {
+                format!("asking again: {why}")
+            } else {
+                format!("asking again in {} s: {why}", left.as_secs_f64().ceil())
+            }
+        }
+        Phase::Done => "done".into(),
+        Phase::Failed(failure) if failure.kind == FailureKind::Cancelled => "stopped".into(),
+        Phase::Failed(failure) => format!("failed: {}", clean::line(&failure.message)),
+    }
+}
+
+/// What a finished turn took: `model-1 · 3.0 s · 42 tokens`, joined by the given text.
+pub(crate) fn took(turn: &Turn, between: &str) -> String {
+    let mut parts = Vec::new();
+    if turn.purpose == Purpose::Conclude {
+        parts.push("conclusion".to_owned());
+    }
+    parts.extend(turn.model.as_deref().map(clean::line));
+    if let Some(ended) = turn.ended {
+        parts.push(seconds(turn.elapsed(ended)));
+    }
+    parts.extend(turn.usage.as_ref().map(usage));
+    parts.join(between)
+}
+
+/// `42 tokens`, with the price where it is known.
+pub(crate) fn usage(usage: &Usage) -> String {
+    let tokens = count(usage.output_tokens, "token");
+    match usage.cost_usd {
+        Some(cost) if cost > 0.0 => format!("{tokens}, ${cost:.4}"),
+        _ => tokens,
+    }
+}
+
+/// How the round ended, in one line that names who is missing.
+pub(crate) fn outcome(round: &Round) -> Option<String> {
+    let (outcome, _) = round.yielded.as_ref()?;
+    let asked: Vec<&Turn> = round
+        .turns
+        .iter()
+        .filter(|t| t.purpose == Purpose::Answer)
+        .collect();
+    let answered = asked.iter().filter(|t| t.phase == Phase::Done).count();
+    let missing: Vec<&str> = asked
+        .iter()
+        .filter(|t| matches!(t.phase, Phase::Failed(_)))
+        .map(|t| t.seat.as_str())
+        .collect();
+    let of = format!("{answered} of {}", asked.len());
+    Some(match outcome {
+        Outcome::Complete => format!("{of} answered"),
+        Outcome::Partial if missing.is_empty() => {
+            format!("{of} answered; the conclusion is missing")
+        }
+        Outcome::Partial => format!("{of} answered; without {}", missing.join(", ")),
+        Outcome::Failed => format!("nobody answered: {} failed", missing.join(", ")),
+        Outcome::Interrupted => format!("interrupted; {of} answered, what came is kept"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(count(1, "char"), "1 char");
+        assert_eq!(count(1_234_567, "token"), "1,234,567 tokens");
+        assert_eq!(seconds(Duration::from_millis(340)), "0.3 s");
+        assert_eq!(seconds(Duration::from_secs(59)), "59 s");
+        assert_eq!(seconds(Duration::from_secs(185)), "3 min 05 s");
+    }
+}

@@ -1,0 +1,65 @@
+//! Makes foreign text safe to show: no byte of it can steer the terminal, hide or reorder what is read.
+//!
+//! Models, files and services are foreign. The core's cleaner takes escape sequences out; this is the second wall, and
+//! the last before the terminal: newlines stay, tabs become blanks, all else that is not seen goes.
+
+use std::borrow::Cow;
+
+/// The text without anything that could steer the terminal. Tabs become four spaces.
+pub(crate) fn text(foreign: &str) -> Cow<'_, str> {
+    let clean = kd_core::clean::clean_text(foreign);
+    if clean.chars().all(|c| c == '\n' || !is_unsafe(c)) {
+        return clean;
+    }
+    let mut safe = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c {
+            '\n' => safe.push('\n'),
+            '\t' => safe.push_str("    "),
+            c if is_unsafe(c) => {}
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// The text as one safe line.
+pub(crate) fn line(foreign: &str) -> String {
+    text(foreign)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Control characters (C0, DEL, C1), line and paragraph separators, direction overrides and isolates, tag characters.
+/// Joiners and variation selectors stay: emoji and scripts need them.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200e}' | '\u{200f}' | '\u{061c}'        // direction marks
+            | '\u{2028}' | '\u{2029}'
+            | '\u{202a}'..='\u{202e}'                   // embeddings and overrides
+            | '\u{2066}'..='\u{2069}'                   // isolates
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}') // tags: invisible ASCII
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_gets_through() {
+        let evil = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{9b}31md\u{202e}e\u{7f}\u{8}\u{0}f\u{e0041}\u{200f}g\u{1b}";
+        let clean = text(evil);
+        assert_eq!(clean, "abcdefg");
+    }
+
+    #[test]
+    fn lines_tabs_and_emoji_stay() {
+        assert_eq!(text("a\tb\r\nc"), "a    b\nc");
+        let family = "👩‍👩‍👧 ❤️ नमस्ते";
+        assert!(matches!(text(family), Cow::Borrowed(same) if same == family));
+        assert_eq!(line("  a\n\nb\tc "), "a b c");
+    }
+}

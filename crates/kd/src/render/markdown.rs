@@ -1,0 +1,466 @@
+//! Markdown for a terminal. Comes in: what a model wrote (foreign: cleaned first) and a width. Goes out: lines of at
+//! most that width, styled if styles are on, readable if they are off. HTML stays text; links show where they lead.
+
+use super::clean;
+use super::style::Styles;
+use super::table::{self, Cell};
+use super::wrap::{Line, Span, wrap_spans};
+use anstyle::{AnsiColor, Style};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+/// Renders Markdown into lines of at most `columns`.
+pub(crate) fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
+    let text = clean::text(foreign);
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut renderer = Renderer::new(columns.max(8), styles);
+    for event in Parser::new_ext(&text, options) {
+        renderer.event(event);
+    }
+    renderer.flush();
+    renderer
+        .lines
+        .iter()
+        .map(|line| paint(line, styles))
+        .collect()
+}
+
+fn paint(line: &[Span], styles: Styles) -> String {
+    let painted: String = line
+        .iter()
+        .map(|s| styles.paint(s.style, &s.text))
+        .collect();
+    painted.trim_end().to_owned()
+}
+
+/// What a list item, a quote or a list puts in front of its lines.
+struct Container {
+    /// Before its first line, until that is written.
+    first: Option<Line>,
+    /// Before every other line.
+    rest: Line,
+}
+
+struct TableRows {
+    aligns: Vec<Alignment>,
+    rows: Vec<Vec<Cell>>,
+}
+
+struct Renderer {
+    columns: usize,
+    styles: Styles,
+    lines: Vec<Line>,
+    containers: Vec<Container>,
+    /// The next number of each open list; none for bullets.
+    lists: Vec<Option<u64>>,
+    style: Vec<Style>,
+    inline: Vec<Span>,
+    link: Vec<(String, usize)>,
+    code: Option<String>,
+    table: Option<TableRows>,
+    /// A block has ended: a blank line comes before the next.
+    gap: bool,
+}
+
+impl Renderer {
+    fn new(columns: usize, styles: Styles) -> Self {
+        Self {
+            columns,
+            styles,
+            lines: Vec::new(),
+            containers: Vec::new(),
+            lists: Vec::new(),
+            style: vec![Style::new()],
+            inline: Vec::new(),
+            link: Vec::new(),
+            code: None,
+            table: None,
+            gap: false,
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some(code) => code.push_str(&text),
+                None => self.say(&text),
+            },
+            Event::Code(text) => self.inline_code(&text),
+            Event::Html(text) | Event::InlineHtml(text) => self.raw(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.raw(&text),
+            Event::SoftBreak => self.say(" "),
+            Event::HardBreak => self.flush(),
+            Event::Rule => {
+                self.block();
+                let room = self.room();
+                let rule = self.styles.glyph("─", "-").repeat(room.min(40));
+                self.emit(vec![Span::new(Style::new().dimmed(), rule)]);
+                self.gap = true;
+            }
+            Event::TaskListMarker(done) => self.say(if done { "[x] " } else { "[ ] " }),
+            Event::FootnoteReference(name) => self.say(&format!("[{name}]")),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.block(),
+            Tag::Heading { level, .. } => {
+                self.block();
+                let style = match level {
+                    HeadingLevel::H1 => Style::new().bold().underline(),
+                    _ => Style::new().bold(),
+                };
+                self.style.push(style);
+                if !self.styles.color {
+                    self.say(&format!("{} ", "#".repeat(level as usize)));
+                }
+            }
+            Tag::BlockQuote(_) => {
+                self.block();
+                let bar = Span::new(Style::new().dimmed(), self.styles.glyph("│ ", "> "));
+                self.contain(Container {
+                    first: None,
+                    rest: vec![bar],
+                });
+            }
+            Tag::CodeBlock(kind) => {
+                self.block();
+                if let CodeBlockKind::Fenced(language) = kind {
+                    let language = clean::line(&language);
+                    if !language.is_empty() {
+                        self.emit(vec![Span::new(
+                            Style::new().dimmed(),
+                            format!("  [{language}]"),
+                        )]);
+                    }
+                }
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.flush();
+                if self.lists.is_empty() {
+                    self.block();
+                }
+                self.gap = false;
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.flush();
+                self.gap = false;
+                let bullet = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let bullet = format!("{number}. ");
+                        *number += 1;
+                        bullet
+                    }
+                    _ => format!("{} ", self.styles.glyph("•", "-")),
+                };
+                let indent = " ".repeat(super::wrap::width(&bullet));
+                self.contain(Container {
+                    first: Some(vec![Span::new(Style::new().bold(), bullet)]),
+                    rest: vec![Span::plain(indent)],
+                });
+            }
+            Tag::Table(aligns) => {
+                self.block();
+                self.table = Some(TableRows {
+                    aligns,
+                    rows: Vec::new(),
+                });
+            }
+            Tag::TableHead => {
+                self.style.push(Style::new().bold());
+                self.row();
+            }
+            Tag::TableRow => self.row(),
+            Tag::TableCell => self.inline.clear(),
+            Tag::Emphasis => self.push_style(|s| s.italic()),
+            Tag::Strong => self.push_style(|s| s.bold()),
+            Tag::Strikethrough => self.push_style(|s| s.strikethrough()),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.link.push((dest_url.into_string(), self.inline.len()));
+                self.push_style(|s| s.underline());
+            }
+            _ => self.block(),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::Heading(_) => {
+                self.end_block();
+                self.style.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.containers.pop();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => {
+                let code = self.code.take().unwrap_or_default();
+                self.code_block(&code);
+                self.gap = true;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap = self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                // An empty item still shows its bullet.
+                if self.containers.last().is_some_and(|c| c.first.is_some()) {
+                    self.emit(Line::new());
+                }
+                self.containers.pop();
+            }
+            TagEnd::TableHead => {
+                self.style.pop();
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.inline);
+                if let Some(row) = self.table.as_mut().and_then(|t| t.rows.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let room = self.room();
+                    for line in table::layout(&table.rows, &table.aligns, room, self.styles.unicode)
+                    {
+                        self.emit(line);
+                    }
+                }
+                self.gap = true;
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.style.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.style.pop();
+                if let Some((url, from)) = self.link.pop() {
+                    let shown: String = self
+                        .inline
+                        .iter()
+                        .skip(from)
+                        .map(|s| s.text.as_str())
+                        .collect();
+                    let url = clean::line(&url);
+                    if !url.is_empty() && shown != url && format!("mailto:{shown}") != url {
+                        self.say(&format!(" ({url})"));
+                    }
+                }
+            }
+            TagEnd::TableRow => {}
+            _ => self.end_block(),
+        }
+    }
+
+    /// Columns left inside the open containers. However deep they nest, half of the width stays for words.
+    fn room(&self) -> usize {
+        let taken: usize = self
+            .containers
+            .iter()
+            .map(|c| super::wrap::line_width(&c.rest))
+            .sum();
+        self.columns.saturating_sub(taken).max(1)
+    }
+
+    /// Opens a container, unless it would leave too little room: then its content stays where it is.
+    fn contain(&mut self, container: Container) {
+        let taken = super::wrap::line_width(&container.rest);
+        let fits = self.room().saturating_sub(taken) >= self.columns / 2;
+        self.containers.push(if fits {
+            container
+        } else {
+            Container {
+                first: None,
+                rest: Line::new(),
+            }
+        });
+    }
+
+    /// A new block begins.
+    fn block(&mut self) {
+        self.flush();
+        let fresh = self.containers.last().is_some_and(|c| c.first.is_some());
+        if self.gap && !fresh && !self.lines.is_empty() {
+            let blank = self
+                .containers
+                .iter()
+                .flat_map(|c| c.rest.clone())
+                .collect();
+            self.lines.push(blank);
+        }
+        self.gap = false;
+    }
+
+    fn end_block(&mut self) {
+        self.flush();
+        self.gap = true;
+    }
+
+    fn push_style(&mut self, change: fn(Style) -> Style) {
+        let top = self.style.last().copied().unwrap_or_default();
+        self.style.push(change(top));
+    }
+
+    fn row(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.rows.push(Vec::new());
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        let style = self.style.last().copied().unwrap_or_default();
+        self.inline.push(Span::new(style, text.replace('\n', " ")));
+    }
+
+    fn inline_code(&mut self, text: &str) {
+        let style = self.style.last().copied().unwrap_or_default();
+        let style = style.fg_color(Some(AnsiColor::Cyan.into()));
+        let text = if self.styles.color {
+            text.to_owned()
+        } else {
+            format!("`{text}`")
+        };
+        self.inline.push(Span::new(style, text.replace('\n', " ")));
+    }
+
+    /// Text that keeps its line breaks.
+    fn raw(&mut self, text: &str) {
+        let mut lines = text.split('\n').peekable();
+        while let Some(line) = lines.next() {
+            if !line.is_empty() {
+                self.say(line);
+            }
+            if lines.peek().is_some() {
+                self.flush();
+            }
+        }
+    }
+
+    fn code_block(&mut self, code: &str) {
+        const INDENT: &str = "    ";
+        let style = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
+        let room = self.room().saturating_sub(INDENT.len()).max(1);
+        for line in code.trim_end_matches('\n').split('\n') {
+            // Code is cut where the line ends, not between words: blanks count.
+            for piece in hard_wrap(line, room) {
+                self.emit(vec![Span::plain(INDENT), Span::new(style, piece)]);
+            }
+        }
+    }
+
+    /// Writes what has gathered as one wrapped paragraph.
+    fn flush(&mut self) {
+        if self.table.is_some() {
+            return;
+        }
+        let inline = std::mem::take(&mut self.inline);
+        if inline.iter().all(|s| s.text.trim().is_empty()) {
+            return;
+        }
+        for line in wrap_spans(&inline, self.room()) {
+            self.emit(line);
+        }
+    }
+
+    fn emit(&mut self, content: Line) {
+        let mut line = Line::new();
+        for container in &mut self.containers {
+            line.extend(
+                container
+                    .first
+                    .take()
+                    .unwrap_or_else(|| container.rest.clone()),
+            );
+        }
+        line.extend(content);
+        self.lines.push(line);
+    }
+}
+
+/// Cuts a line every `columns`, blanks included.
+fn hard_wrap(line: &str, columns: usize) -> Vec<String> {
+    use unicode_segmentation::UnicodeSegmentation;
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for g in line.graphemes(true) {
+        let w = super::wrap::width(g);
+        if used > 0 && used + w > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        if let Some(last) = pieces.last_mut() {
+            last.push_str(g);
+        }
+        used += w;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::wrap::width;
+
+    const SAMPLE: &str = include_str!("../../tests/data/answer.md");
+
+    fn plain(text: &str, columns: usize) -> String {
+        render(text, columns, Styles::NONE).join("\n")
+    }
+
+    #[test]
+    fn everything_at_three_widths() {
+        for columns in [40, 80, 140] {
+            let text = plain(SAMPLE, columns);
+            for line in text.lines() {
+                assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+            insta::assert_snapshot!(format!("markdown-{columns}"), text);
+        }
+    }
+
+    #[test]
+    fn styles_are_escapes_of_ours_only() {
+        let styles = Styles {
+            color: true,
+            unicode: true,
+        };
+        let text = render(
+            "# Head\n\n**bold** *lean* `code` \u{1b}[31mred\u{1b}[0m",
+            40,
+            styles,
+        )
+        .join("\n");
+        insta::assert_snapshot!("markdown-styled", text.replace('\u{1b}', "<ESC>"));
+    }
+
+    #[test]
+    fn no_input_exceeds_the_width_or_loses_its_words() {
+        let deep = "> ".repeat(60) + "deep";
+        let bullets: String = (0..40)
+            .map(|i| format!("{}- level{i}\n", "  ".repeat(i)))
+            .collect();
+        let table = "| a | b | c | d | e | f | g | h |\n|-|-|-|-|-|-|-|-|\n| 1111111111 | 2 | 3 | 4 | 5 | 6 | 7 | 8888888888 |";
+        for (text, word) in [
+            (deep.as_str(), "deep"),
+            (&bullets, "level39"),
+            (table, "8888888888"),
+            ("<b>html</b>", "<b>"),
+        ] {
+            for columns in [20, 40, 80] {
+                let out = plain(text, columns);
+                assert!(out.contains(word), "{columns}: {out}");
+                for line in out.lines() {
+                    assert!(width(line) <= columns, "{columns}: {line:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Colours and glyphs: whether they are used at all, and which one a speaker gets. Never colour alone: every speaker
+//! has a name and a glyph too. Only the 16 colours of the palette that the person chose for the terminal are used.
+
+use crate::args::Color;
+use anstyle::{AnsiColor, Style};
+
+/// Whether and how text is decorated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Styles {
+    /// Escape sequences for colour and weight may be written.
+    pub(crate) color: bool,
+    /// Glyphs and rules beyond ASCII may be written.
+    pub(crate) unicode: bool,
+}
+
+impl Styles {
+    /// No escapes at all: what tests compare.
+    #[cfg(test)]
+    pub(crate) const NONE: Styles = Styles {
+        color: false,
+        unicode: true,
+    };
+
+    /// Decides for one stream. `env` looks a variable up; `terminal` says whether the stream is one.
+    pub(crate) fn decide(
+        choice: Color,
+        terminal: bool,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
+        let on = |name: &str| env(name).is_some_and(|v| !v.is_empty() && v != "0");
+        let dumb = env("TERM").is_some_and(|t| t == "dumb");
+        let color = match choice {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if set("NO_COLOR") => false,
+            Color::Auto if on("CLICOLOR_FORCE") || on("FORCE_COLOR") => true,
+            Color::Auto => terminal && !dumb && env("CLICOLOR").is_none_or(|v| v != "0"),
+        };
+        Styles {
+            color,
+            unicode: speaks_unicode(env),
+        }
+    }
+
+    /// The text in a style, if styles are on.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        if self.color && !text.is_empty() && style != Style::new() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Bold.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        self.paint(Style::new().bold(), text)
+    }
+
+    /// Less important.
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.paint(Style::new().dimmed(), text)
+    }
+
+    /// A failure.
+    pub(crate) fn bad(&self, text: &str) -> String {
+        self.paint(
+            Style::new().bold().fg_color(Some(AnsiColor::Red.into())),
+            text,
+        )
+    }
+
+    /// A glyph, or its ASCII stand-in.
+    pub(crate) fn glyph<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
+        if self.unicode { unicode } else { ascii }
+    }
+
+    /// The mark of the speaker with this place at the table.
+    pub(crate) fn mark(&self, place: usize) -> &'static str {
+        const MARKS: [(&str, &str); 6] = [
+            ("●", "o"),
+            ("■", "#"),
+            ("▲", "^"),
+            ("◆", "*"),
+            ("★", "+"),
+            ("▼", "v"),
+        ];
+        let (unicode, ascii) = MARKS[place % MARKS.len()];
+        if self.unicode { unicode } else { ascii }
+    }
+}
+
+/// The style of the speaker with this place at the table: readable on light and on dark ground.
+pub(crate) fn speaker(place: usize) -> Style {
+    const COLORS: [AnsiColor; 6] = [
+        AnsiColor::Cyan,
+        AnsiColor::Magenta,
+        AnsiColor::Green,
+        AnsiColor::Blue,
+        AnsiColor::Yellow,
+        AnsiColor::Red,
+    ];
+    Style::new()
+        .bold()
+        .fg_color(Some(COLORS[place % COLORS.len()].into()))
+}
+
+/// UTF-8 is what terminals speak, unless the locale says otherwise.
+fn speaks_unicode(env: &dyn Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| env(name).filter(|v| !v.is_empty()));
+    match locale {
+        None => true,
+        Some(locale) => {
+            let lower = locale.to_ascii_lowercase();
+            !lower.contains('.') && lower != "posix"
+                || lower.contains("utf-8")
+                || lower.contains("utf8")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(choice: Color, terminal: bool, vars: &[(&str, &str)]) -> bool {
+        let env = |name: &str| {
+            vars.iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| (*v).to_owned())
+        };
+        Styles::decide(choice, terminal, &env).color
+    }
+
+    #[test]
+    fn the_rules_of_colour() {
+        assert!(decide(Color::Auto, true, &[("TERM", "xterm")]));
+        assert!(!decide(Color::Auto, false, &[]));
+        assert!(!decide(Color::Auto, true, &[("NO_COLOR", "1")]));
+        assert!(
+            decide(Color::Auto, true, &[("NO_COLOR", "")]),
+            "an empty NO_COLOR says nothing"
+        );
+        assert!(!decide(Color::Auto, true, &[("TERM", "dumb")]));
+        assert!(!decide(Color::Auto, true, &[("CLICOLOR", "0")]));
+        assert!(decide(Color::Auto, false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(decide(Color::Auto, false, &[("FORCE_COLOR", "1")]));
+        assert!(!decide(Color::Auto, false, &[("FORCE_COLOR", "0")]));
+        assert!(!decide(
+            Color::Auto,
+            true,
+            &[("NO_COLOR", "1"), ("FORCE_COLOR", "1")]
+        ));
+        assert!(
+            decide(Color::Always, false, &[("NO_COLOR", "1")]),
+            "the flag is the stronger word"
+        );
+        assert!(!decide(Color::Never, true, &[("FORCE_COLOR", "1")]));
+    }
+
+    #[test]
+    fn ascii_where_the_locale_asks_for_it() {
+        let with =
+            |value: &'static str| move |name: &str| (name == "LC_ALL").then(|| value.to_owned());
+        assert!(Styles::decide(Color::Auto, true, &with("de_DE.UTF-8")).unicode);
+        assert!(Styles::decide(Color::Auto, true, &with("C")).unicode);
+        assert!(!Styles::decide(Color::Auto, true, &with("de_DE.ISO-8859-1")).unicode);
+        assert!(!Styles::decide(Color::Auto, true, &with("POSIX")).unicode);
+    }
+}

@@ -1,0 +1,248 @@
+//! Columns of a terminal: how wide a text is, and where it breaks. Wide characters count two, joined emoji once.
+
+use anstyle::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// A piece of one line in one style.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// How it looks.
+    pub(crate) style: Style,
+    /// What it says: no newline in it.
+    pub(crate) text: String,
+}
+
+/// One line on the screen.
+pub(crate) type Line = Vec<Span>;
+
+impl Span {
+    /// A piece in a style.
+    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
+        Self {
+            style,
+            text: text.into(),
+        }
+    }
+
+    /// A piece without style.
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::new(Style::new(), text)
+    }
+}
+
+/// Columns that a text takes in one line.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
+    text.graphemes(true).map(grapheme_width).sum()
+}
+
+/// Columns that a line takes.
+pub(crate) fn line_width(line: &[Span]) -> usize {
+    line.iter().map(|s| width(&s.text)).sum()
+}
+
+/// The beginning of a text in at most `columns`, with `…` where something was cut.
+pub(crate) fn clip(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for g in text.graphemes(true) {
+        let w = grapheme_width(g);
+        if used + w + 1 > columns {
+            break;
+        }
+        out.push_str(g);
+        used += w;
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Breaks one line of text (no newline in it) into lines of at most `columns`.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_spans(&[Span::plain(text)], columns)
+        .into_iter()
+        .map(|line| line.into_iter().map(|s| s.text).collect())
+        .collect()
+}
+
+/// Breaks spans into lines of at most `columns`: at blanks and around wide characters; inside a word only when it is
+/// longer than a line. Leading blanks stay on the first line; blanks at a break vanish. A column too narrow for a wide
+/// character still gets it: nothing is ever lost.
+pub(crate) fn wrap_spans(spans: &[Span], columns: usize) -> Vec<Line> {
+    let columns = columns.max(1);
+    let mut wrapper = Wrapper::new(columns);
+    let mut word: Vec<(Style, &str)> = Vec::new();
+    for span in spans {
+        for g in span.text.graphemes(true) {
+            let blank = g.chars().all(char::is_whitespace);
+            let wide = grapheme_width(g) == 2;
+            if blank || wide {
+                wrapper.word(&word);
+                word.clear();
+            }
+            if blank {
+                wrapper.blank(span.style, g);
+            } else if wide {
+                wrapper.word(&[(span.style, g)]);
+            } else {
+                word.push((span.style, g));
+            }
+        }
+    }
+    wrapper.word(&word);
+    wrapper.end()
+}
+
+struct Wrapper {
+    columns: usize,
+    lines: Vec<Line>,
+    line: Line,
+    used: usize,
+    /// Blanks that stand before the next word, if it still fits.
+    blanks: Vec<(Style, String)>,
+    started: bool,
+}
+
+impl Wrapper {
+    fn new(columns: usize) -> Self {
+        Self {
+            columns,
+            lines: Vec::new(),
+            line: Line::new(),
+            used: 0,
+            blanks: Vec::new(),
+            started: false,
+        }
+    }
+
+    fn blank(&mut self, style: Style, g: &str) {
+        if self.line.is_empty() && self.started {
+            return;
+        }
+        self.blanks.push((style, g.to_owned()));
+    }
+
+    fn word(&mut self, word: &[(Style, &str)]) {
+        if word.is_empty() {
+            return;
+        }
+        let blanks: usize = self.blanks.iter().map(|(_, b)| width(b)).sum();
+        let length: usize = word.iter().map(|(_, g)| grapheme_width(g)).sum();
+        if self.used + blanks + length <= self.columns {
+            for (style, blank) in std::mem::take(&mut self.blanks) {
+                self.push(style, &blank);
+            }
+        } else {
+            self.blanks.clear();
+            if self.used > 0 {
+                self.break_line();
+            }
+        }
+        for (style, g) in word {
+            let w = grapheme_width(g);
+            if self.used > 0 && self.used + w > self.columns {
+                self.break_line();
+            }
+            self.push(*style, g);
+        }
+    }
+
+    fn push(&mut self, style: Style, text: &str) {
+        self.started = true;
+        self.used += width(text);
+        match self.line.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(text),
+            _ => self.line.push(Span::new(style, text)),
+        }
+    }
+
+    fn break_line(&mut self) {
+        self.lines.push(std::mem::take(&mut self.line));
+        self.used = 0;
+    }
+
+    fn end(mut self) -> Vec<Line> {
+        if !self.line.is_empty() || self.lines.is_empty() {
+            self.break_line();
+        }
+        self.lines
+    }
+}
+
+/// A grapheme never takes more than two columns on the terminals we know, whatever it is joined from.
+fn grapheme_width(g: &str) -> usize {
+    UnicodeWidthStr::width(g).min(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_follow_the_terminal() {
+        for (text, columns) in [
+            ("abc", 3),
+            ("日本語", 6),
+            ("e\u{301}", 1),
+            ("👩‍👩‍👧", 2),
+            ("❤️", 2),
+            ("", 0),
+        ] {
+            assert_eq!(width(text), columns, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_break_between_words_and_never_exceed() {
+        assert_eq!(
+            wrap("the quick, brown fox", 10),
+            ["the quick,", "brown fox"]
+        );
+        assert_eq!(
+            wrap("  indented words here", 12),
+            ["  indented", "words here"]
+        );
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("日本語日本語", 5), ["日本", "語日", "本語"]);
+        assert_eq!(wrap("", 5), [""]);
+        let long = "word 日本語 👩‍👩‍👧👩‍👩‍👧 supercalifragilistic x ".repeat(20);
+        let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        for columns in 2..60 {
+            let lines = wrap(&long, columns);
+            for line in &lines {
+                assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+            assert_eq!(letters(&lines.concat()), letters(&long), "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn styles_do_not_break_words() {
+        let bold = Style::new().bold();
+        let spans = [
+            Span::plain("see "),
+            Span::new(bold, "this"),
+            Span::plain(", then that"),
+        ];
+        let lines: Vec<String> = wrap_spans(&spans, 9)
+            .iter()
+            .map(|l| l.iter().map(|s| s.text.as_str()).collect())
+            .collect();
+        assert_eq!(lines, ["see this,", "then that"]);
+    }
+
+    #[test]
+    fn clipping_says_so() {
+        assert_eq!(clip("claude", 6), "claude");
+        assert_eq!(clip("claude", 4), "cla…");
+        assert_eq!(clip("日本語", 4), "日…");
+    }
+}

@@ -1,0 +1,179 @@
+//! `kd config …`: see, check and change the settings.
+
+use super::here::Here;
+use crate::args::config::{Config, File, Set, Show, Unset};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::json;
+use crate::render::clean;
+use crate::render::wrap::width;
+use kd_core::config::{KeyPath, Layer, Reader, parse_text, schema};
+use kd_store::config::{self as files, ConfigError, ConfigPaths, Setting, Written};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+pub(super) fn run(args: &Config, here: &Here) -> Result<Exit, Error> {
+    match args {
+        Config::Show(args) => show(args, here)?,
+        Config::Check => check(here)?,
+        Config::Schema => writeln!(io::stdout(), "{}", json::text(&schema(), true)?)?,
+        Config::Set(args) => set(args, here)?,
+        Config::Unset(args) => unset(args, here)?,
+        Config::Path => path(here)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn show(args: &Show, here: &Here) -> Result<(), Error> {
+    let layout = here.find_layout()?;
+    let loaded = here.config(layout.as_ref())?;
+    for notice in &loaded.notices {
+        let _ = writeln!(io::stderr(), "{}", clean::line(notice));
+    }
+    let settings = loaded.settings();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let rows: Vec<Value> = settings
+            .iter()
+            .map(|s| {
+                let mut row = json!({"key": s.path.to_string(), "value": s.value});
+                if args.origin {
+                    row["origin"] = json!(s.origin);
+                }
+                row
+            })
+            .collect();
+        writeln!(out, "{}", json::text(&rows, true)?)?;
+        return Ok(());
+    }
+    let styles = here.out_styles();
+    let longest = settings
+        .iter()
+        .map(|s| width(&s.path.to_string()))
+        .max()
+        .unwrap_or(0);
+    for setting in &settings {
+        let key = setting.path.to_string();
+        let pad = " ".repeat(longest - width(&key));
+        let mut line = format!("{key}{pad}  {}", value(&setting.value));
+        if args.origin {
+            line.push_str(
+                &styles.dim(&format!("  ({})", clean::line(&setting.origin.to_string()))),
+            );
+        }
+        writeln!(out, "{line}{}", styles.dim(idle(setting)))?;
+    }
+    Ok(())
+}
+
+/// A value as it could be typed after `kd config set KEY`.
+fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => clean::line(&format!("{text:?}")),
+        Value::Null => "-".to_owned(),
+        other => clean::line(&other.to_string()),
+    }
+}
+
+/// Says of settings that other programs read that we do not.
+fn idle(setting: &Setting) -> &'static str {
+    if setting.key.reader == Reader::Kd {
+        ""
+    } else {
+        "  (read by kingdom-cli only)"
+    }
+}
+
+fn check(here: &Here) -> Result<(), Error> {
+    let layout = here.find_layout()?;
+    let loaded = here.config(layout.as_ref())?;
+    let mut err = io::stderr().lock();
+    for notice in &loaded.notices {
+        writeln!(err, "{}", clean::line(notice))?;
+    }
+    let read = match loaded.files.len() {
+        0 => "no configuration file: the built-in settings are in force".to_owned(),
+        _ => {
+            let names: Vec<String> = loaded
+                .files
+                .iter()
+                .map(|(_, f)| f.display().to_string())
+                .collect();
+            format!("all is well in {}", names.join(" and "))
+        }
+    };
+    writeln!(err, "{}", clean::line(&read))?;
+    Ok(())
+}
+
+fn set(args: &Set, here: &Here) -> Result<(), Error> {
+    let path = key(&args.key)?;
+    let value = parse_text(&path, &args.value).map_err(ConfigError::from)?;
+    let paths = paths(args.layer.layer, here)?;
+    told(
+        &files::set(&paths, args.layer.layer.into(), &path, value)?,
+        "is set in",
+    )
+}
+
+fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
+    let path = key(&args.key)?;
+    let paths = paths(args.layer.layer, here)?;
+    told(
+        &files::unset(&paths, args.layer.layer.into(), &path)?,
+        "is taken out of",
+    )
+}
+
+fn key(text: &str) -> Result<KeyPath, Error> {
+    text.parse().map_err(|e: kd_core::config::BadKeyPath| {
+        Error::usage(e.to_string())
+            .next("write it as in `kd config show`, for example council.timeout")
+    })
+}
+
+/// Where the files are; a project without `.kd` gets one when its own file is to be changed.
+fn paths(file: File, here: &Here) -> Result<ConfigPaths, Error> {
+    let layout = match file {
+        File::User => here.find_layout()?,
+        File::Project | File::Local => Some(here.make_layout()?.layout),
+    };
+    Ok(here.config_paths(layout.as_ref()))
+}
+
+fn told(written: &Written, done: &str) -> Result<(), Error> {
+    let mut err = io::stderr().lock();
+    writeln!(
+        err,
+        "{} {done} {}",
+        clean::line(&written.path.to_string()),
+        clean::line(&written.file.display().to_string())
+    )?;
+    for notice in &written.notices {
+        writeln!(err, "{}", clean::line(notice))?;
+    }
+    Ok(())
+}
+
+fn path(here: &Here) -> Result<(), Error> {
+    let layout = here.find_layout()?;
+    let paths = here.config_paths(layout.as_ref());
+    let mut out = io::stdout().lock();
+    for layer in [Layer::User, Layer::Project, Layer::Local] {
+        if let Some(file) = paths.file(layer) {
+            let there = if file.exists() { "" } else { "  (absent)" };
+            writeln!(out, "{:8} {}{there}", layer.word(), file.display())?;
+        }
+    }
+    Ok(())
+}
+
+impl From<File> for Layer {
+    fn from(file: File) -> Self {
+        match file {
+            File::User => Layer::User,
+            File::Project => Layer::Project,
+            File::Local => Layer::Local,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `kd export`: a thread as one document.
+
+use super::here::Here;
+use super::{outfile, thread};
+use crate::args::export::{Export, Format};
+use crate::error::Error;
+use crate::face::{document, json};
+use crate::render::clean;
+use kd_store::{Thread, export};
+use std::io::{self, Write};
+
+/// Messages stand under headings of the second level: their own begin below that.
+const LEVEL: usize = 2;
+
+pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
+    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let open = Thread::open(&place)?;
+    let mut read = open.messages()?;
+    for problem in &read.problems {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {}",
+            clean::line(&problem.to_string())
+        );
+    }
+    let by_name = args.output.as_deref().is_some_and(outfile::is_json);
+    let format = args
+        .format
+        .unwrap_or(if by_name { Format::Json } else { Format::Md });
+    let text = match format {
+        Format::Md => {
+            for message in &mut read.messages {
+                message.body = document::below(&message.body, LEVEL);
+            }
+            export::markdown(open.meta(), &read.messages)
+        }
+        Format::Json => json::text(&export::json(open.meta(), &read.messages), true)? + "\n",
+    };
+    match &args.output {
+        Some(path) => outfile::write(path, text.as_bytes())?,
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(())
+}

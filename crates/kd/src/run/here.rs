@@ -1,0 +1,134 @@
+//! Where we run: folder, environment, terminal. The only file of the program that looks at them for the commands.
+
+use crate::args::Color;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::render::style::Styles;
+use kd_store::Layout;
+use kd_store::config::{ConfigPaths, Loaded};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+/// Where we run.
+pub(super) struct Here {
+    color: Color,
+}
+
+impl Here {
+    pub(super) fn new(color: Color) -> Self {
+        Self { color }
+    }
+
+    /// A variable of the environment, if it is text.
+    pub(super) fn var(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    /// Whether a variable is set to something that means yes.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.var(name)
+            .is_some_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"))
+    }
+
+    /// The working folder.
+    pub(super) fn folder(&self) -> Result<PathBuf, Error> {
+        std::env::current_dir().map_err(|e| {
+            Error::new("io", Exit::Error, "the working folder cannot be found")
+                .because(e)
+                .next("go to a folder that exists")
+        })
+    }
+
+    /// The project here, if there is one already.
+    pub(super) fn find_layout(&self) -> Result<Option<Layout>, Error> {
+        match Layout::find(&self.folder()?, &os_var) {
+            Ok(layout) => Ok(Some(layout)),
+            Err(kd_store::Error::NoBase { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The project here; an error if there is none.
+    pub(super) fn layout(&self) -> Result<Layout, Error> {
+        Ok(Layout::find(&self.folder()?, &os_var)?)
+    }
+
+    /// The project here; it is made if there is none.
+    pub(super) fn make_layout(&self) -> Result<kd_store::Opened, Error> {
+        Ok(Layout::find_or_create(&self.folder()?, &os_var)?)
+    }
+
+    /// Where configuration files may be.
+    pub(super) fn config_paths(&self, layout: Option<&Layout>) -> ConfigPaths {
+        ConfigPaths::usual(layout)
+    }
+
+    /// The settings in force.
+    pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
+        Ok(kd_store::config::load(
+            &self.config_paths(layout),
+            std::env::vars_os(),
+            &[],
+        )?)
+    }
+
+    /// How stdout is decorated.
+    pub(super) fn out_styles(&self) -> Styles {
+        self.styles(io::stdout().is_terminal())
+    }
+
+    /// How stderr is decorated.
+    pub(super) fn err_styles(&self) -> Styles {
+        self.styles(io::stderr().is_terminal())
+    }
+
+    fn styles(&self, terminal: bool) -> Styles {
+        Styles::decide(self.color, terminal, &|name| self.var(name))
+    }
+
+    /// Whether stdout is a terminal on which lines can be repainted, and the person does not mind.
+    pub(super) fn can_repaint(&self) -> bool {
+        let dumb = self.var("TERM").is_none_or(|t| t.is_empty() || t == "dumb");
+        io::stdout().is_terminal() && !dumb && !self.is_on("ACCESSIBLE")
+    }
+
+    /// Columns for text on stdout: of the terminal, else eighty.
+    pub(super) fn columns(&self) -> usize {
+        super::terminal::size().map_or(80, |(columns, _)| columns.into())
+    }
+}
+
+fn os_var(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+impl From<kd_store::Error> for Error {
+    fn from(error: kd_store::Error) -> Self {
+        let kind = match &error {
+            kd_store::Error::NoBase { .. } | kd_store::Error::NoThread { .. } => "no_thread",
+            kd_store::Error::AmbiguousThread { .. } => "ambiguous_thread",
+            _ => "store",
+        };
+        let why = std::error::Error::source(&error).map(ToString::to_string);
+        let mut out = Error::new(kind, Exit::Error, error.to_string()).next(error.hint());
+        // Some errors say their cause already.
+        out.why = why.filter(|why| !out.what.contains(why));
+        out
+    }
+}
+
+impl From<kd_store::config::ConfigError> for Error {
+    fn from(error: kd_store::config::ConfigError) -> Self {
+        let count = error.problems.len();
+        let what = match count {
+            1 => error.problems[0].to_string(),
+            _ => format!("the configuration has {count} mistakes"),
+        };
+        let mut out = Error::new("config", Exit::Usage, what).next(error.hint());
+        if count > 1 {
+            out.why = Some(error.to_string());
+        }
+        out
+    }
+}

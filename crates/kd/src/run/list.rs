@@ -1,0 +1,158 @@
+//! `kd council list`: the threads of this branch. The JSON has the keys of kingdom-cli.
+
+use super::here::Here;
+use super::{show, thread};
+use crate::args::council::List;
+use crate::error::Error;
+use crate::face::{json, words};
+use crate::render::clean;
+use crate::render::wrap::{clip, wrap};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kd_core::SeatName;
+use kd_store::{Place, Thread};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// A topic is the beginning of the first question.
+const TOPIC_CHARS: usize = 60;
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    created_at: Option<Timestamp>,
+    message_count: usize,
+    topic: String,
+    current: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    members: Map<String, Value>,
+    #[serde(skip)]
+    states: Vec<(SeatName, thread::State)>,
+}
+
+pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
+    let mut rows = Vec::new();
+    if let Some(layout) = here.find_layout()? {
+        let current = layout.current_thread()?.map(|p| p.id);
+        let places = if args.all {
+            layout.all_threads(true)?
+        } else {
+            layout.threads()?
+        };
+        for place in places {
+            let open = Thread::open(&place)?;
+            if open.meta().is_council() {
+                rows.push(row(
+                    &place,
+                    &open,
+                    current.as_ref() == Some(&place.id),
+                    args.all,
+                )?);
+            }
+        }
+    }
+    rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json::text(&rows, true)?)?;
+    } else if rows.is_empty() {
+        writeln!(
+            io::stderr(),
+            "no threads here yet: `kd ask \"…\"` opens the first"
+        )?;
+    } else {
+        out.write_all(page(&rows, here).as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row, Error> {
+    let first = open.head(1)?;
+    let newest = show::newest(open, 1)?;
+    let members = open.members();
+    let states = match thread::turns(&newest.messages).last() {
+        Some(turn) => thread::states(turn, &members, &thread::running(open)?),
+        None => Vec::new(),
+    };
+    let topic = first
+        .messages
+        .first()
+        .map(|m| m.body.as_str())
+        .unwrap_or_default();
+    let topic = clean::line(
+        topic
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or_default(),
+    );
+    Ok(Row {
+        id: place.id.0.clone(),
+        created_at: open
+            .meta()
+            .created()
+            .or_else(|| first.messages.first().map(|m| m.at)),
+        message_count: open.count()?,
+        topic: topic.chars().take(TOPIC_CHARS).collect(),
+        current,
+        branch: branch.then(|| place.branch.clone()),
+        members: states
+            .iter()
+            .map(|(seat, state)| (seat.to_string(), state.word().into()))
+            .collect(),
+        states,
+    })
+}
+
+fn page(rows: &[Row], here: &Here) -> String {
+    let styles = here.out_styles();
+    let columns = here.columns().min(100);
+    let zone = TimeZone::system();
+    let mut text = String::new();
+    for row in rows {
+        let created = row
+            .created_at
+            .map(|at| {
+                at.to_zoned(zone.clone())
+                    .strftime("%Y-%m-%d %H:%M")
+                    .to_string()
+            })
+            .unwrap_or_default();
+        let mut facts = vec![created, words::count(row.message_count as u64, "message")];
+        facts.extend(row.branch.clone());
+        if row.current {
+            facts.push("current".into());
+        }
+        let facts = clip(
+            &clean::line(&facts.join("  ")),
+            columns.saturating_sub(row.id.len() + 2),
+        );
+        text.push_str(&format!(
+            "{}  {}\n",
+            styles.bold(&clean::line(&row.id)),
+            styles.dim(&facts)
+        ));
+        text.push_str(&format!(
+            "  {}\n",
+            clip(&row.topic, columns.saturating_sub(3))
+        ));
+        let states: Vec<String> = row
+            .states
+            .iter()
+            .map(|(seat, state)| format!("{} {seat}", state.mark(styles.unicode)))
+            .collect();
+        for line in wrap(&states.join("  "), columns.saturating_sub(3)) {
+            text.push_str(&format!("  {line}\n"));
+        }
+        text.push('\n');
+    }
+    let legend = "✓ answered  ○ answering  ✗ failed  ⧖ out of time  … open";
+    if styles.unicode {
+        for line in wrap(legend, columns.saturating_sub(1)) {
+            text.push_str(&format!("{}\n", styles.dim(&line)));
+        }
+    }
+    text
+}

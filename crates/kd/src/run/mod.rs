@@ -1,0 +1,77 @@
+//! The commands: one file each. Comes in: the checked command line. Goes out: bytes on stdout and stderr, and how it
+//! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
+
+mod ask;
+mod config;
+mod export;
+mod first;
+mod here;
+mod list;
+mod model;
+mod outfile;
+mod question;
+mod seats;
+mod shell;
+mod show;
+mod signals;
+mod status;
+mod terminal;
+mod thread;
+
+use crate::args::{Cli, Command, council};
+use crate::error::Error;
+use crate::exit::Exit;
+use here::Here;
+
+/// Does what the command line says.
+pub(crate) fn main(cli: Cli) -> Exit {
+    let here = Here::new(cli.global.color);
+    let json = cli.command.wants_json();
+    match dispatch(cli, &here) {
+        Ok(exit) => exit,
+        Err(error) => {
+            if !error.is_closed_pipe() {
+                error.report(json);
+            }
+            error.exit
+        }
+    }
+}
+
+fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
+    match cli.command {
+        Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
+            return ask::run(*args, here);
+        }
+        Command::Council(council::Council::Show(args)) => show::run(&args, here)?,
+        Command::Council(council::Council::List(args)) => list::run(&args, here)?,
+        Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
+        Command::Export(args) => export::run(&args, here)?,
+        Command::Init(_) => {}
+        Command::Config(args) => return config::run(&args, here),
+        Command::Model(args) => return model::run(&args, here),
+        Command::Completions(args) => shell::completions(&args)?,
+        Command::ExitCodes(_) => shell::exit_codes()?,
+        Command::Man(args) => shell::man(&args)?,
+    }
+    Ok(Exit::Done)
+}
+
+impl Command {
+    /// Whether errors are wanted as JSON too.
+    fn wants_json(&self) -> bool {
+        use crate::args::{config::Config, model::Model};
+        match self {
+            Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
+                args.output.json || args.output.jsonl
+            }
+            Command::Council(council::Council::Show(args)) => args.json,
+            Command::Council(council::Council::List(args)) => args.json,
+            Command::Council(council::Council::Status(args)) => args.json,
+            Command::Config(Config::Show(args)) => args.json,
+            Command::Model(Model::List(args)) => args.json,
+            Command::Model(Model::Bench(args)) => args.json,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! `kd model …`, and the fetch of the built-in model before the first question.
+
+mod bench;
+
+use super::here::Here;
+use crate::args::ask::Ask;
+use crate::args::model::{List, Model};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kd_backends::Env;
+use kd_backends::delivery::catalog::{self, KnownModel, MODELS};
+use kd_backends::delivery::{self, FetchError, How, Progress, Via};
+use kd_core::Roster;
+use kd_core::config::{Config, LocalConfig};
+use kd_core::seating::LOCAL;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
+    let env = Env::process();
+    match args {
+        Model::List(args) => list(args, here, &env)?,
+        Model::Pull(args) => {
+            let path = fetch(known(args.model.as_deref())?, &env, false)?;
+            writeln!(io::stdout(), "{}", path.display())?;
+        }
+        Model::Verify(args) => return verify(args.model.as_deref(), &env),
+        Model::Rm(args) => {
+            let model = known(Some(&args.model))?;
+            if !delivery::remove(model, &env)? {
+                return Err(Error::new(
+                    "no_model",
+                    Exit::NoSeat,
+                    format!("{} is not here", model.key),
+                )
+                .next("`kd model list` shows what is"));
+            }
+            writeln!(io::stderr(), "{} is removed", model.key)?;
+        }
+        Model::Bench(args) => bench::run(args, here)?,
+        Model::Path(args) => {
+            let config = LocalConfig {
+                model: args.model.clone(),
+                ..here.config(here.find_layout()?.as_ref())?.config.local
+            };
+            let found = delivery::locate(&config, &env)?;
+            writeln!(io::stdout(), "{}", found.path.display())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Fetches what the built-in members need and is not here yet.
+pub(super) fn make_ready(config: &Config, args: &Ask, roster: &Roster) -> Result<(), Error> {
+    let env = environment(args.offline);
+    let seats = roster
+        .members()
+        .iter()
+        .chain(roster.chair())
+        .filter(|m| m.backend == LOCAL);
+    let wanted: BTreeSet<Option<&str>> = seats.map(|m| m.model.as_deref()).collect();
+    for model in wanted {
+        let local = LocalConfig {
+            model: model
+                .map(str::to_owned)
+                .or_else(|| config.local.model.clone()),
+            ..config.local.clone()
+        };
+        match delivery::locate(&local, &env) {
+            Ok(_) => {}
+            Err(FetchError::Absent { model, .. }) => {
+                fetch(&model, &env, args.output.quiet)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Fetches a model, visibly: what, how big, whose licence, where to.
+fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
+    if let Some(path) = delivery::stored(model, env)? {
+        return Ok(path);
+    }
+    let dir = delivery::models_dir(env).ok_or(FetchError::NoHome)?;
+    let offline = env.on("KD_OFFLINE");
+    if !quiet && !offline {
+        let _ = writeln!(
+            io::stderr(),
+            "fetching {}: {}, licence {}, into {}",
+            model.title,
+            megabytes(model.bytes),
+            model.licence,
+            dir.display()
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no runtime could be started").because(e))?;
+    let mut bar = Bar::new(model, quiet);
+    let fetched = runtime.block_on(delivery::fetch(model, Via::Auto, env, &mut |p| {
+        bar.hear(&p)
+    }));
+    bar.end();
+    let path = fetched?;
+    if !quiet {
+        let took = words::seconds(bar.begun.elapsed());
+        let _ = writeln!(
+            io::stderr(),
+            "{} is here, its checksum is right ({took})",
+            model.key
+        );
+    }
+    Ok(path)
+}
+
+/// Progress on stderr: a bar on a terminal, else a line for each tenth.
+struct Bar {
+    bar: ProgressBar,
+    lines: bool,
+    quiet: bool,
+    tenths: u64,
+    begun: Instant,
+}
+
+impl Bar {
+    fn new(model: &KnownModel, quiet: bool) -> Self {
+        let terminal =
+            io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|t| t != "dumb");
+        let bar = if terminal && !quiet {
+            ProgressBar::with_draw_target(Some(model.bytes), ProgressDrawTarget::stderr())
+        } else {
+            ProgressBar::hidden()
+        };
+        let template = "  {bar:24} {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            lines: !terminal && !quiet,
+            quiet,
+            tenths: 0,
+            begun: Instant::now(),
+        }
+    }
+
+    fn hear(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Trying { from, have } => {
+                let again = if *have > 0 {
+                    format!(", going on after {}", megabytes(*have))
+                } else {
+                    String::new()
+                };
+                self.say(&format!("  from {}{again}", clean::line(from)));
+            }
+            Progress::Bytes { done, total } => {
+                self.bar.set_length(*total);
+                self.bar.set_position(*done);
+                let tenths = done.saturating_mul(10) / (*total).max(1);
+                if self.lines && tenths > self.tenths {
+                    self.say(&format!("  {} %", tenths * 10));
+                }
+                self.tenths = tenths;
+            }
+            Progress::GaveUp { from, why } => {
+                self.say(&format!("  {}: {}", clean::line(from), clean::line(why)))
+            }
+            Progress::Waiting => self.say("  another kd fetches it already: waiting for it"),
+            Progress::Checking => self.say("  checking"),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        self.bar.suspend(|| {
+            let _ = writeln!(io::stderr(), "{line}");
+        });
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
+    let rows: Vec<(&KnownModel, Option<PathBuf>)> = MODELS
+        .iter()
+        .map(|m| Ok((m, delivery::stored(m, env)?)))
+        .collect::<Result<_, FetchError>>()?;
+    let current = delivery::locate(
+        &here.config(here.find_layout()?.as_ref())?.config.local,
+        env,
+    )
+    .ok();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|(m, path)| {
+                json!({"key": m.key, "title": m.title, "note": m.note, "bytes": m.bytes, "licence": m.licence,
+                       "sha256": m.sha256, "path": path})
+            })
+            .collect();
+        writeln!(out, "{}", json::text(&rows, true)?)?;
+        return Ok(());
+    }
+    let styles = here.out_styles();
+    for (model, path) in &rows {
+        let here = if path.is_some() {
+            "here"
+        } else {
+            "to be fetched"
+        };
+        writeln!(
+            out,
+            "{}  {}, {}, {here}",
+            styles.bold(model.key),
+            megabytes(model.bytes),
+            model.licence
+        )?;
+        writeln!(out, "  {}: {}", model.title, model.note)?;
+    }
+    if let Some(found) = current {
+        writeln!(out, "in use: {} ({})", found.path.display(), found.how)?;
+        if found.how == How::Given {
+            writeln!(out, "`kd config show --origin` says where it is set")?;
+        }
+    }
+    writeln!(
+        out,
+        "any other GGUF file: kd ask --model FILE.gguf …, or kd config set local.model FILE.gguf"
+    )?;
+    Ok(())
+}
+
+fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
+    let models: Vec<&KnownModel> = match key {
+        Some(key) => vec![known(Some(key))?],
+        None => MODELS.iter().collect(),
+    };
+    let mut seen = false;
+    for model in models {
+        let Some(path) = delivery::models_dir(env)
+            .map(|d| d.join(model.file))
+            .filter(|p| p.is_file())
+        else {
+            continue;
+        };
+        seen = true;
+        delivery::verify(&path, model)?;
+        writeln!(io::stdout(), "{}: whole and as published", model.key)?;
+    }
+    if !seen {
+        let what = key.map_or_else(
+            || "no model is here".to_owned(),
+            |k| format!("{k} is not here"),
+        );
+        return Err(Error::new("no_model", Exit::NoSeat, what).next("kd model pull"));
+    }
+    Ok(Exit::Done)
+}
+
+fn known(key: Option<&str>) -> Result<&'static KnownModel, Error> {
+    let Some(key) = key else {
+        return Ok(catalog::DEFAULT);
+    };
+    catalog::find(key).ok_or_else(|| {
+        let keys: Vec<&str> = MODELS.iter().map(|m| m.key).collect();
+        Error::new(
+            "unknown_model",
+            Exit::Usage,
+            format!("no model is called {key}"),
+        )
+        .next(format!("models are: {}", keys.join(", ")))
+    })
+}
+
+fn environment(offline: bool) -> Env {
+    if !offline {
+        return Env::process();
+    }
+    let vars = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Env::of(vars.chain([("KD_OFFLINE".to_owned(), "1".to_owned())]))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / 1e6)
+}
+
+impl From<FetchError> for Error {
+    fn from(error: FetchError) -> Self {
+        let (kind, exit) = match &error {
+            FetchError::NoSuchKey { .. } | FetchError::NoSuchFile { .. } => {
+                ("unknown_model", Exit::NoSeat)
+            }
+            FetchError::Io { .. } => ("io", Exit::Error),
+            _ => ("no_model", Exit::NoSeat),
+        };
+        let why = std::error::Error::source(&error).map(ToString::to_string);
+        let mut out = Error::new(kind, exit, error.to_string()).next(error.hint());
+        out.why = why.filter(|why| !out.what.contains(why));
+        out
+    }
+}

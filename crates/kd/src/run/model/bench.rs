@@ -1,0 +1,147 @@
+//! `kd model bench`: tokens a second of one member alone, and of several together, on the road that `kd ask` takes.
+
+use super::super::here::Here;
+use super::{Env, Error, Exit};
+use crate::args::model::Bench;
+use crate::face::json;
+use futures::StreamExt;
+use kd_backends::{Hands, Options};
+use kd_core::request::{Deadlines, Usage};
+use kd_core::seating::LOCAL;
+use kd_core::{Delta, Failure, Member, Prompt, Request, Sampling, SeatName};
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+const QUESTION: &str = "Should a small team start with SQLite or PostgreSQL? Explain in detail.";
+
+/// What one run took.
+struct Measured {
+    members: u32,
+    tokens: u64,
+    first: Duration,
+    whole: Duration,
+}
+
+impl Measured {
+    /// Tokens a second of all members together, the time to the first word left out.
+    fn speed(&self) -> f64 {
+        self.tokens as f64 / (self.whole - self.first).as_secs_f64().max(1e-9)
+    }
+}
+
+pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
+    let layout = here.find_layout()?;
+    let mut config = here.config(layout.as_ref())?.config;
+    if args.model.is_some() {
+        config.local.model.clone_from(&args.model);
+    }
+    kd_backends::delivery::locate(&config.local, &Env::process())?;
+    let hands = Hands::new(&config, Options::default());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    // The first run loads the model and is not counted.
+    runtime.block_on(measure(&hands, 1, 1))?;
+    let alone = runtime.block_on(measure(&hands, 1, args.tokens))?;
+    let together = runtime.block_on(measure(&hands, args.members, args.tokens))?;
+    let gain = together.speed() / alone.speed().max(1e-9);
+    let mut out = io::stdout().lock();
+    if args.json {
+        let row = |m: &Measured| {
+            serde_json::json!({"members": m.members, "tokens": m.tokens, "tokens_per_second": m.speed(),
+                "first_word_seconds": m.first.as_secs_f64(), "seconds": m.whole.as_secs_f64()})
+        };
+        let object =
+            serde_json::json!({"alone": row(&alone), "together": row(&together), "gain": gain});
+        writeln!(out, "{}", json::text(&object, true)?)?;
+        return Ok(());
+    }
+    for m in [&alone, &together] {
+        writeln!(
+            out,
+            "{:>2} at once: {:7.1} tokens/s, first word after {:.2} s, {} tokens in {:.2} s",
+            m.members,
+            m.speed(),
+            m.first.as_secs_f64(),
+            m.tokens,
+            m.whole.as_secs_f64()
+        )?;
+    }
+    writeln!(
+        out,
+        "together {gain:.1} times the speed of one after another"
+    )?;
+    Ok(())
+}
+
+async fn measure(hands: &Hands, members: u32, tokens: u32) -> Result<Measured, Error> {
+    let begun = Instant::now();
+    let asked: Vec<_> = (0..members).map(|i| one(hands, i, tokens, begun)).collect();
+    let mut measured = Measured {
+        members,
+        tokens: 0,
+        first: Duration::MAX,
+        whole: Duration::ZERO,
+    };
+    for answer in futures::future::join_all(asked).await {
+        let (used, first) = answer
+            .map_err(|f| Error::new("no_model", Exit::NoSeat, f.message.clone()).next(f.hint()))?;
+        measured.tokens += used.output_tokens;
+        measured.first = measured.first.min(first);
+    }
+    measured.whole = begun.elapsed();
+    measured.first = measured.first.min(measured.whole);
+    Ok(measured)
+}
+
+/// Asks one member; what it used, and when its first word came.
+async fn one(
+    hands: &Hands,
+    number: u32,
+    tokens: u32,
+    begun: Instant,
+) -> Result<(Usage, Duration), Failure> {
+    let seat = SeatName::new(format!("voice-{number}"))
+        .map_err(|e| Failure::new(kd_core::FailureKind::Invalid, e.to_string()))?;
+    let sampling = Sampling {
+        temperature: Some(0.0),
+        max_tokens: Some(tokens),
+        ..Sampling::default()
+    };
+    let member = Member {
+        name: seat.clone(),
+        backend: LOCAL.to_owned(),
+        model: None,
+        role: None,
+        persona: String::new(),
+        sampling: sampling.clone(),
+        deadlines: Deadlines::default(),
+        weight: 1.0,
+        writable: false,
+    };
+    let mut answer = hands.seat(&member)?.ask(Request {
+        seat,
+        prompt: Prompt {
+            rules: QUESTION.to_owned(),
+            persona: format!("You are voice {number}."),
+            ..Prompt::default()
+        },
+        sampling,
+        schema: None,
+        deadlines: member.deadlines,
+        writable: false,
+    });
+    let (mut first, mut used) = (None, Usage::default());
+    while let Some(delta) = answer.next().await {
+        match delta? {
+            Delta::Text { .. } => {
+                first.get_or_insert_with(|| begun.elapsed());
+            }
+            Delta::Finished { usage, .. } => used = usage.unwrap_or_default(),
+            _ => {}
+        }
+    }
+    Ok((used, first.unwrap_or_else(|| begun.elapsed())))
+}

@@ -1,0 +1,76 @@
+//! Writes a result into a file: whole, or not at all.
+
+use crate::error::Error;
+use crate::exit::Exit;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written through.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let failed = |e: std::io::Error| {
+        Error::new(
+            "output",
+            Exit::Error,
+            format!("{} could not be written", path.display()),
+        )
+        .because(e)
+        .next("give -o a name in a folder that exists and can be written")
+    };
+    let device = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
+    if device {
+        return std::fs::write(path, bytes).map_err(failed);
+    }
+    // A link stays a link: what it points to is replaced.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = target
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".kd-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The usual rights of a new file; the umask takes its share.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(&target).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Whether a file name asks for JSON.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_a_link_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("answer.md");
+        std::fs::write(&file, "old").expect("written");
+        let link = dir.path().join("link.md");
+        std::os::unix::fs::symlink(&file, &link).expect("linked");
+        write(&link, b"new").expect("written");
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), "new");
+        assert!(
+            link.symlink_metadata()
+                .expect("there")
+                .file_type()
+                .is_symlink()
+        );
+        assert_eq!(
+            std::fs::read_dir(dir.path()).expect("read").count(),
+            2,
+            "nothing is left over"
+        );
+        let error = write(&dir.path().join("no/such/folder.md"), b"x").expect_err("no folder");
+        assert_eq!(error.exit, Exit::Error);
+    }
+}

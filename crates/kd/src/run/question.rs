@@ -1,0 +1,141 @@
+//! The question: from the words on the command line and from what is piped in.
+
+use crate::error::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, IsTerminal, Read, Write};
+
+/// The most bytes of a question with its context: what the council takes.
+const BYTES_MAX: usize = 4 << 20;
+/// How long an open pipe may stay silent before we go on without it: some programs start us with a pipe on stdin that
+/// nobody ever writes to or closes.
+const SILENCE: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
+
+/// What the king says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// All of it.
+    pub(super) text: String,
+    /// The part that is a question and no context: mentions count only here.
+    pub(super) asked: String,
+}
+
+/// Reads the question: the words; or stdin, for `-` or for no words; or the words with stdin below them as context.
+pub(super) fn read(words: &[String], quiet: bool) -> Result<Question, Error> {
+    let wants_stdin = words.iter().any(|w| w == "-");
+    let asked = words
+        .iter()
+        .filter(|w| *w != "-")
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let stdin = io::stdin();
+    let terminal = stdin.is_terminal();
+    if asked.trim().is_empty() && terminal && !wants_stdin {
+        return Err(Error::usage("there is no question")
+            .next("kd ask \"Should a small team start with SQLite or PostgreSQL?\""));
+    }
+    if wants_stdin && terminal && !quiet {
+        let _ = writeln!(
+            io::stderr(),
+            "type the question; Ctrl+D on an empty line ends it"
+        );
+    }
+    let needed = wants_stdin || asked.trim().is_empty();
+    let piped = if needed {
+        from_stdin()?
+    } else if terminal {
+        String::new()
+    } else if speaks() {
+        from_stdin()?
+    } else {
+        if !quiet {
+            let _ = writeln!(
+                io::stderr(),
+                "stdin is open but silent: going on without it (`< /dev/null` skips the wait)"
+            );
+        }
+        String::new()
+    };
+    join(&asked, &piped)
+}
+
+/// Puts question and context together.
+fn join(asked: &str, piped: &str) -> Result<Question, Error> {
+    let (asked, piped) = (asked.trim(), piped.trim());
+    let question = match (asked.is_empty(), piped.is_empty()) {
+        (true, true) => {
+            return Err(Error::usage("the question is empty")
+                .next("kd ask \"Should a small team start with SQLite or PostgreSQL?\""));
+        }
+        (true, false) => Question {
+            text: piped.to_owned(),
+            asked: piped.to_owned(),
+        },
+        (false, true) => Question {
+            text: asked.to_owned(),
+            asked: asked.to_owned(),
+        },
+        (false, false) => Question {
+            text: format!("{asked}\n\n{piped}"),
+            asked: asked.to_owned(),
+        },
+    };
+    if question.text.len() > BYTES_MAX {
+        return Err(too_long());
+    }
+    Ok(question)
+}
+
+fn from_stdin() -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .take(BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| Error::usage("stdin could not be read").because(e))?;
+    if bytes.len() > BYTES_MAX {
+        return Err(too_long());
+    }
+    if bytes.contains(&0) {
+        return Err(Error::usage("what was piped in is binary")
+            .next("pipe text, or name the file in the question"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn too_long() -> Error {
+    Error::usage(format!(
+        "the question is longer than {} MiB",
+        BYTES_MAX >> 20
+    ))
+    .next("put the long part into a file and name it, or pipe in only what matters")
+}
+
+/// Whether stdin has something to say, or its end, soon.
+fn speaks() -> bool {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    // A stdin that cannot be polled is a file: it never keeps us waiting.
+    poll(&mut fds, Some(&SILENCE)).map_or(true, |ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_stands_below_the_question_and_mentions_nobody() {
+        let question = join("Is this safe?", "diff @all\n").expect("both");
+        assert_eq!(question.text, "Is this safe?\n\ndiff @all");
+        assert_eq!(question.asked, "Is this safe?");
+        assert_eq!(
+            join("", "@claude hi\n").expect("stdin alone").asked,
+            "@claude hi"
+        );
+        assert_eq!(join(" ", "\n").expect_err("nothing").kind, "usage");
+        assert!(join("x", &"y".repeat(BYTES_MAX)).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Who sits, and who is asked: from the configuration, the flags and the mentions in the question.
+
+use super::question::Question;
+use crate::args::ask::Ask;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::config::Config;
+use kd_core::mention::{mentions, nearest};
+use kd_core::prompt::PromptRules;
+use kd_core::seating::{self, Seated, Wishes};
+use kd_core::{Address, Roster, SeatName};
+
+/// Backends whose members can use tools on files: only they need to be told to change nothing.
+const PROGRAMS: [&str; 6] = [
+    "claude_code",
+    "codex",
+    "cursor",
+    "gemini_cli",
+    "opencode",
+    "acp",
+];
+
+/// Seats the council. A thread that goes on keeps its members, unless others are asked for or some are gone.
+pub(super) fn seat(
+    config: &Config,
+    args: &Ask,
+    thread: Option<&[SeatName]>,
+) -> Result<Seated, Error> {
+    let mut wishes = Wishes {
+        members: args.members.clone(),
+        model: args.model.clone(),
+        temperature: args.temperature,
+        max_tokens: args.max_tokens,
+        seed: args.seed,
+        timeout: args.timeout.map(|t| t.as_secs()),
+        writable: None,
+    };
+    if let Some(thread) = thread.filter(|members| args.members.is_empty() && !members.is_empty()) {
+        wishes.members = thread.iter().map(ToString::to_string).collect();
+        match seating::seat(config, &wishes) {
+            Ok(seated) => {
+                // They sit by themselves, not because anybody chose them.
+                let built_in = seating::seat(config, &Wishes::default()).is_ok_and(|s| s.built_in);
+                return Ok(Seated { built_in, ..seated });
+            }
+            Err(_) => wishes.members.clear(),
+        }
+    }
+    seating::seat(config, &wishes).map_err(|e| {
+        Error::new("unknown_member", Exit::Usage, e.to_string())
+            .next("`kd ask --members …` with these names, or `kd init` to seat others")
+    })
+}
+
+/// Whom the question is for: `--to`, and the members it mentions; else everybody.
+pub(super) fn address(
+    question: &Question,
+    to: &[String],
+    roster: &Roster,
+) -> Result<Address, Error> {
+    let known: Vec<&SeatName> = roster.members().iter().map(|m| &m.name).collect();
+    let mut seats: Vec<SeatName> = Vec::new();
+    for name in to {
+        let name = name.trim().trim_start_matches('@');
+        if name == kd_core::ids::ALL {
+            seats.extend(known.iter().map(|s| (*s).clone()));
+            continue;
+        }
+        match known.iter().find(|s| s.as_str() == name) {
+            Some(seat) => seats.push((*seat).clone()),
+            None => return Err(unknown(name, &known)),
+        }
+    }
+    let said = mentions(&question.asked, &known);
+    if let Some(name) = said.unknown.first() {
+        return Err(unknown(name, &known)
+            .because("a name after @ picks members; in `backticks` it is only text"));
+    }
+    seats.extend(said.seats.iter().cloned());
+    let mut first = std::collections::BTreeSet::new();
+    seats.retain(|seat| first.insert(seat.clone()));
+    if !seats.is_empty() && !(said.all && to.is_empty()) {
+        return Ok(Address::Seats(seats));
+    }
+    // Names in the context below the question must not pick members.
+    let context = mentions(&question.text, &known);
+    if !said.all && context != said {
+        return Ok(Address::Seats(known.into_iter().cloned().collect()));
+    }
+    Ok(Address::All)
+}
+
+/// What every member is told, as configured.
+pub(super) fn prompts(config: &Config, roster: &Roster) -> PromptRules {
+    let mut rules = PromptRules {
+        phase: config.prompts.council.clone(),
+        say_read_only: roster
+            .members()
+            .iter()
+            .any(|m| PROGRAMS.contains(&m.backend.as_str())),
+        ..PromptRules::default()
+    };
+    if let Some(preamble) = &config.council.preamble {
+        rules.preamble.clone_from(preamble);
+    }
+    for member in roster.members() {
+        if let Some(agent) = config
+            .agents
+            .get(member.name.as_str())
+            .filter(|a| !a.prompts.council.is_empty())
+        {
+            rules
+                .phase_of
+                .insert(member.name.clone(), agent.prompts.council.clone());
+        }
+    }
+    rules
+}
+
+fn unknown(name: &str, known: &[&SeatName]) -> Error {
+    let names: Vec<&str> = known.iter().map(|s| s.as_str()).collect();
+    let near = nearest(name, known)
+        .map(|n| format!("; did you mean {n}?"))
+        .unwrap_or_default();
+    Error::new(
+        "unknown_member",
+        Exit::Usage,
+        format!("nobody here is called {name}{near}"),
+    )
+    .next(format!("members are: {}, or all", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roster() -> Roster {
+        let wishes = Wishes {
+            members: ["pragmatist", "skeptic"].map(str::to_owned).to_vec(),
+            ..Wishes::default()
+        };
+        seating::seat(&Config::default(), &wishes)
+            .expect("roles")
+            .roster
+    }
+
+    fn ask(text: &str, asked: &str, to: &[&str]) -> Result<String, Error> {
+        let question = Question {
+            text: text.into(),
+            asked: asked.into(),
+        };
+        let to: Vec<String> = to.iter().map(|t| (*t).to_owned()).collect();
+        address(&question, &to, &roster()).map(|a| a.to_string())
+    }
+
+    #[test]
+    fn flags_and_mentions_pick_and_context_does_not() {
+        assert_eq!(ask("hi", "hi", &[]).unwrap(), "all");
+        assert_eq!(ask("@skeptic hi", "@skeptic hi", &[]).unwrap(), "skeptic");
+        assert_eq!(ask("@all hi", "@all hi", &[]).unwrap(), "all");
+        assert_eq!(
+            ask("@skeptic hi", "@skeptic hi", &["pragmatist"]).unwrap(),
+            "pragmatist, skeptic"
+        );
+        assert_eq!(ask("hi", "hi", &["skeptic", "skeptic"]).unwrap(), "skeptic");
+        assert_eq!(
+            ask("hi\n\n@skeptic said", "hi", &[]).unwrap(),
+            "pragmatist, skeptic"
+        );
+        assert_eq!(
+            ask("mail a@b.org `@nobody`", "mail a@b.org `@nobody`", &[]).unwrap(),
+            "all"
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_choices() {
+        for error in [
+            ask("@sceptic hi", "@sceptic hi", &[]).unwrap_err(),
+            ask("hi", "hi", &["sceptic"]).unwrap_err(),
+        ] {
+            assert_eq!(error.exit, Exit::Usage);
+            assert!(error.what.contains("did you mean skeptic"), "{error}");
+            assert!(error.next.unwrap().contains("pragmatist"));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `kd completions` and `kd man`: what shells and manuals get, made from the same definitions as `--help`.
+
+use crate::args::{Cli, Completions, Man};
+use crate::error::Error;
+use crate::exit::Exit;
+use clap::CommandFactory;
+use std::io::{self, Write};
+
+pub(super) fn completions(args: &Completions) -> Result<(), Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "kd", &mut script);
+    let mut out = io::stdout().lock();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints the page of `kd help exit-codes`.
+pub(super) fn exit_codes() -> Result<(), Error> {
+    let mut command = Cli::command();
+    let about = command
+        .find_subcommand_mut("exit-codes")
+        .and_then(|c| c.get_long_about().cloned());
+    writeln!(io::stdout(), "{}", about.unwrap_or_default())?;
+    Ok(())
+}
+
+pub(super) fn man(args: &Man) -> Result<(), Error> {
+    let failed = |e: io::Error| {
+        Error::new(
+            "output",
+            Exit::Error,
+            format!(
+                "the man pages could not be written to {}",
+                args.dir.display()
+            ),
+        )
+        .because(e)
+    };
+    std::fs::create_dir_all(&args.dir).map_err(failed)?;
+    let command = Cli::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, &args.dir).map_err(failed)
+}

@@ -1,0 +1,172 @@
+//! `kd council show`: what was said in a thread.
+
+use super::here::Here;
+use super::thread;
+use crate::args::council::Show;
+use crate::error::Error;
+use crate::face::{json, words};
+use crate::render::style::{Styles, speaker};
+use crate::render::{clean, markdown};
+use jiff::tz::TimeZone;
+use kd_core::{Address, Message, SeatName, Status};
+use kd_store::Thread;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
+    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let thread = Thread::open(&place)?;
+    let read = if args.all {
+        thread.messages()?
+    } else {
+        newest(&thread, args.last as usize)?
+    };
+    for problem in &read.problems {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {}",
+            clean::line(&problem.to_string())
+        );
+    }
+    let all = thread::turns(&read.messages);
+    let keep = if args.all {
+        all.len()
+    } else {
+        all.len().min(args.last as usize)
+    };
+    let turns = &all[all.len() - keep..];
+    let mut out = io::stdout().lock();
+    if args.json {
+        let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
+        let object = serde_json::json!({
+            "v": kd_core::event::FORMAT,
+            "thread_id": thread.id(),
+            "members": thread.members(),
+            "message_count": thread.count()?,
+            "messages": messages,
+        });
+        writeln!(out, "{}", json::text(&object, true)?)?;
+        return Ok(());
+    }
+    let shown: usize = turns.iter().map(|t| t.len()).sum();
+    let page = Page {
+        members: &thread.members(),
+        columns: here.columns(),
+        styles: here.out_styles(),
+        zone: TimeZone::system(),
+    };
+    let mut text = page.head(&thread, shown)?;
+    for turn in turns {
+        page.turn(turn, &mut text);
+    }
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Enough of the tail to hold the newest `turns` turns: reads back in growing steps, so that a long thread costs no
+/// more than its end.
+pub(super) fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, Error> {
+    let mut n = 16_usize.max(turns.saturating_mul(4));
+    loop {
+        let read = thread.tail(n)?;
+        let kings = read.messages.iter().filter(|m| m.is_king()).count();
+        if kings >= turns.max(1) || read.messages.len() + read.problems.len() < n {
+            return Ok(read);
+        }
+        n = n.saturating_mul(4);
+    }
+}
+
+/// How messages look on a page of a width.
+struct Page<'a> {
+    members: &'a [SeatName],
+    columns: usize,
+    styles: Styles,
+    zone: TimeZone,
+}
+
+impl Page<'_> {
+    fn head(&self, thread: &Thread, shown: usize) -> Result<String, Error> {
+        let count = thread.count()?;
+        let said = if shown < count {
+            format!(
+                "{} of {} (--all for the whole thread)",
+                shown,
+                words::count(count as u64, "message")
+            )
+        } else {
+            words::count(count as u64, "message")
+        };
+        let dot = self.styles.glyph("·", "-");
+        Ok(format!(
+            "{} {dot} {}\n\n",
+            self.styles.bold(&clean::line(&thread.id().0)),
+            self.styles.dim(&said)
+        ))
+    }
+
+    fn turn(&self, turn: &[Message], text: &mut String) {
+        for message in turn {
+            self.message(message, text);
+        }
+    }
+
+    /// A message as in the live face: its label alone begins at the first column.
+    fn message(&self, message: &Message, text: &mut String) {
+        let styles = self.styles;
+        let name = clean::line(&message.from);
+        let (mark, style) = if message.is_king() {
+            (styles.glyph("♔", "K"), anstyle::Style::new().bold())
+        } else {
+            let place = self
+                .members
+                .iter()
+                .position(|m| m.as_str() == message.from)
+                .unwrap_or(self.members.len());
+            (styles.mark(place), speaker(place))
+        };
+        let mut facts = Vec::new();
+        if !matches!(message.to, Address::King)
+            && !(message.is_king() && message.to == Address::All)
+        {
+            facts.push(format!("to {}", clean::line(&message.to.to_string())));
+        }
+        facts.extend(message.provenance.model.as_deref().map(clean::line));
+        let time = message
+            .at
+            .to_zoned(self.zone.clone())
+            .strftime("%Y-%m-%d %H:%M:%S");
+        facts.push(time.to_string());
+        let dot = format!(" {} ", styles.glyph("·", "-"));
+        let facts = format!("{dot}{}", facts.join(&dot));
+        let room = self
+            .columns
+            .saturating_sub(crate::render::wrap::width(&name) + 3);
+        let facts = crate::render::wrap::clip(&facts, room);
+        let _ = writeln!(
+            text,
+            "{}{}",
+            styles.paint(style, &format!("{mark} {name}")),
+            styles.dim(&facts)
+        );
+        let columns = self.columns.saturating_sub(3).min(100);
+        for line in markdown::render(&message.body, columns, styles) {
+            let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+        }
+        let failed = match message.status {
+            Some(Status::Error) => Some("failed"),
+            Some(Status::Timeout) => Some("ran out of time"),
+            Some(Status::Interrupted) => Some("interrupted"),
+            Some(Status::Complete) | None => None,
+        };
+        if let Some(failed) = failed {
+            let _ = writeln!(
+                text,
+                "  {}",
+                styles.bad(&format!("{} {failed}", styles.glyph("✗", "x")))
+            );
+        }
+        text.push('\n');
+    }
+}

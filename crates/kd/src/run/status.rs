@@ -1,0 +1,71 @@
+//! `kd council status`: who has answered the newest question. The JSON has the keys of kingdom-cli.
+
+use super::here::Here;
+use super::show;
+use super::thread::{self, State};
+use crate::args::council::Status;
+use crate::error::Error;
+use crate::face::json;
+use crate::render::clean;
+use kd_core::SeatName;
+use kd_store::Thread;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
+    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let open = Thread::open(&place)?;
+    let newest = show::newest(&open, 1)?;
+    let turns = thread::turns(&newest.messages);
+    let turn = turns.last().copied().unwrap_or_default();
+    let states = thread::states(turn, &open.members(), &thread::running(&open)?);
+    let error = |seat: &SeatName| {
+        turn.iter()
+            .rev()
+            .find(|m| m.from == seat.as_str())
+            .map(|m| m.body.as_str())
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        let names = |want: fn(State) -> bool| -> Vec<&SeatName> {
+            states
+                .iter()
+                .filter(|(_, s)| want(*s))
+                .map(|(n, _)| n)
+                .collect()
+        };
+        let members: Map<String, Value> = states
+            .iter()
+            .map(|(seat, state)| {
+                let mut member = json!({"state": state.word()});
+                if matches!(state, State::Errored | State::TimedOut) {
+                    member["error"] = error(seat).into();
+                }
+                (seat.to_string(), member)
+            })
+            .collect();
+        let object = json!({
+            "v": kd_core::event::FORMAT,
+            "thread_id": open.id(),
+            "expected": names(|_| true),
+            "responded": names(|s| !matches!(s, State::Running | State::Pending)),
+            "pending": names(|s| matches!(s, State::Running | State::Pending)),
+            "members": members,
+        });
+        writeln!(out, "{}", json::text(&object, true)?)?;
+    } else {
+        let styles = here.out_styles();
+        writeln!(out, "{}", styles.bold(&clean::line(&open.id().0)))?;
+        for (seat, state) in &states {
+            let word = state.word().replace('_', " ");
+            writeln!(
+                out,
+                "  {} {seat}  {}",
+                state.mark(styles.unicode),
+                styles.dim(&word)
+            )?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

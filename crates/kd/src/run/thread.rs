@@ -1,0 +1,198 @@
+//! What show, list, status and export know of a thread: which one is meant, its turns, and who has answered. Pure
+//! except for [`find`], [`resolve`] and [`running`].
+
+use super::here::Here;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::{Address, Message, SeatName, Status};
+use kd_store::{Layout, Place, Thread};
+use std::time::Duration;
+
+/// A stream that nobody holds and that was silent for longer is a left-over of a program that died.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The thread that a command means: the one named, else the current one, else the newest.
+pub(super) fn find(here: &Here, id: Option<&str>) -> Result<(Layout, Place), Error> {
+    let layout = here.layout()?;
+    let place = resolve(&layout, id)?;
+    Ok((layout, place))
+}
+
+/// The thread of an id or the beginning of one; without one the current thread, else the newest.
+pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error> {
+    if let Some(id) = id.filter(|id| !id.is_empty()) {
+        // Every id begins with `council-`: what follows is enough.
+        return match layout.resolve(id) {
+            Ok(place) => Ok(place),
+            Err(error) => layout
+                .resolve(&format!("council-{id}"))
+                .map_err(|_| error.into()),
+        };
+    }
+    if let Some(place) = layout.current_thread()? {
+        return Ok(place);
+    }
+    Err(Error::new(
+        "no_thread",
+        Exit::Error,
+        "there is no current thread on this branch",
+    )
+    .next("name one of `kd council list`, or open one with `kd ask \"…\"`"))
+}
+
+/// Who is writing to a thread at this moment.
+///
+/// Our own writers hold a lock; those of other programs do not, and count while their stream grows.
+pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
+    let signs = kd_store::stream::streams(thread)?;
+    Ok(signs
+        .into_iter()
+        .filter(|sign| sign.held || sign.quiet < FRESH)
+        .filter_map(|sign| SeatName::new(sign.member).ok())
+        .collect())
+}
+
+/// A turn: a message of the king and everything up to his next. Messages before his first are a turn too.
+pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
+    let mut starts: Vec<usize> = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| m.is_king())
+        .map(|(i, _)| i)
+        .collect();
+    if starts.first() != Some(&0) && !messages.is_empty() {
+        starts.insert(0, 0);
+    }
+    let ends = starts.iter().skip(1).copied().chain([messages.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| &messages[*start..end])
+        .collect()
+}
+
+/// How far a member is with the newest question. The words are those of kingdom-cli.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Responded,
+    Errored,
+    TimedOut,
+    Running,
+    Pending,
+}
+
+impl State {
+    /// The word in JSON.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            State::Responded => "responded",
+            State::Errored => "errored",
+            State::TimedOut => "timed_out",
+            State::Running => "running",
+            State::Pending => "pending",
+        }
+    }
+
+    /// The word for people, with a glyph in front.
+    pub(super) fn mark(self, unicode: bool) -> &'static str {
+        match (self, unicode) {
+            (State::Responded, true) => "✓",
+            (State::Errored, true) => "✗",
+            (State::TimedOut, true) => "⧖",
+            (State::Running, true) => "○",
+            (State::Pending, true) => "…",
+            (State::Responded, false) => "ok",
+            (State::Errored, false) => "failed",
+            (State::TimedOut, false) => "late",
+            (State::Running, false) => "busy",
+            (State::Pending, false) => "open",
+        }
+    }
+}
+
+/// Who was asked in a turn, and how far each is. `running` says who is writing at this moment.
+pub(super) fn states(
+    turn: &[Message],
+    members: &[SeatName],
+    running: &[SeatName],
+) -> Vec<(SeatName, State)> {
+    let asked: Vec<SeatName> = match turn.first().filter(|m| m.is_king()).map(|m| &m.to) {
+        Some(Address::Seats(seats)) => seats.clone(),
+        _ => members.to_vec(),
+    };
+    asked
+        .into_iter()
+        .map(|seat| {
+            let reply = turn.iter().rev().find(|m| m.from == seat.as_str());
+            let state = match reply {
+                Some(reply) if reply.is_sound() => State::Responded,
+                Some(reply) if reply.status == Some(Status::Timeout) => State::TimedOut,
+                Some(_) if running.contains(&seat) => State::Running,
+                Some(_) => State::Errored,
+                None if running.contains(&seat) => State::Running,
+                None => State::Pending,
+            };
+            (seat, state)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::Timestamp;
+    use kd_core::message::Provenance;
+    use std::collections::BTreeMap;
+
+    fn message(seq: u32, from: &str, to: &str, status: Option<Status>) -> Message {
+        Message {
+            seq,
+            from: from.into(),
+            to: Address::parse(to),
+            at: Timestamp::UNIX_EPOCH,
+            status,
+            refs: Vec::new(),
+            provenance: Provenance::default(),
+            extra: BTreeMap::new(),
+            body: "words".into(),
+        }
+    }
+
+    fn seats(names: &[&str]) -> Vec<SeatName> {
+        names.iter().map(|n| SeatName::new(*n).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_turn_is_the_king_and_what_follows() {
+        let messages = [
+            message(1, "claude", "all", None),
+            message(2, "king", "all", None),
+            message(3, "claude", "king", None),
+            message(4, "king", "claude", None),
+        ];
+        let lengths: Vec<usize> = turns(&messages).iter().map(|t| t.len()).collect();
+        assert_eq!(lengths, [1, 2, 1]);
+        assert!(turns(&[]).is_empty());
+    }
+
+    #[test]
+    fn only_who_was_asked_is_waited_for() {
+        let members = seats(&["claude", "codex", "cursor", "late"]);
+        let turn = [
+            message(1, "king", "all", None),
+            message(2, "claude", "king", Some(Status::Complete)),
+            message(3, "codex", "king", Some(Status::Error)),
+            message(4, "late", "king", Some(Status::Timeout)),
+        ];
+        let words: Vec<&str> = states(&turn, &members, &seats(&["cursor"]))
+            .iter()
+            .map(|(_, s)| s.word())
+            .collect();
+        assert_eq!(words, ["responded", "errored", "running", "timed_out"]);
+        let turn = [message(1, "king", "codex", None)];
+        assert_eq!(
+            states(&turn, &members, &[]),
+            [(seats(&["codex"])[0].clone(), State::Pending)]
+        );
+    }
+}
