@@ -49,7 +49,10 @@ impl EventLog {
     }
 
     /// Adds records, deltas left out, in one write.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), Error> {
+    pub fn append<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(), Error> {
         let mut text = Vec::new();
         for record in records {
             if !matches!(record.event, Event::TurnDelta { .. }) {

@@ -1,0 +1,315 @@
+//! Who sits. Comes in: the configuration and what the person asked for this time. Goes out: a [`Roster`].
+
+use crate::config::{AgentConfig, Config};
+use crate::ids::{BadSeatName, SeatName};
+use crate::request::{Deadlines, Sampling};
+use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
+use crate::roster::{Member, Roster};
+use std::time::Duration;
+
+/// The backend that needs nothing: the model inside the program.
+pub const LOCAL: &str = "local";
+
+/// What the person asked for this time, over the configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wishes {
+    /// Exactly these members, in this order; empty means as configured.
+    pub members: Vec<String>,
+    /// The model of every member.
+    pub model: Option<String>,
+    /// The temperature of every member.
+    pub temperature: Option<f32>,
+    /// The most tokens of every answer.
+    pub max_tokens: Option<u32>,
+    /// Fixes the chance; each member gets a seed of its own from it.
+    pub seed: Option<u64>,
+    /// Seconds for one turn.
+    pub timeout: Option<u64>,
+    /// Whether agents may change files.
+    pub writable: Option<bool>,
+}
+
+/// A council that can be opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seated {
+    /// Members and chair.
+    pub roster: Roster,
+    /// Whether nothing was configured, so that the built-in council sits.
+    pub built_in: bool,
+}
+
+/// Why nobody can sit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeatingError {
+    /// A name that means nobody.
+    #[error("there is no member `{name}`{}; members are: {}", nearest_text(.nearest), .choices.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The likeliest meant.
+        nearest: Option<String>,
+        /// All there are.
+        choices: Vec<String>,
+    },
+    /// A name that cannot be one.
+    #[error(transparent)]
+    BadName(#[from] BadSeatName),
+}
+
+fn nearest_text(nearest: &Option<String>) -> String {
+    nearest
+        .as_ref()
+        .map(|n| format!(" (did you mean `{n}`?)"))
+        .unwrap_or_default()
+}
+
+/// Seats the council: the members asked for, else `council.members`, else all agents, else the built-in three.
+///
+/// A name that is no agent but a role seats the built-in model in that role.
+pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
+    let built_in =
+        config.agents.is_empty() && config.council.members.is_empty() && wishes.members.is_empty();
+    let names: Vec<String> = if !wishes.members.is_empty() {
+        wishes.members.clone()
+    } else if !config.council.members.is_empty() {
+        config.council.members.clone()
+    } else if !config.agents.is_empty() {
+        config.agents.keys().cloned().collect()
+    } else {
+        BUILT_IN_COUNCIL.map(str::to_owned).to_vec()
+    };
+    let mut members = Vec::with_capacity(names.len());
+    for (place, name) in (0u64..).zip(names) {
+        members.push(member(config, wishes, &name, place)?);
+    }
+    let chair = chair(config, wishes, &members)?;
+    Ok(Seated {
+        roster: Roster::new(members, chair),
+        built_in,
+    })
+}
+
+/// Every name that can be seated: agents, then roles.
+pub fn choices(config: &Config) -> Vec<String> {
+    let roles = roles::ROLES
+        .iter()
+        .map(|role| role.name)
+        .filter(|name| *name != CHAIR && !config.agents.contains_key(*name))
+        .map(str::to_owned);
+    config.agents.keys().cloned().chain(roles).collect()
+}
+
+fn member(
+    config: &Config,
+    wishes: &Wishes,
+    name: &str,
+    place: u64,
+) -> Result<Member, SeatingError> {
+    if let Some(agent) = config.agents.get(name) {
+        return Ok(from_agent(
+            config,
+            wishes,
+            SeatName::new(name)?,
+            agent,
+            place,
+        ));
+    }
+    match roles::find(name).filter(|role| role.name != CHAIR) {
+        Some(role) => Ok(from_role(config, wishes, SeatName::new(name)?, role, place)),
+        None => {
+            let choices = choices(config);
+            let nearest = choices
+                .iter()
+                .map(|choice| (strsim::damerau_levenshtein(name, choice), choice))
+                .min()
+                .filter(|(distance, choice)| *distance <= 2.max(choice.len() / 3))
+                .map(|(_, choice)| choice.clone());
+            Err(SeatingError::Unknown {
+                name: name.to_owned(),
+                nearest,
+                choices,
+            })
+        }
+    }
+}
+
+fn from_agent(
+    config: &Config,
+    wishes: &Wishes,
+    name: SeatName,
+    agent: &AgentConfig,
+    place: u64,
+) -> Member {
+    let role = agent.role.as_deref().and_then(roles::find);
+    let persona = if agent.prompt.is_empty() {
+        role.map(|r| r.persona.to_owned()).unwrap_or_default()
+    } else {
+        agent.prompt.clone()
+    };
+    Member {
+        name,
+        backend: agent.backend.clone(),
+        model: wishes.model.clone().or_else(|| agent.model.clone()),
+        role: agent.role.clone(),
+        persona,
+        sampling: Sampling {
+            temperature: wishes
+                .temperature
+                .or(agent.temperature)
+                .or(role.map(|r| r.temperature)),
+            top_p: agent.top_p,
+            min_p: agent.min_p,
+            max_tokens: wishes.max_tokens.or(agent.max_tokens),
+            seed: wishes.seed.map(|s| s.wrapping_add(place)).or(agent.seed),
+            stop: Vec::new(),
+        },
+        deadlines: deadlines(config, wishes.timeout.or(agent.timeout)),
+        weight: agent.weight.unwrap_or(1.0),
+        writable: wishes.writable.unwrap_or(config.council.writable),
+    }
+}
+
+fn from_role(config: &Config, wishes: &Wishes, name: SeatName, role: &Role, place: u64) -> Member {
+    let agent = AgentConfig {
+        backend: LOCAL.to_owned(),
+        role: Some(role.name.to_owned()),
+        ..AgentConfig::default()
+    };
+    Member {
+        role: Some(role.title.to_owned()),
+        ..from_agent(config, wishes, name, &agent, place)
+    }
+}
+
+/// The chair borrows the backend of the agent that `council.chair` names, else of the first member. It keeps the
+/// persona of the chair, so that nobody concludes in the voice of a party.
+fn chair(
+    config: &Config,
+    wishes: &Wishes,
+    members: &[Member],
+) -> Result<Option<Member>, SeatingError> {
+    let place = members.len() as u64;
+    let lender = match &config.council.chair {
+        Some(name) => member(config, wishes, name, place)?,
+        None => match members.first() {
+            Some(first) => Member {
+                sampling: Sampling {
+                    seed: wishes.seed.map(|s| s.wrapping_add(place)),
+                    ..first.sampling.clone()
+                },
+                ..first.clone()
+            },
+            None => return Ok(None),
+        },
+    };
+    let Some(role) = roles::find(CHAIR) else {
+        return Ok(None);
+    };
+    let taken = members.iter().any(|m| m.name.as_str() == CHAIR);
+    let name = SeatName::new(if taken { "the-chair" } else { CHAIR })?;
+    Ok(Some(Member {
+        name,
+        role: Some(role.title.to_owned()),
+        persona: role.persona.to_owned(),
+        sampling: Sampling {
+            temperature: wishes.temperature.or(Some(role.temperature)),
+            ..lender.sampling
+        },
+        writable: false,
+        ..lender
+    }))
+}
+
+fn deadlines(config: &Config, timeout: Option<u64>) -> Deadlines {
+    Deadlines {
+        first: Duration::from_secs(config.council.first_secs),
+        idle: Duration::from_secs(config.council.idle_secs),
+        total: Duration::from_secs(timeout.unwrap_or(config.council.timeout)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(seated: &Seated) -> Vec<&str> {
+        seated
+            .roster
+            .members()
+            .iter()
+            .map(|m| m.name.as_str())
+            .collect()
+    }
+
+    fn with_agents(names: &[&str]) -> Config {
+        let mut config = Config::default();
+        for name in names {
+            let agent = AgentConfig {
+                backend: "openai".into(),
+                ..AgentConfig::default()
+            };
+            config.agents.insert((*name).to_owned(), agent);
+        }
+        config
+    }
+
+    #[test]
+    fn nothing_configured_seats_the_built_in_three_and_a_chair() {
+        let seated = seat(&Config::default(), &Wishes::default()).unwrap();
+        assert!(seated.built_in);
+        assert_eq!(names(&seated), BUILT_IN_COUNCIL);
+        assert!(seated.roster.members().iter().all(|m| m.backend == LOCAL));
+        assert_eq!(seated.roster.chair().unwrap().name.as_str(), CHAIR);
+    }
+
+    #[test]
+    fn the_person_is_before_the_configuration() {
+        let mut config = with_agents(&["a", "b", "c"]);
+        config.council.members = vec!["b".into(), "a".into()];
+        assert_eq!(
+            names(&seat(&config, &Wishes::default()).unwrap()),
+            ["b", "a"]
+        );
+        let wishes = Wishes {
+            members: vec!["c".into(), "skeptic".into()],
+            temperature: Some(0.1),
+            seed: Some(7),
+            ..Wishes::default()
+        };
+        let seated = seat(&config, &wishes).unwrap();
+        assert_eq!(names(&seated), ["c", "skeptic"]);
+        assert_eq!(seated.roster.members()[1].backend, LOCAL);
+        let seeds: Vec<_> = seated
+            .roster
+            .members()
+            .iter()
+            .map(|m| m.sampling.seed)
+            .collect();
+        assert_eq!(seeds, [Some(7), Some(8)], "each member has its own chance");
+        assert!(
+            seated
+                .roster
+                .members()
+                .iter()
+                .all(|m| m.sampling.temperature == Some(0.1))
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_nearest_and_all_choices() {
+        let wishes = Wishes {
+            members: vec!["claud".into()],
+            ..Wishes::default()
+        };
+        let error = seat(&with_agents(&["claude", "codex"]), &wishes).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("did you mean `claude`"), "{text}");
+        assert!(text.contains("codex") && text.contains("skeptic"), "{text}");
+    }
+
+    #[test]
+    fn a_member_called_chair_keeps_its_name() {
+        let seated = seat(&with_agents(&["chair", "x"]), &Wishes::default()).unwrap();
+        assert_eq!(seated.roster.chair().unwrap().name.as_str(), "the-chair");
+    }
+}

@@ -1,0 +1,246 @@
+//! The loop: the only place where a machine meets the world. Comes in: ops from faces, deltas from turns, results from
+//! the scribe, timers. Goes out: records on the bus and in the log, work for turns and scribe. It decides nothing.
+
+use crate::ask;
+use crate::bus::Bus;
+use crate::clock::Clock;
+use crate::scribe::{Order, Scribe};
+use kd_backends::Backend;
+use kd_core::event::FORMAT;
+use kd_core::{
+    Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Op, Record, Request,
+    SeatName, ThreadId, TimerId, Timestamp, TurnId,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Inputs that may wait before turns are held back.
+const INBOX: usize = 1024;
+/// Stream files are written at most this often: once a frame.
+const FLUSH: Duration = Duration::from_millis(16);
+
+/// Finds who answers for a seat.
+pub(crate) type Seats = dyn Fn(&SeatName) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
+
+/// Everything a loop needs to begin.
+pub(crate) struct Start {
+    pub(crate) thread: ThreadId,
+    pub(crate) machine: Box<dyn Machine + Send>,
+    pub(crate) seats: Box<Seats>,
+    /// The effects of opening the machine.
+    pub(crate) opened: Effects,
+    pub(crate) bus: Bus,
+    pub(crate) clock: Clock,
+}
+
+/// The inbox of a loop, made before it so that the scribe can answer into it.
+pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
+    mpsc::channel(INBOX)
+}
+
+pub(crate) struct Actor {
+    thread: ThreadId,
+    machine: Box<dyn Machine + Send>,
+    seats: Box<Seats>,
+    bus: Bus,
+    clock: Clock,
+    scribe: Scribe,
+    ops: mpsc::Receiver<Op>,
+    inbox: mpsc::Receiver<Input>,
+    /// Given to every turn.
+    sender: mpsc::Sender<Input>,
+    /// Turns that run.
+    turns: BTreeMap<TurnId, JoinHandle<()>>,
+    /// Drafts that the scribe has not answered for.
+    saving: usize,
+    timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
+    /// Pieces of answers that are not in the stream files yet.
+    frame: Vec<Arc<Record>>,
+    flush_at: Option<Instant>,
+    seq: u64,
+}
+
+impl Actor {
+    pub(crate) fn new(
+        start: Start,
+        scribe: Scribe,
+        ops: mpsc::Receiver<Op>,
+        (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+    ) -> Self {
+        let mut actor = Self {
+            thread: start.thread,
+            machine: start.machine,
+            seats: start.seats,
+            bus: start.bus,
+            clock: start.clock,
+            scribe,
+            ops,
+            inbox,
+            sender,
+            turns: BTreeMap::new(),
+            saving: 0,
+            timers: BinaryHeap::new(),
+            frame: Vec::new(),
+            flush_at: None,
+            seq: 0,
+        };
+        let now = actor.clock.now();
+        actor.publish(now, start.opened.events);
+        for command in start.opened.commands {
+            actor.carry_out(command);
+        }
+        actor
+    }
+
+    /// Runs until the session is closed and the last turn has ended and is on disk.
+    pub(crate) async fn run(mut self) {
+        let mut open = true;
+        while open || !self.turns.is_empty() || self.saving > 0 {
+            let alarm = self.timers.peek().map(|Reverse((at, _))| *at);
+            let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
+            tokio::select! {
+                op = self.ops.recv(), if open => match op {
+                    Some(Op::Close) => {
+                        open = false;
+                        self.step(Input::Op(Op::Close));
+                    }
+                    Some(op) => self.step(Input::Op(op)),
+                    // The session was dropped without a word: nobody waits for the turns any more.
+                    None => {
+                        open = false;
+                        self.step(Input::Op(Op::Interrupt));
+                        self.step(Input::Op(Op::Close));
+                    }
+                },
+                input = self.inbox.recv() => {
+                    // We hold a sender ourselves, so the inbox is never closed.
+                    if let Some(input) = input {
+                        self.hear(input);
+                    }
+                    // What else is there already, so that a busy loop does not go round for each token.
+                    for _ in 0..INBOX {
+                        match self.inbox.try_recv() {
+                            Ok(input) => self.hear(input),
+                            Err(_) => break,
+                        }
+                    }
+                }
+                () = tokio::time::sleep(alarm_in), if alarm.is_some() => {
+                    if let Some(Reverse((_, timer))) = self.timers.pop() {
+                        self.step(Input::Woke { timer });
+                    }
+                }
+                () = tokio::time::sleep_until(self.flush_at.unwrap_or_else(Instant::now)), if self.flush_at.is_some() => {
+                    self.flush();
+                }
+            }
+        }
+        self.scribe.finish().await;
+    }
+
+    /// An input from a turn or the scribe.
+    fn hear(&mut self, input: Input) {
+        match &input {
+            // The last words of a turn that was cancelled are not heard.
+            Input::Delta { turn, .. } | Input::Failed { turn, .. }
+                if !self.turns.contains_key(turn) =>
+            {
+                return;
+            }
+            Input::Delta {
+                turn,
+                delta: Delta::Finished { .. },
+            }
+            | Input::Failed { turn, .. } => {
+                self.turns.remove(turn);
+            }
+            Input::Saved { .. } | Input::SaveFailed { .. } => self.saving -= 1,
+            _ => {}
+        }
+        self.step(input);
+    }
+
+    /// One step of the machine, and everything it asks for.
+    fn step(&mut self, input: Input) {
+        let now = self.clock.now();
+        let Effects { commands, events } = self.machine.step(now, input);
+        self.publish(now, events);
+        for command in commands {
+            self.carry_out(command);
+        }
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Ask { turn, request } => self.ask(turn, *request),
+            Command::Cancel { turn } => {
+                if let Some(running) = self.turns.remove(&turn) {
+                    running.abort();
+                    self.step(Input::Failed {
+                        turn,
+                        failure: Failure::new(FailureKind::Cancelled, "stopped by the king"),
+                    });
+                }
+            }
+            Command::Save(draft) => {
+                self.saving += 1;
+                self.flush();
+                self.scribe.order(Order::Save(draft));
+            }
+            Command::Wake { timer, at } => self.timers.push(Reverse((at, timer))),
+        }
+    }
+
+    fn ask(&mut self, turn: TurnId, request: Request) {
+        self.scribe.order(Order::Began {
+            turn,
+            seat: request.seat.clone(),
+        });
+        let backend = (self.seats)(&request.seat);
+        let task = ask::start(turn, backend, request, self.sender.clone());
+        self.turns.insert(turn, task);
+    }
+
+    fn publish(&mut self, now: Timestamp, events: Vec<Event>) {
+        for event in events {
+            self.seq += 1;
+            let record = Arc::new(Record {
+                v: FORMAT,
+                seq: self.seq,
+                ts: now,
+                thread: self.thread.clone(),
+                event,
+            });
+            if matches!(record.event, Event::TurnDelta { .. }) {
+                self.frame.push(record.clone());
+                self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+            } else {
+                self.scribe.order(Order::Log(record.clone()));
+            }
+            self.bus.publish(record);
+        }
+    }
+
+    /// Hands the pieces of this frame to the scribe.
+    fn flush(&mut self) {
+        self.flush_at = None;
+        if !self.frame.is_empty() {
+            self.scribe
+                .order(Order::Stream(std::mem::take(&mut self.frame)));
+        }
+    }
+}
+
+impl Drop for Actor {
+    /// A loop that ends early, with its runtime, leaves no turn running.
+    fn drop(&mut self) {
+        for running in self.turns.values() {
+            running.abort();
+        }
+    }
+}

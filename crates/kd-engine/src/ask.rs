@@ -1,0 +1,140 @@
+//! Drives one turn's stream. Comes in: a backend and a request. Goes out: deltas, then exactly one ending, into the
+//! loop's inbox. Dropping the task drops the stream, and so closes the connection and stops children.
+
+use futures::{FutureExt, StreamExt};
+use kd_backends::Backend;
+use kd_core::{Delta, Failure, FailureKind, Input, Request, TurnId};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Deltas taken in one go when the loop is behind: adjacent text in them becomes one delta.
+const BATCH: usize = 64;
+
+/// Starts a turn. The inbox hears its deltas and its ending.
+pub(crate) fn start(
+    turn: TurnId,
+    backend: Result<Arc<dyn Backend>, Failure>,
+    request: Request,
+    inbox: mpsc::Sender<Input>,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let ended = match backend {
+            Err(failure) => Err(failure),
+            Ok(backend) => AssertUnwindSafe(drive(turn, backend, request, &inbox))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Err(fault())),
+        };
+        if let Err(failure) = ended {
+            // A loop that is gone needs no news.
+            let _ = inbox.send(Input::Failed { turn, failure }).await;
+        }
+    })
+}
+
+fn fault() -> Failure {
+    Failure::new(
+        FailureKind::Crashed,
+        "the backend broke: a fault of kd's own",
+    )
+    .advise("please report it with the output of the same command under RUST_BACKTRACE=1")
+}
+
+async fn drive(
+    turn: TurnId,
+    backend: Arc<dyn Backend>,
+    request: Request,
+    inbox: &mpsc::Sender<Input>,
+) -> Result<(), Failure> {
+    let mut stream = backend.ask(request).ready_chunks(BATCH);
+    while let Some(batch) = stream.next().await {
+        let mut joined = Joiner::default();
+        for item in batch {
+            match item {
+                Ok(delta) => {
+                    let last = matches!(delta, Delta::Finished { .. });
+                    if let Some(ready) = joined.push(delta) {
+                        send(turn, ready, inbox).await;
+                    }
+                    if last {
+                        if let Some(ready) = joined.take() {
+                            send(turn, ready, inbox).await;
+                        }
+                        return Ok(());
+                    }
+                }
+                Err(failure) => {
+                    if let Some(ready) = joined.take() {
+                        send(turn, ready, inbox).await;
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        if let Some(ready) = joined.take() {
+            send(turn, ready, inbox).await;
+        }
+    }
+    Err(Failure::new(
+        FailureKind::Decode,
+        "the answer broke off before its end",
+    ))
+}
+
+async fn send(turn: TurnId, delta: Delta, inbox: &mpsc::Sender<Input>) {
+    let _ = inbox.send(Input::Delta { turn, delta }).await;
+}
+
+/// Joins adjacent pieces of text, and of thinking.
+#[derive(Default)]
+struct Joiner(Option<Delta>);
+
+impl Joiner {
+    /// Takes a delta in; gives back the one before it if the two do not join.
+    fn push(&mut self, next: Delta) -> Option<Delta> {
+        match (&mut self.0, &next) {
+            (Some(Delta::Text { text }), Delta::Text { text: more })
+            | (Some(Delta::Thinking { text }), Delta::Thinking { text: more }) => {
+                text.push_str(more);
+                None
+            }
+            _ => self.0.replace(next),
+        }
+    }
+
+    fn take(&mut self) -> Option<Delta> {
+        self.0.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Delta {
+        Delta::Text { text: text.into() }
+    }
+
+    fn thinking(text: &str) -> Delta {
+        Delta::Thinking { text: text.into() }
+    }
+
+    #[test]
+    fn adjacent_text_joins_and_order_stays() {
+        let mut joiner = Joiner::default();
+        let mut out: Vec<Delta> = [
+            text("a"),
+            text("b"),
+            thinking("c"),
+            thinking("d"),
+            text("e"),
+        ]
+        .into_iter()
+        .filter_map(|delta| joiner.push(delta))
+        .collect();
+        out.extend(joiner.take());
+        assert_eq!(out, [text("ab"), thinking("cd"), text("e")]);
+    }
+}

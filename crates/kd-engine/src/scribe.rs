@@ -1,0 +1,144 @@
+//! Writes everything down, on a thread of its own so that no disk holds up the loop. Comes in: orders, in sequence.
+//! Goes out: for each draft, the message as it is on disk, or why it could not be written.
+
+use kd_core::{Draft, Event, Input, Record, SeatName, TurnId};
+use kd_store::{EventLog, StreamWriter, Thread};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::{mpsc as inbox, oneshot};
+
+/// Something to write.
+pub(crate) enum Order {
+    /// A turn was asked: its stream file begins.
+    Began { turn: TurnId, seat: SeatName },
+    /// Pieces of answers for the stream files: one frame of them.
+    Stream(Vec<Arc<Record>>),
+    /// A message. The answer goes to the loop's inbox; afterwards the turn's stream file goes away.
+    Save(Box<Draft>),
+    /// A fact for the log.
+    Log(Arc<Record>),
+    /// Everything before this is on disk when it is answered.
+    Finish(oneshot::Sender<()>),
+}
+
+/// The loop's end of the scribe. Its queue needs no bound of its own: the loop has at most one message and one batch
+/// of lines under way for each open turn, and the floor is bounded.
+pub(crate) struct Scribe {
+    orders: Sender<Order>,
+}
+
+impl Scribe {
+    /// Starts the thread.
+    pub(crate) fn start(thread: Arc<Thread>, inbox: inbox::Sender<Input>) -> std::io::Result<Self> {
+        let (orders, queue) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("kd-scribe".into())
+            .spawn(move || {
+                Desk {
+                    log: EventLog::open(&thread).ok(),
+                    thread,
+                    inbox,
+                    streams: BTreeMap::new(),
+                    facts: Vec::new(),
+                }
+                .work(&queue);
+            })?;
+        Ok(Self { orders })
+    }
+
+    /// Hands over an order. A scribe that is gone has answered for every draft it was given.
+    pub(crate) fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+    }
+
+    /// Waits until everything ordered so far is on disk.
+    pub(crate) async fn finish(&self) {
+        let (done, waiting) = oneshot::channel();
+        self.order(Order::Finish(done));
+        let _ = waiting.await;
+    }
+}
+
+/// The scribe's end.
+struct Desk {
+    thread: Arc<Thread>,
+    inbox: inbox::Sender<Input>,
+    streams: BTreeMap<TurnId, StreamWriter>,
+    /// None once it could not be written: messages matter more than the log of them, and a full disk shows itself at
+    /// the next message.
+    log: Option<EventLog>,
+    /// Facts waiting for one write.
+    facts: Vec<Arc<Record>>,
+}
+
+impl Desk {
+    fn work(mut self, queue: &Receiver<Order>) {
+        while let Ok(order) = queue.recv() {
+            self.carry_out(order);
+            // Everything that is waiting already, and then the facts of all of it in one write.
+            while let Ok(order) = queue.try_recv() {
+                self.carry_out(order);
+            }
+            self.write_facts();
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Began { turn, seat } => {
+                // Live text for other processes is a courtesy: a turn goes on without it.
+                if let Ok(writer) = StreamWriter::create(&self.thread, seat.as_str()) {
+                    self.streams.insert(turn, writer);
+                }
+            }
+            Order::Stream(frame) => self.stream(&frame),
+            Order::Save(draft) => self.save(&draft),
+            Order::Log(record) => self.facts.push(record),
+            Order::Finish(done) => {
+                self.write_facts();
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn stream(&mut self, frame: &[Arc<Record>]) {
+        for record in frame {
+            if let Event::TurnDelta { turn, delta } = &record.event
+                && let Some(writer) = self.streams.get_mut(turn)
+                && writer.json(delta).is_err()
+            {
+                self.streams.remove(turn);
+            }
+        }
+        self.streams.retain(|_, writer| writer.flush().is_ok());
+    }
+
+    fn save(&mut self, draft: &Draft) {
+        let turn = draft.turn;
+        let answer = match self.thread.append(draft) {
+            Ok(message) => Input::Saved { turn, message },
+            Err(error) => Input::SaveFailed {
+                turn,
+                why: format!("{error}; {}", error.hint()),
+            },
+        };
+        if matches!(answer, Input::Saved { .. })
+            && let Some(stream) = turn.and_then(|turn| self.streams.remove(&turn))
+        {
+            // A stream file that stays is known to be stale: its message exists.
+            let _ = stream.finish();
+        }
+        // The loop hears of every draft, unless it is gone.
+        let _ = self.inbox.blocking_send(answer);
+    }
+
+    fn write_facts(&mut self) {
+        if let Some(log) = &mut self.log
+            && log.append(self.facts.iter().map(Arc::as_ref)).is_err()
+        {
+            self.log = None;
+        }
+        self.facts.clear();
+    }
+}
