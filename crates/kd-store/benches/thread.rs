@@ -6,6 +6,7 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::print_stdout,
     reason = "a bench has no readers of its interface, and may panic as a test may"
 )]
 

@@ -2,6 +2,11 @@
 //!
 //! A full or read-only disk is a small one in memory, mounted for the test; only the superuser may do that, so others
 //! see a notice instead.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

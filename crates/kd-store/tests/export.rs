@@ -1,4 +1,8 @@
 //! A thread as one document.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

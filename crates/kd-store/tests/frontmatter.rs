@@ -1,4 +1,8 @@
 //! The text of message files: exact bytes out, leniency in, and no way to smuggle a key through a value.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

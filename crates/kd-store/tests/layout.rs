@@ -1,4 +1,9 @@
 //! Where things stand: the search for the root, branches, worktrees, thread ids.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

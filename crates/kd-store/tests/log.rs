@@ -1,4 +1,8 @@
 //! The event log: what is left out, torn lines, and records of other versions.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

@@ -2,6 +2,11 @@
 //!
 //! The children are this very binary, started again with [`child`] as the only test and told by the environment what
 //! to do. They report on standard output, one line each, after the deed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

@@ -1,4 +1,8 @@
 //! Sessions: the other program's bytes, unknown keys, and no update lost.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

@@ -1,4 +1,8 @@
 //! Streams on a real disk: whole lines, partial ends, leftovers, and who is alive.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 

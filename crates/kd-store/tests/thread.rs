@@ -1,4 +1,8 @@
 //! One thread on a real disk: numbers, order, the index, and files that other programs put there.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
 
 mod common;
 
