@@ -168,6 +168,7 @@ pub const BACKENDS: &[&str] = &[
     "gemini_api",
     "openrouter",
     "ollama",
+    "scripted",
 ];
 
 /// Of [`BACKENDS`], those that are no service: a provider cannot have their names.
@@ -179,6 +180,7 @@ pub(crate) const NOT_PROVIDERS: &[&str] = &[
     "gemini",
     "opencode",
     "acp",
+    "scripted",
 ];
 
 /// Members that may be named without being defined under `agents`, and their backends.
