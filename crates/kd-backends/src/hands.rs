@@ -1,9 +1,10 @@
 //! Who answers for whom: a member comes in, the backend that answers for it comes out, with its guards around it.
 
 use crate::Backend;
+use crate::adapters::local::{Engines, Local};
 use crate::adapters::{self, scripted};
 use crate::env::Env;
-use crate::guard::{Backoff, Rate, Retry, Silence, Total};
+use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total};
 use crate::providers::{Clients, Service};
 use crate::transport::http::Http;
 use kd_core::config::Config;
@@ -24,6 +25,7 @@ pub struct Hands {
     env: Env,
     clients: Arc<Clients>,
     services: Mutex<BTreeMap<String, Arc<Service>>>,
+    engines: Arc<Engines>,
 }
 
 /// What seats a member: one row for each kind of backend that is not an HTTP service.
@@ -31,6 +33,7 @@ type Seat = fn(&Hands, &Member) -> Result<Arc<dyn Backend>, Failure>;
 
 /// The kinds of backend by name. HTTP services need no row: their names are in [`crate::providers`] and the configuration.
 const TABLE: &[(&str, Seat)] = &[
+    ("local", local_seat),
     ("scripted", scripted_seat),
     ("claude_code", agent_program),
     ("codex", agent_program),
@@ -48,6 +51,7 @@ impl Hands {
             env: options.env,
             clients: Arc::default(),
             services: Mutex::default(),
+            engines: Arc::default(),
         }
     }
 
@@ -85,7 +89,7 @@ impl Hands {
             backend = Arc::new(Rate::new(backend, limit));
         }
         let retrying = Retry::new(
-            backend,
+            Arc::new(Shape::new(backend)),
             Backoff {
                 attempts,
                 ..Backoff::default()
@@ -131,6 +135,16 @@ impl Hands {
 /// Deadlines only: what runs in this process is not asked again.
 fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
     Arc::new(Total::new(Arc::new(Silence::new(backend))))
+}
+
+fn local_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    let model = member.model.as_deref();
+    Ok(timed(Arc::new(Local::new(
+        Arc::clone(&hands.engines),
+        &hands.config.local,
+        model,
+        &hands.env,
+    ))))
 }
 
 fn scripted_seat(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {

@@ -66,7 +66,8 @@ impl Wire {
                 &json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": text}}),
             ),
             Wire::Gemini => data(
-                &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text, "thought": true}]}}]}),
+                &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text, "thought": true}]}}],
+                    "modelVersion": "fake-1"}),
             ),
         }
     }

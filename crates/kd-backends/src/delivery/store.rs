@@ -3,8 +3,8 @@
 //! A file is trusted when its checksum was compared and its path, length and time of change are still those that
 //! `.seen` noted then; else the checksum is compared again. So a start costs no hashing, and a changed file is never used.
 
-use super::error::FetchError;
 use super::Progress;
+use super::error::FetchError;
 use crate::env::Env;
 use kd_local::catalog::KnownModel;
 use std::fs::{self, File, TryLockError};
@@ -14,13 +14,23 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Where fetched models are kept; none when no home is known.
 pub fn models_dir(env: &Env) -> Option<PathBuf> {
-    let cache = env.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-    Some(cache.or_else(|| Some(env.home()?.join(".cache")))?.join("kd").join("models"))
+    let cache = env
+        .get("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute());
+    Some(
+        cache
+            .or_else(|| Some(env.home()?.join(".cache")))?
+            .join("kd")
+            .join("models"),
+    )
 }
 
 /// The fetched file of a model, if it is here and sound. A file that is not sound counts as not here.
 pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchError> {
-    let Some(dir) = models_dir(env) else { return Ok(None) };
+    let Some(dir) = models_dir(env) else {
+        return Ok(None);
+    };
     let path = dir.join(format!("{}.gguf", model.sha256));
     Ok(trusted(&path, model, &dir)?.then_some(path))
 }
@@ -28,8 +38,16 @@ pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchErr
 /// Compares length and checksum of a file, whatever was noted before.
 pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
     model.verify(path, |_| ()).map_err(|error| match error {
-        kd_local::Error::Io { path, source } => failed("read", &path, io::Error::new(source.kind(), source.to_string())),
-        other => FetchError::Tampered { path: path.to_owned(), key: model.key, what: other.to_string() },
+        kd_local::Error::Io { path, source } => failed(
+            "read",
+            &path,
+            io::Error::new(source.kind(), source.to_string()),
+        ),
+        other => FetchError::Tampered {
+            path: path.to_owned(),
+            key: model.key,
+            what: other.to_string(),
+        },
     })
 }
 
@@ -50,12 +68,23 @@ pub fn remove(model: &KnownModel, env: &Env) -> Result<bool, FetchError> {
 
 /// Whether a file is this model, by what was noted or by comparing; notes it.
 pub(super) fn trusted(path: &Path, model: &KnownModel, dir: &Path) -> Result<bool, FetchError> {
-    let Ok(meta) = fs::metadata(path) else { return Ok(false) };
+    let Ok(meta) = fs::metadata(path) else {
+        return Ok(false);
+    };
     if !meta.is_file() || meta.len() != model.bytes {
         return Ok(false);
     }
-    let changed = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    let note = format!("{}\t{}\t{}\n", path.display(), meta.len(), changed.as_nanos());
+    let changed = meta
+        .modified()
+        .ok()
+        .and_then(|t| t.duration_since(UNIX_EPOCH).ok())
+        .unwrap_or_default();
+    let note = format!(
+        "{}\t{}\t{}\n",
+        path.display(),
+        meta.len(),
+        changed.as_nanos()
+    );
     let seen = dir.join(format!("{}.seen", model.sha256));
     if fs::read_to_string(&seen).is_ok_and(|s| s == note) {
         return Ok(true);
@@ -86,11 +115,19 @@ impl Place {
     pub(super) fn prepare(dir: &Path, model: &KnownModel) -> Result<Self, FetchError> {
         fs::create_dir_all(dir).map_err(|e| failed("make the folder", dir, e))?;
         let named = |end: &str| dir.join(format!("{}.{end}", model.sha256));
-        Ok(Self { dir: dir.to_owned(), part: named("part"), whole: named("gguf"), lock: named("lock") })
+        Ok(Self {
+            dir: dir.to_owned(),
+            part: named("part"),
+            whole: named("gguf"),
+            lock: named("lock"),
+        })
     }
 
     /// Waits until no other process fetches this model. The lock goes with the file that comes back.
-    pub(super) async fn lock(&self, progress: &mut (dyn FnMut(Progress) + Send)) -> Result<File, FetchError> {
+    pub(super) async fn lock(
+        &self,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<File, FetchError> {
         let file = File::create(&self.lock).map_err(|e| failed("open", &self.lock, e))?;
         let mut told = false;
         loop {
@@ -108,7 +145,11 @@ impl Place {
     }
 
     /// Checks what came and gives it its name. What is wrong is removed.
-    pub(super) async fn finish(&self, model: &KnownModel, progress: &mut (dyn FnMut(Progress) + Send)) -> Result<PathBuf, FetchError> {
+    pub(super) async fn finish(
+        &self,
+        model: &KnownModel,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<PathBuf, FetchError> {
         progress(Progress::Checking);
         let (part, checked) = (self.part.clone(), *model);
         let sound = tokio::task::spawn_blocking(move || verify(&part, &checked)).await;
@@ -119,12 +160,18 @@ impl Place {
             }
             return Err(error);
         }
-        File::open(&self.part).and_then(|f| f.sync_all()).map_err(|e| failed("write", &self.part, e))?;
+        File::open(&self.part)
+            .and_then(|f| f.sync_all())
+            .map_err(|e| failed("write", &self.part, e))?;
         fs::rename(&self.part, &self.whole).map_err(|e| failed("rename", &self.part, e))?;
         Ok(self.whole.clone())
     }
 }
 
 pub(super) fn failed(doing: &'static str, path: &Path, source: io::Error) -> FetchError {
-    FetchError::Io { doing, path: path.to_owned(), source }
+    FetchError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
 }

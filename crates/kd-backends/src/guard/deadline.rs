@@ -115,9 +115,13 @@ impl Stream for Watched {
             }
             match inner.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(delta))) => {
-                    this.heard = true;
+                    let first = !std::mem::replace(&mut this.heard, true);
                     if let Some(clock) = this.clock.as_mut() {
                         clock.last = Instant::now();
+                        if first {
+                            // It was set for the first sign, which may be later than the next is due.
+                            clock.timer.as_mut().reset(clock.last);
+                        }
                     }
                     match delta {
                         Delta::Text { text } if text.is_empty() => continue,
@@ -260,11 +264,17 @@ mod tests {
             Act::text("b"),
             Act::Hang,
         ];
-        let (backend, request) = asked(acts, deadlines(5, 2, 0));
+        let begun = Instant::now();
+        let (backend, request) = asked(acts, deadlines(60, 2, 0));
         let (text, end) = run(&Silence::new(backend), request).await;
         assert_eq!(
             (text.as_str(), end.unwrap_err().kind),
             ("ab", FailureKind::Timeout)
+        );
+        let (least, most) = (Duration::from_millis(3_900), Duration::from_secs(5));
+        assert!(
+            (least..most).contains(&begun.elapsed()),
+            "of the paused clock"
         );
     }
 

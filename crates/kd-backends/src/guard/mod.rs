@@ -1,13 +1,16 @@
 //! Guards around any backend: what every call needs whoever answers it.
 //!
-//! The order, from the outside: [`Total`] bounds the whole turn, [`Retry`] asks again, [`Rate`] waits for its place,
+//! The order, from the outside: [`Total`] bounds the whole turn, [`Retry`] asks again, [`Shape`] checks the form of the
+//! answer, [`Rate`] waits for its place,
 //! [`Silence`] bounds the waiting for a sign of life of one attempt. So waiting in our own queue is not taken for the
 //! provider's silence, and retries share one total limit.
 
 mod deadline;
 mod rate;
 mod retry;
+mod shape;
 
 pub use deadline::{Silence, Total};
 pub use rate::{Limit, Rate};
 pub use retry::{Backoff, Retry};
+pub use shape::Shape;

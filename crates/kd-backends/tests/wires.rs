@@ -1,0 +1,565 @@
+//! Every wire against every fault: the name of a test is `wire::fault`.
+
+mod common;
+
+use common::{KEY, hear, provider, request, seat};
+use kd_core::{Delta, FailureKind, Finish};
+use kd_fake::{Fake, Reply, Script, Step, Wire};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One test for each wire and case.
+macro_rules! on_every_wire {
+    ($($case:ident),* $(,)?) => {
+        mod openai { $(#[tokio::test] async fn $case() { super::$case(kd_fake::Wire::OpenAi).await; })* }
+        mod anthropic { $(#[tokio::test] async fn $case() { super::$case(kd_fake::Wire::Anthropic).await; })* }
+        mod gemini { $(#[tokio::test] async fn $case() { super::$case(kd_fake::Wire::Gemini).await; })* }
+    };
+}
+
+on_every_wire!(
+    a_good_answer_streams_with_thinking_and_usage,
+    the_request_is_what_the_service_expects,
+    a_schema_is_sent_and_checked,
+    delays_between_pieces_do_no_harm,
+    bytes_one_by_one_do_no_harm,
+    the_token_limit_is_told,
+    status_401_is_auth_and_the_echoed_key_is_hidden,
+    status_429_waits_as_asked_and_is_asked_again,
+    status_429_for_good_is_a_rate_limit,
+    status_500_is_overloaded,
+    status_529_is_overloaded,
+    status_400_404_413_422_are_invalid_and_not_asked_again,
+    a_redirect_is_not_followed,
+    a_hang_up_before_the_status_is_a_crash,
+    nobody_listens_is_missing,
+    a_cut_keeps_the_text,
+    a_cut_is_asked_again_and_the_text_begins_anew,
+    an_end_without_end_mark_is_a_cut,
+    silence_before_the_status_is_a_timeout,
+    a_stalled_stream_is_a_timeout_and_closes_the_connection,
+    a_malformed_event_is_one_notice,
+    only_malformed_events_are_a_decode_failure,
+    overloaded_in_the_stream_is_overloaded,
+    a_refusal_is_refused,
+    ten_megabytes_in_pieces_arrive,
+    ten_megabytes_in_one_event_arrive,
+    an_endless_event_is_refused,
+    invalid_utf8_is_replaced,
+    a_web_page_is_no_answer,
+    an_empty_body_is_a_cut,
+    giving_up_closes_the_connection,
+    answers_share_connections,
+);
+
+async fn fake(wire: Wire, reply: Reply) -> Fake {
+    Fake::start(Script::always(wire, reply)).await.unwrap()
+}
+
+fn raw(bytes: impl Into<Vec<u8>>) -> Step {
+    Step::Raw(Arc::from(bytes.into()))
+}
+
+async fn a_good_answer_streams_with_thinking_and_usage(wire: Wire) {
+    let steps = vec![
+        Step::Thinking("let me ".into()),
+        Step::Thinking("see".into()),
+        Step::Text("It ".into()),
+        Step::Text("is \"so\" — ☃.".into()),
+        Step::End,
+    ];
+    let fake = fake(wire, Reply::Stream(steps)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), "It is \"so\" — ☃.");
+    assert_eq!(heard.thinking, "let me see");
+    assert!(matches!(
+        heard.end,
+        Ok(Delta::Finished {
+            finish: Finish::Stop,
+            ..
+        })
+    ));
+    let usage = heard.usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (11, 7));
+    assert_eq!((usage.cached_tokens, usage.thinking_tokens), (3, 2));
+    assert!(
+        heard.shown.contains("Started { model: Some(\"fake-1\")"),
+        "{}",
+        heard.shown
+    );
+}
+
+async fn the_request_is_what_the_service_expects(wire: Wire) {
+    let fake = fake(wire, Reply::words(&["ok"])).await;
+    let mut asked = request();
+    asked.sampling.temperature = Some(0.7);
+    asked.sampling.max_tokens = Some(99);
+    asked.sampling.stop = vec!["END".into()];
+    hear(&*seat(provider(&fake, wire)), asked).await.whole();
+    let seen = fake.seen();
+    assert_eq!((seen.len(), seen[0].method.as_str()), (1, "POST"));
+    let (seen, body) = (&seen[0], seen[0].json());
+    let (system, user) = ("RULES\n\nPERSONA", "HISTORY\n\nTURN");
+    match wire {
+        Wire::OpenAi => {
+            assert_eq!(seen.path, "/v1/chat/completions");
+            assert_eq!(
+                seen.header("authorization"),
+                Some(format!("Bearer {KEY}").as_str())
+            );
+            assert_eq!(
+                body,
+                json!({"model": "fake-1", "stream": true, "stream_options": {"include_usage": true}, "temperature": 0.7,
+                    "max_tokens": 99, "stop": ["END"],
+                    "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}]})
+            );
+        }
+        Wire::Anthropic => {
+            assert_eq!(seen.path, "/v1/messages");
+            assert_eq!(seen.header("x-api-key"), Some(KEY));
+            assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
+            assert_eq!(
+                body,
+                json!({"model": "fake-1", "stream": true, "temperature": 0.7, "max_tokens": 99, "stop_sequences": ["END"],
+                    "system": system, "messages": [{"role": "user", "content": user}]})
+            );
+        }
+        Wire::Gemini => {
+            assert_eq!(
+                seen.path,
+                "/v1beta/models/fake-1:streamGenerateContent?alt=sse"
+            );
+            assert_eq!(seen.header("x-goog-api-key"), Some(KEY));
+            assert_eq!(
+                body,
+                json!({"systemInstruction": {"parts": [{"text": system}]},
+                    "contents": [{"role": "user", "parts": [{"text": user}]}],
+                    "generationConfig": {"temperature": 0.7, "maxOutputTokens": 99, "stopSequences": ["END"]}})
+            );
+        }
+    }
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    assert!(!seen.path.contains(KEY));
+}
+
+async fn a_schema_is_sent_and_checked(wire: Wire) {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["vote"],
+        "properties": {"vote": {"type": "string", "enum": ["yes", "no"]}}});
+    let replies = vec![
+        Reply::words(&["{\"vote\": ", "\"perhaps\"}"]),
+        Reply::words(&["```json\n{\"vote\": \"yes\"}\n```"]),
+    ];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let mut asked = request();
+    asked.schema = Some(schema.clone());
+    let backend = seat(provider(&fake, wire));
+    let heard = hear(&*backend, asked.clone()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Decode);
+    let heard = hear(&*backend, asked).await;
+    let Ok(Delta::Finished {
+        text: Some(text), ..
+    }) = &heard.end
+    else {
+        panic!("{:?}", heard.end)
+    };
+    assert_eq!(text, "{\"vote\": \"yes\"}", "the fence is taken off");
+    let body = fake.seen()[0].json();
+    let sent = match wire {
+        Wire::OpenAi => {
+            assert_eq!(body["response_format"]["json_schema"]["strict"], true);
+            &body["response_format"]["json_schema"]["schema"]
+        }
+        Wire::Anthropic => &body["output_config"]["format"]["schema"],
+        Wire::Gemini => {
+            assert_eq!(
+                body["generationConfig"]["responseMimeType"],
+                "application/json"
+            );
+            &body["generationConfig"]["responseJsonSchema"]
+        }
+    };
+    assert_eq!(sent, &schema);
+}
+
+async fn delays_between_pieces_do_no_harm(wire: Wire) {
+    let fake = fake(wire, Reply::paced(20, Duration::from_millis(3))).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), " token".repeat(20));
+}
+
+async fn bytes_one_by_one_do_no_harm(wire: Wire) {
+    let bytes = wire.opening() + &wire.text("Größe ☃") + &wire.text("!") + &wire.ending(false);
+    let steps = bytes.bytes().map(|b| raw([b])).collect();
+    let fake = fake(wire, Reply::Stream(steps)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), "Größe ☃!");
+    assert_eq!(heard.usage().output_tokens, 7);
+}
+
+async fn the_token_limit_is_told(wire: Wire) {
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("half".into()), Step::EndAtLength]),
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), "half");
+    assert!(matches!(
+        heard.end,
+        Ok(Delta::Finished {
+            finish: Finish::Length,
+            ..
+        })
+    ));
+}
+
+async fn status_401_is_auth_and_the_echoed_key_is_hidden(wire: Wire) {
+    let body = wire.error_body(
+        401,
+        &format!("Incorrect API key provided: {KEY}. Find yours elsewhere."),
+    );
+    let reply = Reply::Status {
+        code: 401,
+        headers: Vec::new(),
+        body: Some(body),
+    };
+    let fake = fake(wire, reply).await;
+    let mut config = provider(&fake, wire);
+    config.attempts = Some(3);
+    let heard = hear(&*seat(config), request()).await;
+    let failure = heard.failure();
+    assert_eq!(failure.kind, FailureKind::Auth);
+    assert!(
+        failure
+            .message
+            .contains("Incorrect API key provided: [key]."),
+        "{failure}"
+    );
+    assert!(failure.hint().contains("SVC_KEY"), "{}", failure.hint());
+    assert!(!heard.shown.contains(KEY), "{}", heard.shown);
+    assert_eq!(fake.seen().len(), 1, "a wrong key is not tried again");
+}
+
+async fn status_429_waits_as_asked_and_is_asked_again(wire: Wire) {
+    let replies = vec![
+        Reply::status_with(429, "retry-after", "0"),
+        Reply::words(&["at last"]),
+    ];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let mut config = provider(&fake, wire);
+    config.attempts = Some(2);
+    let heard = hear(&*seat(config), request()).await;
+    assert_eq!(heard.whole(), "at last");
+    assert_eq!(heard.retries.len(), 1);
+    assert_eq!(heard.retries[0].kind, FailureKind::RateLimit);
+    assert_eq!(heard.retries[0].retry_after, Some(Duration::ZERO));
+}
+
+async fn status_429_for_good_is_a_rate_limit(wire: Wire) {
+    let fake = fake(wire, Reply::status_with(429, "retry-after", "7")).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    let failure = heard.failure();
+    assert_eq!(
+        (failure.kind, failure.retry_after),
+        (FailureKind::RateLimit, Some(Duration::from_secs(7)))
+    );
+    assert!(
+        failure.message.contains("the fake server says no"),
+        "{failure}"
+    );
+}
+
+async fn status_500_is_overloaded(wire: Wire) {
+    let fake = fake(wire, Reply::status(500)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Overloaded);
+}
+
+async fn status_529_is_overloaded(wire: Wire) {
+    let replies = vec![
+        Reply::status(529),
+        Reply::status(503),
+        Reply::words(&["up again"]),
+    ];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let mut config = provider(&fake, wire);
+    config.attempts = Some(3);
+    let heard = hear(&*seat(config), request()).await;
+    assert_eq!(heard.whole(), "up again");
+    assert!(
+        heard
+            .retries
+            .iter()
+            .all(|f| f.kind == FailureKind::Overloaded)
+    );
+    assert_eq!(heard.retries.len(), 2);
+}
+
+async fn status_400_404_413_422_are_invalid_and_not_asked_again(wire: Wire) {
+    for code in [400, 404, 413, 422] {
+        let fake = fake(wire, Reply::status(code)).await;
+        let mut config = provider(&fake, wire);
+        config.attempts = Some(3);
+        let heard = hear(&*seat(config), request()).await;
+        assert_eq!(heard.failure().kind, FailureKind::Invalid, "{code}");
+        assert_eq!(fake.seen().len(), 1, "{code}");
+    }
+}
+
+async fn a_redirect_is_not_followed(wire: Wire) {
+    let other = fake(wire, Reply::words(&["stolen"])).await;
+    let fake = fake(wire, Reply::status_with(307, "location", &other.url())).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Invalid);
+    assert!(
+        heard.failure().hint().contains("base_url"),
+        "{}",
+        heard.failure().hint()
+    );
+    assert_eq!(other.opened(), 0, "the key went nowhere else");
+}
+
+async fn a_hang_up_before_the_status_is_a_crash(wire: Wire) {
+    let fake = fake(wire, Reply::Hangup).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Crashed);
+}
+
+async fn nobody_listens_is_missing(wire: Wire) {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let fake = fake(wire, Reply::Hangup).await;
+    let mut config = provider(&fake, wire);
+    config.base_url = Some(format!("http://{gone}"));
+    let heard = hear(&*seat(config), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Missing);
+    assert!(
+        heard.failure().message.contains(&gone.to_string()),
+        "{}",
+        heard.failure()
+    );
+}
+
+async fn a_cut_keeps_the_text(wire: Wire) {
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("half an".into()), Step::Cut]),
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.text, "half an");
+    assert_eq!(heard.failure().kind, FailureKind::Decode);
+    assert!(
+        heard.failure().message.contains("cut"),
+        "{}",
+        heard.failure()
+    );
+}
+
+async fn a_cut_is_asked_again_and_the_text_begins_anew(wire: Wire) {
+    let replies = vec![
+        Reply::Stream(vec![Step::Text("half an".into()), Step::Cut]),
+        Reply::words(&["a whole"]),
+    ];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let mut config = provider(&fake, wire);
+    config.attempts = Some(2);
+    let heard = hear(&*seat(config), request()).await;
+    assert_eq!(heard.whole(), "a whole");
+    assert_eq!(heard.retries.len(), 1);
+}
+
+async fn an_end_without_end_mark_is_a_cut(wire: Wire) {
+    let fake = fake(wire, Reply::Stream(vec![Step::Text("half an".into())])).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(
+        (heard.text.as_str(), heard.failure().kind),
+        ("half an", FailureKind::Decode)
+    );
+}
+
+async fn silence_before_the_status_is_a_timeout(wire: Wire) {
+    let fake = fake(wire, Reply::Silence).await;
+    let mut asked = request();
+    asked.deadlines.first = Duration::from_millis(200);
+    let heard = hear(&*seat(provider(&fake, wire)), asked).await;
+    assert_eq!(heard.failure().kind, FailureKind::Timeout);
+    fake.until_closed(1).await;
+}
+
+async fn a_stalled_stream_is_a_timeout_and_closes_the_connection(wire: Wire) {
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("begun".into()), Step::Stall]),
+    )
+    .await;
+    let mut asked = request();
+    asked.deadlines.idle = Duration::from_millis(200);
+    let heard = hear(&*seat(provider(&fake, wire)), asked).await;
+    assert_eq!(
+        (heard.text.as_str(), heard.failure().kind),
+        ("begun", FailureKind::Timeout)
+    );
+    fake.until_closed(1).await;
+}
+
+async fn a_malformed_event_is_one_notice(wire: Wire) {
+    let bad = raw(
+        "data: {\"choices\": [}\n\ndata: not json\n\nevent: content_block_delta\ndata: [1,\n\n",
+    );
+    let steps = vec![
+        Step::Text("a".into()),
+        bad,
+        Step::Text("b".into()),
+        Step::End,
+    ];
+    let fake = fake(wire, Reply::Stream(steps)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), "ab");
+    assert_eq!(heard.notices.len(), 1, "{:?}", heard.notices);
+}
+
+async fn only_malformed_events_are_a_decode_failure(wire: Wire) {
+    let fake = fake(wire, Reply::Stream(vec![raw("data: {{{\n\n".repeat(50))])).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Decode);
+    assert!(
+        heard.failure().message.contains("50 of its events"),
+        "{}",
+        heard.failure()
+    );
+}
+
+async fn overloaded_in_the_stream_is_overloaded(wire: Wire) {
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("begun".into()), Step::Overloaded]),
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(
+        (heard.text.as_str(), heard.failure().kind),
+        ("begun", FailureKind::Overloaded)
+    );
+    assert!(
+        heard.failure().message.contains("the engine is overloaded"),
+        "{}",
+        heard.failure()
+    );
+}
+
+async fn a_refusal_is_refused(wire: Wire) {
+    let fake = fake(wire, Reply::Stream(vec![Step::Refuse])).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Refused);
+}
+
+async fn ten_megabytes_in_pieces_arrive(wire: Wire) {
+    let piece = "x".repeat(1 << 14);
+    let mut steps = vec![Step::Text(piece); 640];
+    steps.push(Step::End);
+    let fake = fake(wire, Reply::Stream(steps)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole().len(), 10 << 20);
+}
+
+async fn ten_megabytes_in_one_event_arrive(wire: Wire) {
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("x".repeat(10 << 20)), Step::End]),
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole().len(), 10 << 20);
+}
+
+async fn an_endless_event_is_refused(wire: Wire) {
+    let block: Arc<[u8]> = Arc::from(vec![b'x'; 1 << 20]);
+    let mut steps = vec![raw("data: ")];
+    steps.extend((0..40).map(|_| Step::Raw(Arc::clone(&block))));
+    let fake = fake(wire, Reply::Stream(steps)).await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Decode);
+    assert!(
+        heard.failure().message.contains("32 MB"),
+        "{}",
+        heard.failure()
+    );
+}
+
+async fn invalid_utf8_is_replaced(wire: Wire) {
+    let mut event = wire.text("a@b").into_bytes();
+    let at = event.iter().position(|b| *b == b'@').unwrap();
+    event[at] = 0xFF;
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("".into()), raw(event), Step::End]),
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.whole(), "a\u{FFFD}b");
+}
+
+async fn a_web_page_is_no_answer(wire: Wire) {
+    let page = b"<html>log in to the hotel's network</html>";
+    let fake = fake(
+        wire,
+        Reply::Body {
+            mime: "text/html".into(),
+            body: Arc::from(page.as_slice()),
+        },
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Invalid);
+    assert!(
+        heard.failure().hint().contains("base_url"),
+        "{}",
+        heard.failure().hint()
+    );
+}
+
+async fn an_empty_body_is_a_cut(wire: Wire) {
+    let body = Arc::from(&b""[..]);
+    let fake = fake(
+        wire,
+        Reply::Body {
+            mime: "text/event-stream".into(),
+            body,
+        },
+    )
+    .await;
+    let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Decode);
+}
+
+async fn giving_up_closes_the_connection(wire: Wire) {
+    use futures::StreamExt;
+    let fake = fake(
+        wire,
+        Reply::Stream(vec![Step::Text("begun".into()), Step::Stall]),
+    )
+    .await;
+    let backend = seat(provider(&fake, wire));
+    let mut deltas = backend.ask(request());
+    while !matches!(deltas.next().await, Some(Ok(Delta::Text { .. }))) {}
+    assert_eq!((fake.opened(), fake.closed()), (1, 0));
+    drop(deltas);
+    fake.until_closed(1).await;
+}
+
+async fn answers_share_connections(wire: Wire) {
+    let fake = fake(wire, Reply::flood(wire, 10)).await;
+    let backend = seat(provider(&fake, wire));
+    for _ in 0..5 {
+        hear(&*backend, request()).await.whole();
+    }
+    assert!(
+        fake.opened() < 5,
+        "{} connections for 5 answers, one after another",
+        fake.opened()
+    );
+}
