@@ -161,18 +161,26 @@ fn is_reserved(name: &str) -> bool {
 }
 
 /// The names that can begin a message, in lower case.
-struct Names(BTreeSet<String>);
+#[derive(Default)]
+struct Names {
+    exact: BTreeSet<String>,
+    /// The same without `_` around them: Markdown hides such marks.
+    bare: BTreeSet<String>,
+}
 
 impl Names {
     fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut set = Self(BTreeSet::new());
+        let mut set = Self::default();
         set.extend([KING, NAMELESS]);
         set.extend(names);
         set
     }
 
     fn extend<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        self.0.extend(names.into_iter().map(str::to_lowercase));
+        for name in names.into_iter().map(str::to_lowercase) {
+            self.bare.insert(name.trim_matches('_').to_owned());
+            self.exact.insert(name);
+        }
     }
 
     /// Adds a body with all lines quoted that need it, the rest of a message's first line included.
@@ -200,6 +208,10 @@ impl Names {
     /// Whether a reader might take a line for structure: a person would, a model would, and so do we. Marks that
     /// Markdown puts before words do not help a line to hide.
     fn is_lookalike(&self, line: &str) -> bool {
+        // Most lines hold none of what the forms below need.
+        if !line.contains(':') && !line.contains(END) && !line.contains('[') {
+            return false;
+        }
         let bare = line
             .trim_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '*' | '_' | '#' | '`'));
         // A line of dashes only; the trimmed marks leave dashes alone.
@@ -216,10 +228,7 @@ impl Names {
             .trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
         let name = before.split_once('(').map_or(before, |(name, _)| name);
         let name = name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
-        // Names may begin or end with `_`, which the marks above took away.
-        self.0.contains(&*lower(name))
-            || (self.0.iter())
-                .any(|n| n.trim_matches('_') != n && n.trim_matches('_') == lower(name))
+        self.bare.contains(lower(name).trim_matches('_'))
     }
 
     /// Sender, addressee and rest of a line that begins a message.
@@ -229,7 +238,9 @@ impl Names {
             Some((name, to)) => (name, Some(to)),
             None => (head, None),
         };
-        self.0.contains(&*lower(name)).then_some((name, to, rest))
+        self.exact
+            .contains(&*lower(name))
+            .then_some((name, to, rest))
     }
 }
 

@@ -120,7 +120,7 @@ fn words_said_meanwhile_wait_and_are_answered_after() {
 fn the_backend_has_the_last_word_on_the_text_and_retrying_voids_what_came() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
-    bench.text("claude", "draft that will be void");
+    bench.text("claude", "draft that will be void, cut in a sequence: \u{1b}]0;");
     let failure = kd_core::Failure::new(kd_core::FailureKind::Overloaded, "busy");
     bench.delta(
         "claude",
@@ -130,6 +130,7 @@ fn the_backend_has_the_last_word_on_the_text_and_retrying_voids_what_came() {
             failure,
         },
     );
+    assert_eq!(bench.drafts.len(), 1, "the turn goes on");
     bench.answer("claude", "kept");
     assert_eq!(bench.drafts[1].body, "kept");
     bench.text("codex", "pieces");
