@@ -2,11 +2,15 @@
 //! loopback, answers by script (delays, cuts, statuses, rubbish), and remembers every request and every connection.
 //!
 //! A [`Script`] comes in; a [`Fake`] listens until it is dropped. Only for dev-dependencies.
+//!
+//! And an agent program that does what a script says: [`fake_agent`].
 
+mod agent;
 mod reply;
 mod server;
 mod wire;
 
+pub use agent::fake_agent;
 pub use reply::{Reply, Script, Step};
 pub use server::{Fake, Seen};
 pub use wire::Wire;

@@ -17,8 +17,14 @@ const WHO: &str = "the agent";
 /// The group of chunks without an id starts with this; no agent's id does.
 const NAMELESS: &str = "\u{0}";
 /// How texts begin that agents mix into their answers and that are not answers.
-const WARNINGS: [&str; 6] =
-    ["Warning:", "**Warning:**", "**Notice:**", "Config warning:", "Model metadata for `", "Deprecation notice:"];
+const WARNINGS: [&str; 6] = [
+    "Warning:",
+    "**Warning:**",
+    "**Notice:**",
+    "Config warning:",
+    "Model metadata for `",
+    "Deprecation notice:",
+];
 
 /// See the file's header.
 #[derive(Default)]
@@ -48,19 +54,33 @@ pub(super) struct Acp {
     cost: Option<f64>,
     cost_before: Option<f64>,
     system_error: bool,
+    /// For each permission that was asked for: the answers that refuse it.
+    permissions: BTreeMap<String, BTreeSet<String>>,
+    /// A tool was refused, and no word has come since.
+    refused: bool,
     outcome: Option<Result<Delta, Failure>>,
 }
 
 impl Decoder for Acp {
     fn line(&mut self, line: &[u8]) -> Vec<Delta> {
         let mut out = Vec::new();
-        let Some(message) = self.lines.object(line, &mut out) else { return out };
+        let Some(message) = self.lines.object(line, &mut out) else {
+            return out;
+        };
         match message["method"].as_str() {
             Some("session/update") => self.update(&message["params"], &mut out),
             Some("session/request_permission") => {
                 let call = &message["params"]["toolCall"];
                 let what = some(call, "title").unwrap_or_else(|| detail(&call["rawInput"]));
-                out.push(notice(format!("the agent asks for leave: {}", one_line(&what, 200))));
+                self.next_stretch();
+                self.permissions.insert(
+                    message["id"].to_string(),
+                    rejections(&message["params"]["options"]),
+                );
+                out.push(notice(format!(
+                    "the agent asks for leave: {}",
+                    one_line(&what, 200)
+                )));
             }
             Some(_) => {}
             None => self.answered(&message),
@@ -71,9 +91,13 @@ impl Decoder for Acp {
     fn sent(&mut self, line: &[u8]) {
         self.both_sides = true;
         let Some(message) = read(line) else { return };
-        let Some(method) = message["method"].as_str() else { return };
+        let Some(method) = message["method"].as_str() else {
+            self.permitted(&message);
+            return;
+        };
         if !message["id"].is_null() {
-            self.asked.insert(message["id"].to_string(), method.to_owned());
+            self.asked
+                .insert(message["id"].to_string(), method.to_owned());
         }
         match method {
             "session/prompt" => {
@@ -92,7 +116,10 @@ impl Decoder for Acp {
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             Err(if self.cancelled {
-                Failure::new(FailureKind::Cancelled, "the agent was told to stop, and did not answer any more")
+                Failure::new(
+                    FailureKind::Cancelled,
+                    "the agent was told to stop, and did not answer any more",
+                )
             } else {
                 blame::unfinished(WHO, exit, self.lines.prose.as_deref())
             })
@@ -126,28 +153,56 @@ impl Acp {
         match asked.as_deref() {
             Some("initialize") => {
                 let info = &result["agentInfo"];
-                self.version = match (some(info, "title").or_else(|| some(info, "name")), some(info, "version")) {
+                self.version = match (
+                    some(info, "title").or_else(|| some(info, "name")),
+                    some(info, "version"),
+                ) {
                     (Some(name), Some(version)) => Some(format!("{name} {version}")),
                     (name, version) => name.or(version),
                 };
             }
             Some("session/new") => {
-                self.model = some(&result["models"], "currentModelId").or_else(|| model_option(result));
+                self.model =
+                    some(&result["models"], "currentModelId").or_else(|| model_option(result));
                 self.cost_before = Some(0.0);
             }
             Some("session/load" | "session/resume") => {
-                self.model = some(&result["models"], "currentModelId").or_else(|| model_option(result));
+                self.model =
+                    some(&result["models"], "currentModelId").or_else(|| model_option(result));
             }
             Some("session/prompt") => self.outcome = Some(self.stopped(result)),
-            None if !self.both_sides && result["stopReason"].is_string() => self.outcome = Some(self.stopped(result)),
+            None if !self.both_sides && result["stopReason"].is_string() => {
+                self.outcome = Some(self.stopped(result))
+            }
             _ => {}
+        }
+    }
+
+    /// Our answer to a request for permission.
+    fn permitted(&mut self, message: &Value) {
+        if let Some(rejections) = self.permissions.remove(&message["id"].to_string()) {
+            let outcome = &message["result"]["outcome"];
+            self.refused = match text(outcome, "outcome") {
+                "selected" => rejections.contains(text(outcome, "optionId")),
+                _ => true,
+            };
+        }
+    }
+
+    /// Text that follows belongs to another message, for agents without ids.
+    fn next_stretch(&mut self) {
+        if !self.tool_seen {
+            self.tool_seen = true;
+            self.stretch += 1;
         }
     }
 
     fn update(&mut self, params: &Value, out: &mut Vec<Delta>) {
         // Before the prompt, a session that is loaded repeats its history; and sessions of one process speak in turns.
         let whose = params["sessionId"].as_str();
-        if (self.both_sides && !self.prompted) || (self.session.is_some() && self.session.as_deref() != whose) {
+        if (self.both_sides && !self.prompted)
+            || (self.session.is_some() && self.session.as_deref() != whose)
+        {
             return;
         }
         if !self.started {
@@ -173,6 +228,8 @@ impl Acp {
             }
             "tool_call" | "tool_call_update" => self.tool(update, out),
             "usage_update" => {
+                // One request to the model is done.
+                self.stretch += 1;
                 let cost = &update["cost"];
                 if text(cost, "currency") == "USD" {
                     self.cost = cost["amount"].as_f64().or(self.cost);
@@ -181,7 +238,9 @@ impl Acp {
             }
             "session_info_update" => self.codex(&update["_meta"]["codex"], out),
             "notice" => {
-                let said = some(update, "message").or_else(|| some(&update["content"], "text")).unwrap_or_default();
+                let said = some(update, "message")
+                    .or_else(|| some(&update["content"], "text"))
+                    .unwrap_or_default();
                 out.push(notice(one_line(&said, 300)));
             }
             _ => {}
@@ -202,6 +261,7 @@ impl Acp {
             }
             None => format!("{NAMELESS}{}", self.stretch),
         };
+        self.refused = false;
         if std::mem::take(&mut self.tool_seen) {
             self.after_tool.insert(group.clone());
         }
@@ -210,15 +270,15 @@ impl Acp {
 
     /// Whether messages of this agent have ids.
     fn has_named(&self) -> bool {
-        self.answer.groups().iter().any(|(group, _)| !group.starts_with(NAMELESS))
+        self.answer
+            .groups()
+            .iter()
+            .any(|(group, _)| !group.starts_with(NAMELESS))
     }
 
     /// Names a tool once, as soon as it is known what it is used on.
     fn tool(&mut self, update: &Value, out: &mut Vec<Delta>) {
-        if !self.tool_seen {
-            self.tool_seen = true;
-            self.stretch += 1;
-        }
+        self.next_stretch();
         let id = text(update, "toolCallId");
         if self.tools.contains(id) {
             return;
@@ -227,10 +287,23 @@ impl Acp {
         let kind = some(update, "kind").or_else(|| self.tools_bare.get(id).cloned());
         let name = kind.unwrap_or_else(|| one_line(title, 40));
         let input = &update["rawInput"];
-        let telling = ["command", "path", "file_path", "filePath", "query", "url", "pattern"];
+        let telling = [
+            "command",
+            "path",
+            "file_path",
+            "filePath",
+            "query",
+            "url",
+            "pattern",
+        ];
         let last = matches!(text(update, "status"), "completed" | "failed");
-        let detail = if telling.iter().any(|key| !input[*key].is_null()) { detail(input) } else { one_line(title, 160) };
-        let first_words = text(update, "sessionUpdate") == "tool_call" && !telling.iter().any(|key| !input[*key].is_null());
+        let detail = if telling.iter().any(|key| !input[*key].is_null()) {
+            detail(input)
+        } else {
+            one_line(title, 160)
+        };
+        let first_words = text(update, "sessionUpdate") == "tool_call"
+            && !telling.iter().any(|key| !input[*key].is_null());
         if (first_words || detail.is_empty()) && !last {
             self.tools_bare.insert(id.to_owned(), name);
             return;
@@ -246,12 +319,15 @@ impl Acp {
         }
         let error = &said["error"];
         if error["willRetry"] == true {
-            let why = some(error, "additionalDetails").or_else(|| some(error, "message")).unwrap_or_default();
+            let why = some(error, "additionalDetails")
+                .or_else(|| some(error, "message"))
+                .unwrap_or_default();
             let failure = blame::failure(&why, None, FailureKind::Crashed);
             let attempt = text(error, "message")
                 .strip_prefix(super::codex_exec::RETRY)
                 .and_then(super::codex_exec::attempt);
-            self.answer.retry(attempt, std::time::Duration::ZERO, failure, out);
+            self.answer
+                .retry(attempt, std::time::Duration::ZERO, failure, out);
         }
     }
 
@@ -260,22 +336,52 @@ impl Acp {
         let finish = match text(result, "stopReason") {
             "end_turn" => Finish::Stop,
             "max_tokens" => Finish::Length,
-            "cancelled" => return Err(Failure::new(FailureKind::Cancelled, "the agent was interrupted")),
-            "refusal" => return Err(Failure::new(FailureKind::Refused, "the agent or its provider declined to answer")),
+            "cancelled" => {
+                return Err(Failure::new(
+                    FailureKind::Cancelled,
+                    "the agent was interrupted",
+                ));
+            }
+            "refusal" => {
+                return Err(Failure::new(
+                    FailureKind::Refused,
+                    "the agent or its provider declined to answer",
+                ));
+            }
             "max_turn_requests" => {
-                return Err(Failure::new(FailureKind::Invalid, "the agent used up its requests for one turn")
-                    .advise("ask a narrower question"));
+                return Err(Failure::new(
+                    FailureKind::Invalid,
+                    "the agent used up its requests for one turn",
+                )
+                .advise("ask a narrower question"));
             }
             other => {
                 let other = one_line(other, 40);
-                return Err(Failure::new(FailureKind::Decode, format!("the agent stopped for a reason unknown to us: {other}")));
+                return Err(Failure::new(
+                    FailureKind::Decode,
+                    format!("the agent stopped for a reason unknown to us: {other}"),
+                ));
             }
         };
         if self.cancelled {
-            return Err(Failure::new(FailureKind::Cancelled, "the agent was interrupted"));
+            return Err(Failure::new(
+                FailureKind::Cancelled,
+                "the agent was interrupted",
+            ));
         }
         if self.system_error {
-            return Err(blame::failure(&self.answer.text(), None, FailureKind::Crashed));
+            return Err(blame::failure(
+                &self.answer.text(),
+                None,
+                FailureKind::Crashed,
+            ));
+        }
+        if self.refused {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                "the agent gave up when it was refused a tool",
+            )
+            .advise("ask with `--writable`, or ask for something that needs no such tool"));
         }
         let usage = self.usage(result);
         if usage.is_some_and(|u| u.input_tokens == 0 && u.output_tokens == 0) {
@@ -299,9 +405,13 @@ impl Acp {
         let groups = self.answer.groups();
         let repeats = groups.windows(2).any(|pair| {
             let ((_, before), (group, after)) = (&pair[0], &pair[1]);
-            !self.after_tool.contains(*group) && (after.starts_with(before.as_str()) || before.starts_with(after.as_str()))
+            !self.after_tool.contains(*group)
+                && (after.starts_with(before.as_str()) || before.starts_with(after.as_str()))
         });
-        groups.last().filter(|_| repeats).map(|(group, _)| (*group).to_owned())
+        groups
+            .last()
+            .filter(|_| repeats)
+            .map(|(group, _)| (*group).to_owned())
     }
 
     fn usage(&self, result: &Value) -> Option<Usage> {
@@ -336,10 +446,24 @@ impl Acp {
     }
 }
 
+/// The answers to a request for permission that refuse it.
+fn rejections(options: &Value) -> BTreeSet<String> {
+    let options = options.as_array().into_iter().flatten();
+    options
+        .filter(|option| text(option, "kind").starts_with("reject"))
+        .filter_map(|option| some(option, "optionId"))
+        .collect()
+}
+
 /// The model among the options of a session.
 fn model_option(result: &Value) -> Option<String> {
     let options = result["configOptions"].as_array()?;
-    some(options.iter().find(|option| text(option, "id") == "model")?, "currentValue")
+    some(
+        options
+            .iter()
+            .find(|option| text(option, "id") == "model")?,
+        "currentValue",
+    )
 }
 
 /// A JSON-RPC error; its data may say more.
@@ -355,12 +479,19 @@ fn failure(error: &Value) -> Failure {
         ("authentication_failed", _) | (_, -32000) => Some(FailureKind::Auth),
         ("rate_limit", _) => Some(FailureKind::RateLimit),
         ("overloaded" | "server_error", _) => Some(FailureKind::Overloaded),
-        ("invalid_request" | "model_not_found" | "max_output_tokens" | "prompt_too_long", _) => Some(FailureKind::Invalid),
+        ("invalid_request" | "model_not_found" | "max_output_tokens" | "prompt_too_long", _) => {
+            Some(FailureKind::Invalid)
+        }
         (_, -32002 | -32600 | -32601 | -32602) => Some(FailureKind::Invalid),
         _ => None,
     };
     // Gemini gives the HTTP status as the code.
-    let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
+    let status = u64::try_from(code)
+        .ok()
+        .filter(|code| (400..600).contains(code));
     let failure = blame::failure(&message, status, FailureKind::Crashed);
-    Failure { kind: typed.unwrap_or(failure.kind), ..failure }
+    Failure {
+        kind: typed.unwrap_or(failure.kind),
+        ..failure
+    }
 }

@@ -40,7 +40,11 @@ impl Answer {
         if piece.is_empty() {
             return;
         }
-        match self.parts.iter_mut().rfind(|p| p.group == group && p.key == key) {
+        match self
+            .parts
+            .iter_mut()
+            .rfind(|p| p.group == group && p.key == key)
+        {
             Some(part) => {
                 part.text.push_str(piece);
                 self.show(String::new(), piece, out);
@@ -63,7 +67,11 @@ impl Answer {
 
     /// A part in its final form. What was not yet shown of it is shown.
     pub(super) fn settle(&mut self, group: &str, key: &str, whole: &str, out: &mut Vec<Delta>) {
-        match self.parts.iter().rfind(|p| p.group == group && p.key == key) {
+        match self
+            .parts
+            .iter()
+            .rfind(|p| p.group == group && p.key == key)
+        {
             Some(part) => {
                 if let Some(rest) = whole.strip_prefix(part.text.as_str()) {
                     let rest = rest.to_owned();
@@ -72,7 +80,11 @@ impl Answer {
             }
             None => self.grow(group, key, whole, out),
         }
-        if let Some(part) = self.parts.iter_mut().rfind(|p| p.group == group && p.key == key) {
+        if let Some(part) = self
+            .parts
+            .iter_mut()
+            .rfind(|p| p.group == group && p.key == key)
+        {
             part.text = whole.into();
             part.whole = true;
         }
@@ -103,14 +115,26 @@ impl Answer {
 
     /// A retry: halves are dropped, and what is whole is said again, since the delta voids everything. The attempt is
     /// counted here when the protocol does not count.
-    pub(super) fn retry(&mut self, attempt: Option<u32>, after: Duration, why: Failure, out: &mut Vec<Delta>) {
+    pub(super) fn retry(
+        &mut self,
+        attempt: Option<u32>,
+        after: Duration,
+        why: Failure,
+        out: &mut Vec<Delta>,
+    ) {
         self.retries = attempt.unwrap_or(self.retries + 1);
         self.parts.retain(|p| p.whole);
         self.thought = false;
-        out.push(Delta::Retrying { attempt: self.retries, after, failure: why });
+        out.push(Delta::Retrying {
+            attempt: self.retries,
+            after,
+            failure: why,
+        });
         self.shown = self.text();
         if !self.shown.is_empty() {
-            out.push(Delta::Text { text: self.shown.clone() });
+            out.push(Delta::Text {
+                text: self.shown.clone(),
+            });
         }
     }
 
@@ -125,7 +149,9 @@ impl Answer {
     /// Another block of thinking begins, or comes as a whole.
     pub(super) fn think_anew(&mut self, piece: &str, out: &mut Vec<Delta>) {
         if self.thought {
-            out.push(Delta::Thinking { text: "\n\n".into() });
+            out.push(Delta::Thinking {
+                text: "\n\n".into(),
+            });
         }
         self.thought = false;
         self.think(piece, out);
@@ -163,7 +189,12 @@ impl Answer {
     }
 
     /// The good end; a failure if there is no text in it. Halves do not count.
-    pub(super) fn finish(&mut self, who: &str, finish: Finish, usage: Option<Usage>) -> Result<Delta, Failure> {
+    pub(super) fn finish(
+        &mut self,
+        who: &str,
+        finish: Finish,
+        usage: Option<Usage>,
+    ) -> Result<Delta, Failure> {
         self.parts.retain(|p| p.whole);
         let text = self.text();
         self.finish_with(who, text, finish, usage)
@@ -231,7 +262,12 @@ mod tests {
         answer.settle("m1", "0", "First.", &mut out);
         answer.grow("m2", "0", "Sec", &mut out);
         assert!(answer.has_halves());
-        answer.retry(None, Duration::ZERO, Failure::new(FailureKind::Crashed, "cut"), &mut out);
+        answer.retry(
+            None,
+            Duration::ZERO,
+            Failure::new(FailureKind::Crashed, "cut"),
+            &mut out,
+        );
         assert_eq!(joined(&out), "First.");
         answer.grow("m3", "0", "Second", &mut out);
         answer.settle_next("m3", "Second.", &mut out);

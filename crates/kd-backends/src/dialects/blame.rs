@@ -15,37 +15,114 @@ const MESSAGE_MAX: usize = 400;
 const WORDS: [(FailureKind, &[&str]); 8] = [
     (
         FailureKind::RateLimit,
-        &["rate limit", "rate_limit", "ratelimit", "too many requests", "resource has been exhausted", "resource_exhausted", "quota", "usage limit", "usagelimit"],
+        &[
+            "rate limit",
+            "rate_limit",
+            "ratelimit",
+            "too many requests",
+            "resource has been exhausted",
+            "resource_exhausted",
+            "quota",
+            "usage limit",
+            "usagelimit",
+        ],
     ),
     (
         FailureKind::Auth,
         &[
-            "api key", "api_key", "apikey", "unauthorized", "authenticat", "not logged in", "log in", "login", "auth method",
-            "permission_denied", "forbidden", "credential", "missing environment variable", "billing",
+            "api key",
+            "api_key",
+            "apikey",
+            "unauthorized",
+            "authenticat",
+            "not logged in",
+            "log in",
+            "login",
+            "auth method",
+            "permission_denied",
+            "forbidden",
+            "credential",
+            "missing environment variable",
+            "billing",
         ],
     ),
     (
         FailureKind::Invalid,
         &[
-            "context window", "contextwindow", "context length", "context_length", "contextoverflow", "prompt is too long",
-            "prompt too long", "maximum context", "input is too long", "model_not_found", "modelnotfound", "does not exist",
-            "may not exist", "unknown model", "unexpected argument", "unknown option", "invalid_request", "badrequest",
+            "context window",
+            "contextwindow",
+            "context length",
+            "context_length",
+            "contextoverflow",
+            "prompt is too long",
+            "prompt too long",
+            "maximum context",
+            "input is too long",
+            "model_not_found",
+            "modelnotfound",
+            "does not exist",
+            "may not exist",
+            "unknown model",
+            "unexpected argument",
+            "unknown option",
+            "invalid_request",
+            "badrequest",
+            "not found",
+            "trusted directory",
+            "already in use",
+            "already exists",
+            "cannot be used",
+            "requires --",
+            "must be provided",
+            "no previous sessions",
+            "invalid session",
+            "no rollout found",
         ],
     ),
     (
         FailureKind::Overloaded,
         &[
-            "overloaded", "at capacity", "high demand", "unavailable", "internal server error", "internal error encountered",
-            "internalservererror", "server_error", "bad gateway",
+            "overloaded",
+            "at capacity",
+            "high demand",
+            "unavailable",
+            "internal server error",
+            "internal error encountered",
+            "internalservererror",
+            "server_error",
+            "bad gateway",
         ],
     ),
-    (FailureKind::Refused, &["safeguards", "content policy", "usage policy", "refus", "content_filter"]),
-    (FailureKind::Timeout, &["timed out", "idle timeout", "timeout waiting"]),
-    (FailureKind::Cancelled, &["interrupted", "aborted", "cancelled", "canceled"]),
+    (
+        FailureKind::Refused,
+        &[
+            "safeguards",
+            "content policy",
+            "usage policy",
+            "refus",
+            "content_filter",
+        ],
+    ),
+    (
+        FailureKind::Timeout,
+        &["timed out", "idle timeout", "timeout waiting"],
+    ),
+    (
+        FailureKind::Cancelled,
+        &["interrupted", "aborted", "cancelled", "canceled"],
+    ),
     (
         FailureKind::Crashed,
         &[
-            "connection", "network", "fetch failed", "econnre", "enotfound", "disconnected", "socket", "terminated", "stream closed",
+            "connection",
+            "network",
+            "fetch failed",
+            "econnre",
+            "enotfound",
+            "disconnected",
+            "socket",
+            "terminated",
+            "stream closed",
             "closed before",
         ],
     ),
@@ -61,7 +138,10 @@ pub(super) fn failure(said: &str, status: Option<u64>, else_kind: FailureKind) -
 /// The kind that a status and words give away.
 pub(super) fn kind(said: &str, status: Option<u64>) -> Option<FailureKind> {
     let lower = said.to_lowercase();
-    let worded = WORDS.iter().find(|(_, words)| words.iter().any(|w| lower.contains(w))).map(|(kind, _)| *kind);
+    let worded = WORDS
+        .iter()
+        .find(|(_, words)| words.iter().any(|w| lower.contains(w)))
+        .map(|(kind, _)| *kind);
     match status.or_else(|| status_in(&lower)) {
         // Some services say 400 for a key that is wrong.
         Some(400) if worded == Some(FailureKind::Auth) => worded,
@@ -86,17 +166,40 @@ pub(super) fn kind_of_status(status: u64) -> Option<FailureKind> {
 pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Failure {
     let heard = said.map(str::to_owned).or_else(|| last_words(&exit.stderr));
     let (kind, how) = match exit.how {
-        Exit::Unseen => (FailureKind::Decode, "its stream ended before its answer did".to_owned()),
-        Exit::Code(0) => (FailureKind::Decode, "it ended before its answer was whole".to_owned()),
+        Exit::Unseen => (
+            FailureKind::Decode,
+            "its stream ended before its answer did".to_owned(),
+        ),
+        Exit::Code(0) => (
+            FailureKind::Decode,
+            "it ended before its answer was whole".to_owned(),
+        ),
         // 128 + SIGHUP, SIGINT, SIGTERM: somebody stopped it.
-        Exit::Code(code @ (129 | 130 | 143)) => (FailureKind::Cancelled, format!("it was stopped (exit code {code})")),
-        Exit::Code(code) => (FailureKind::Crashed, format!("it ended with exit code {code} and without an answer")),
-        Exit::Signal(signal @ (1 | 2 | 15)) => (FailureKind::Cancelled, format!("it was stopped by signal {signal}")),
-        Exit::Signal(signal) => (FailureKind::Crashed, format!("it was killed by signal {signal}")),
+        Exit::Code(code @ (129 | 130 | 143)) => (
+            FailureKind::Cancelled,
+            format!("it was stopped (exit code {code})"),
+        ),
+        Exit::Code(code) => (
+            FailureKind::Crashed,
+            format!("it ended with exit code {code} and without an answer"),
+        ),
+        Exit::Signal(signal @ (1 | 2 | 15)) => (
+            FailureKind::Cancelled,
+            format!("it was stopped by signal {signal}"),
+        ),
+        Exit::Signal(signal) => (
+            FailureKind::Crashed,
+            format!("it was killed by signal {signal}"),
+        ),
     };
     // Words on stderr explain an exit that failed; after a signal or a good exit they are only the last log line.
-    let telling = said.is_some() || matches!(exit.how, Exit::Code(code) if !matches!(code, 0 | 129 | 130 | 143));
-    let kind = heard.as_deref().filter(|_| telling).and_then(|words| self::kind(words, None)).unwrap_or(kind);
+    let telling = said.is_some()
+        || matches!(exit.how, Exit::Code(code) if !matches!(code, 0 | 129 | 130 | 143));
+    let kind = heard
+        .as_deref()
+        .filter(|_| telling)
+        .and_then(|words| self::kind(words, None))
+        .unwrap_or(kind);
     advised(Failure::new(
         kind,
         match heard {
@@ -109,13 +212,21 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
 /// The line of stderr that tells most: the first that speaks of an error, else the last.
 fn last_words(stderr: &str) -> Option<String> {
     /// Lines that say nothing about a failure.
-    const NOISE: [&str; 3] = ["Reading additional input from stdin", "[STARTUP]", "YOLO mode is enabled"];
+    const NOISE: [&str; 3] = [
+        "Reading additional input from stdin",
+        "[STARTUP]",
+        "YOLO mode is enabled",
+    ];
     let lines: Vec<String> = stderr
         .lines()
         .map(|line| one_line(line, MESSAGE_MAX))
         .filter(|line| line.len() > 1 && !NOISE.iter().any(|noise| line.starts_with(noise)))
         .collect();
-    lines.iter().find(|line| line.to_lowercase().contains("error")).or(lines.last()).cloned()
+    lines
+        .iter()
+        .find(|line| line.to_lowercase().contains("error"))
+        .or(lines.last())
+        .cloned()
 }
 
 /// Advice where we know better than the kind does.
@@ -144,13 +255,19 @@ fn status_in(lower: &str) -> Option<u64> {
             at += 1;
             continue;
         }
-        let end = bytes[at..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |n| at + n);
+        let end = bytes[at..]
+            .iter()
+            .position(|b| !b.is_ascii_digit())
+            .map_or(bytes.len(), |n| at + n);
         let number = lower[at..end].parse::<u64>().unwrap_or(0);
         let mut from = at.saturating_sub(12);
         while !lower.is_char_boundary(from) {
             from += 1;
         }
-        if end - at == 3 && (400..600).contains(&number) && BEFORE.iter().any(|word| lower[from..at].contains(word)) {
+        if end - at == 3
+            && (400..600).contains(&number)
+            && BEFORE.iter().any(|word| lower[from..at].contains(word))
+        {
             return Some(number);
         }
         at = end;
@@ -166,17 +283,53 @@ mod tests {
     fn words_and_codes_of_all_programs() {
         use FailureKind::*;
         for (said, status, expected) in [
-            ("unexpected status 401 Unauthorized: Incorrect API key provided", None, Some(Auth)),
-            ("exceeded retry limit, last status: 429 Too Many Requests", None, Some(RateLimit)),
-            ("Quota exceeded. Check your plan and billing details.", None, Some(RateLimit)),
-            ("Selected model is at capacity. Please try a different model.", None, Some(Overloaded)),
-            ("We’re currently experiencing high demand", None, Some(Overloaded)),
+            (
+                "unexpected status 401 Unauthorized: Incorrect API key provided",
+                None,
+                Some(Auth),
+            ),
+            (
+                "exceeded retry limit, last status: 429 Too Many Requests",
+                None,
+                Some(RateLimit),
+            ),
+            (
+                "Quota exceeded. Check your plan and billing details.",
+                None,
+                Some(RateLimit),
+            ),
+            (
+                "Selected model is at capacity. Please try a different model.",
+                None,
+                Some(Overloaded),
+            ),
+            (
+                "We’re currently experiencing high demand",
+                None,
+                Some(Overloaded),
+            ),
             ("The model `stub-model` does not exist", None, Some(Invalid)),
-            ("Codex ran out of room in the model's context window.", None, Some(Invalid)),
-            (r#"[API Error: {"error":{"code":403,"message":"Forbidden"}}]"#, None, Some(Auth)),
-            ("API key not valid. Please pass a valid API key.", Some(400), Some(Auth)),
+            (
+                "Codex ran out of room in the model's context window.",
+                None,
+                Some(Invalid),
+            ),
+            (
+                r#"[API Error: {"error":{"code":403,"message":"Forbidden"}}]"#,
+                None,
+                Some(Auth),
+            ),
+            (
+                "API key not valid. Please pass a valid API key.",
+                Some(400),
+                Some(Auth),
+            ),
             ("[API Error: terminated]", None, Some(Crashed)),
-            ("stream disconnected before completion: idle timeout waiting for SSE", None, Some(Timeout)),
+            (
+                "stream disconnected before completion: idle timeout waiting for SSE",
+                None,
+                Some(Timeout),
+            ),
             ("something else in 404 lines", None, None),
             ("anything", Some(529), Some(Overloaded)),
         ] {
@@ -186,13 +339,36 @@ mod tests {
 
     #[test]
     fn an_exit_is_explained_by_its_last_words() {
-        let exit = |how, stderr: &str| ExitSeen { how, stderr: stderr.into() };
-        let failure = unfinished("gemini", &exit(Exit::Code(41), "boot\n\u{1b}[31mPlease set an API key\u{1b}[0m\n"), None);
+        let exit = |how, stderr: &str| ExitSeen {
+            how,
+            stderr: stderr.into(),
+        };
+        let failure = unfinished(
+            "gemini",
+            &exit(
+                Exit::Code(41),
+                "boot\n\u{1b}[31mPlease set an API key\u{1b}[0m\n",
+            ),
+            None,
+        );
         assert_eq!(failure.kind, FailureKind::Auth);
-        assert!(failure.message.ends_with("Please set an API key"), "{failure}");
-        let killed = unfinished("codex", &exit(Exit::Signal(9), "Reading additional input from stdin...\n"), None);
+        assert!(
+            failure.message.ends_with("Please set an API key"),
+            "{failure}"
+        );
+        let killed = unfinished(
+            "codex",
+            &exit(Exit::Signal(9), "Reading additional input from stdin...\n"),
+            None,
+        );
         assert_eq!(killed.kind, FailureKind::Crashed);
-        assert_eq!(unfinished("x", &exit(Exit::Signal(15), "network"), None).kind, FailureKind::Cancelled);
-        assert_eq!(unfinished("x", &ExitSeen::default(), None).kind, FailureKind::Decode);
+        assert_eq!(
+            unfinished("x", &exit(Exit::Signal(15), "network"), None).kind,
+            FailureKind::Cancelled
+        );
+        assert_eq!(
+            unfinished("x", &ExitSeen::default(), None).kind,
+            FailureKind::Decode
+        );
     }
 }

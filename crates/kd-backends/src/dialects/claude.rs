@@ -47,11 +47,21 @@ impl Decoder for Claude {
     }
 
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
-        let outcome = self.outcome.take().unwrap_or_else(|| match self.trouble.take() {
-            Some((said, word)) => Err(blame::failure(&said, None, kind_of_word(&word).unwrap_or(FailureKind::Decode))),
-            None => Err(blame::unfinished(WHO, exit, self.lines.prose.as_deref())),
-        });
-        *self = Self { cost_before: self.cost_before, ..Self::default() };
+        let outcome = self
+            .outcome
+            .take()
+            .unwrap_or_else(|| match self.trouble.take() {
+                Some((said, word)) => Err(blame::failure(
+                    &said,
+                    None,
+                    kind_of_word(&word).unwrap_or(FailureKind::Decode),
+                )),
+                None => Err(blame::unfinished(WHO, exit, self.lines.prose.as_deref())),
+            });
+        *self = Self {
+            cost_before: self.cost_before,
+            ..Self::default()
+        };
         outcome
     }
 }
@@ -62,11 +72,16 @@ impl Claude {
         let ours = event["parent_tool_use_id"].is_null();
         match text(event, "type") {
             "system" => self.system(event, out),
-            "stream_event" if ours => self.streaming(&event["event"], &event["abandoned_blocks"], out),
+            "stream_event" if ours => {
+                self.streaming(&event["event"], &event["abandoned_blocks"], out)
+            }
             "assistant" if ours => self.assistant(event, out),
             "control_request" if text(&event["request"], "subtype") == "can_use_tool" => {
                 let tool = text(&event["request"], "tool_name");
-                out.push(notice(format!("claude asks to use {tool}: {}", detail(&event["request"]["input"]))));
+                out.push(notice(format!(
+                    "claude asks to use {tool}: {}",
+                    detail(&event["request"]["input"])
+                )));
             }
             "result" => self.result(event),
             _ => {}
@@ -91,13 +106,19 @@ impl Claude {
                     Some(status) => format!("the API answered {status} ({word})"),
                     None => format!("the connection to the API broke ({word})"),
                 };
-                let attempt = event["attempt"].as_u64().and_then(|n| u32::try_from(n).ok());
+                let attempt = event["attempt"]
+                    .as_u64()
+                    .and_then(|n| u32::try_from(n).ok());
                 let after = Duration::from_millis(count(event, "retry_delay_ms"));
-                self.answer.retry(attempt, after, Failure::new(kind, said), out);
+                self.answer
+                    .retry(attempt, after, Failure::new(kind, said), out);
             }
             "permission_denied" => {
                 let said = one_line(text(event, "message"), 200);
-                out.push(notice(format!("claude may not use {}: {said}", text(event, "tool_name"))));
+                out.push(notice(format!(
+                    "claude may not use {}: {said}",
+                    text(event, "tool_name")
+                )));
             }
             _ => {}
         }
@@ -112,12 +133,16 @@ impl Claude {
                 self.drop_halves(out);
             }
             "content_block_start" if text(&event["content_block"], "type") == "thinking" => {
-                self.answer.think_anew(text(&event["content_block"], "thinking"), out);
+                self.answer
+                    .think_anew(text(&event["content_block"], "thinking"), out);
             }
             "content_block_delta" => {
                 let delta = &event["delta"];
                 match text(delta, "type") {
-                    "text_delta" => self.answer.grow(&self.message, &index, text(delta, "text"), out),
+                    "text_delta" => {
+                        self.answer
+                            .grow(&self.message, &index, text(delta, "text"), out)
+                    }
                     "thinking_delta" => self.answer.think(text(delta, "thinking"), out),
                     _ => {}
                 }
@@ -125,7 +150,9 @@ impl Claude {
             "message_stop" if abandoned.is_object() => {
                 let from = count(abandoned, "from_block_index");
                 let message = &self.message;
-                self.answer.unsettle(|group, key| group == message && key.parse::<u64>().is_ok_and(|n| n >= from));
+                self.answer.unsettle(|group, key| {
+                    group == message && key.parse::<u64>().is_ok_and(|n| n >= from)
+                });
             }
             _ => {}
         }
@@ -141,8 +168,12 @@ impl Claude {
 
     fn assistant(&mut self, event: &Value, out: &mut Vec<Delta>) {
         let message = &event["message"];
-        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let synthetic = event["is_api_error_message"] == true || text(message, "model") == SYNTHETIC;
+        let blocks = message["content"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let synthetic =
+            event["is_api_error_message"] == true || text(message, "model") == SYNTHETIC;
         if synthetic {
             let said: Vec<&str> = blocks.iter().map(|block| text(block, "text")).collect();
             self.trouble = Some((said.join(" "), text(event, "error").to_owned()));
@@ -157,7 +188,9 @@ impl Claude {
         for block in blocks {
             match text(block, "type") {
                 "text" => self.answer.settle_next(id, text(block, "text"), out),
-                "thinking" if !self.streamed => self.answer.think_anew(text(block, "thinking"), out),
+                "thinking" if !self.streamed => {
+                    self.answer.think_anew(text(block, "thinking"), out)
+                }
                 "tool_use" | "server_tool_use" => out.push(Delta::Tool {
                     name: text(block, "name").to_owned(),
                     detail: detail(&block["input"]),
@@ -180,7 +213,8 @@ impl Claude {
             };
             if self.answer.is_empty() {
                 // Nothing was streamed: answers of the program's own commands stand only here.
-                self.answer.finish_with(WHO, text(event, "result").to_owned(), finish, usage)
+                self.answer
+                    .finish_with(WHO, text(event, "result").to_owned(), finish, usage)
             } else {
                 self.answer.finish(WHO, finish, usage)
             }
@@ -191,18 +225,32 @@ impl Claude {
 
     fn failed(&mut self, event: &Value, reason: &str) -> Failure {
         let (trouble, word) = self.trouble.take().unwrap_or_default();
-        let errors: Vec<&str> = event["errors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let errors: Vec<&str> = event["errors"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let said = match some(event, "result") {
             Some(said) => said,
             None if !trouble.is_empty() => trouble,
             None => errors.join("; "),
         };
         let subtype = text(event, "subtype");
-        let limit = |what: &str, advice: &str| Failure::new(FailureKind::Invalid, format!("claude: {what}")).advise(advice);
+        let limit = |what: &str, advice: &str| {
+            Failure::new(FailureKind::Invalid, format!("claude: {what}")).advise(advice)
+        };
         match (reason, subtype) {
-            ("aborted_streaming" | "aborted_tools", _) => Failure::new(FailureKind::Cancelled, "claude was interrupted"),
-            ("max_turns", _) | (_, "error_max_turns") => limit(&said, "allow more turns of tools, or ask a narrower question"),
-            ("budget_exhausted", _) | (_, "error_max_budget_usd") => limit(&said, "raise the program's budget"),
+            ("aborted_streaming" | "aborted_tools", _) => {
+                Failure::new(FailureKind::Cancelled, "claude was interrupted")
+            }
+            ("max_turns", _) | (_, "error_max_turns") => limit(
+                &said,
+                "allow more turns of tools, or ask a narrower question",
+            ),
+            ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
+                limit(&said, "raise the program's budget")
+            }
             _ if text(event, "stop_reason") == "refusal" => {
                 Failure::new(FailureKind::Refused, one_line(&said, 400))
             }
@@ -212,16 +260,25 @@ impl Claude {
             _ => {
                 let kind = match event["api_error_status"].as_u64() {
                     Some(status) => blame::kind_of_status(status),
-                    None if text(event, "api_error") == "connection_failed" => Some(FailureKind::Crashed),
+                    None if text(event, "api_error") == "connection_failed" => {
+                        Some(FailureKind::Crashed)
+                    }
                     None => kind_of_word(&word),
                 };
-                let said = if said.is_empty() { format!("claude ended its turn with `{subtype}` ({reason})") } else { said };
+                let said = if said.is_empty() {
+                    format!("claude ended its turn with `{subtype}` ({reason})")
+                } else {
+                    said
+                };
                 let kind = kind.or_else(|| blame::kind(&said, None));
                 let kind = kind.unwrap_or(match subtype {
                     "error_during_execution" => FailureKind::Invalid,
                     _ => FailureKind::Crashed,
                 });
-                Failure { kind, ..blame::failure(&said, None, kind) }
+                Failure {
+                    kind,
+                    ..blame::failure(&said, None, kind)
+                }
             }
         }
     }
@@ -236,7 +293,9 @@ impl Claude {
         });
         let cached = count(stated, "cache_read_input_tokens");
         Some(Usage {
-            input_tokens: count(stated, "input_tokens") + count(stated, "cache_creation_input_tokens") + cached,
+            input_tokens: count(stated, "input_tokens")
+                + count(stated, "cache_creation_input_tokens")
+                + cached,
             output_tokens: count(stated, "output_tokens"),
             cached_tokens: cached,
             thinking_tokens: count(&stated["output_tokens_details"], "thinking_tokens"),

@@ -48,9 +48,12 @@ impl Decoder for CodexApp {
 
     fn sent(&mut self, line: &[u8]) {
         let Some(message) = read(line) else { return };
-        let Some(method) = message["method"].as_str() else { return };
+        let Some(method) = message["method"].as_str() else {
+            return;
+        };
         if !message["id"].is_null() {
-            self.asked.insert(message["id"].to_string(), method.to_owned());
+            self.asked
+                .insert(message["id"].to_string(), method.to_owned());
         }
         if method == "turn/start" {
             self.thread = some(&message["params"], "threadId").or(self.thread.take());
@@ -88,9 +91,15 @@ impl CodexApp {
         let (result, error) = (&message["result"], &message["error"]);
         if error.is_object() {
             let said = text(error, "message");
-            let failure = blame::failure(&format!("codex refused the request: {said}"), None, FailureKind::Invalid);
+            let failure = blame::failure(
+                &format!("codex refused the request: {said}"),
+                None,
+                FailureKind::Invalid,
+            );
             match asked.as_deref() {
-                Some("initialize" | "thread/start" | "thread/resume" | "turn/start") => self.outcome = Some(Err(failure)),
+                Some("initialize" | "thread/start" | "thread/resume" | "turn/start") => {
+                    self.outcome = Some(Err(failure))
+                }
                 Some(_) => {}
                 None => self.trouble = Some(failure),
             }
@@ -141,10 +150,17 @@ impl CodexApp {
             "item/completed" => self.item(&params["item"], true, out),
             "thread/tokenUsage/updated" => self.count(&params["tokenUsage"]["total"]),
             "error" => self.error(params, out),
-            "warning" | "guardianWarning" => out.push(notice(one_line(text(params, "message"), 300))),
+            "warning" | "guardianWarning" => {
+                out.push(notice(one_line(text(params, "message"), 300)))
+            }
             "turn/completed" => self.completed(&params["turn"]),
             _ if !message["id"].is_null() && method.ends_with("requestApproval") => {
-                let said = one_line(&some(params, "command").or_else(|| some(params, "reason")).unwrap_or_default(), 200);
+                let said = one_line(
+                    &some(params, "command")
+                        .or_else(|| some(params, "reason"))
+                        .unwrap_or_default(),
+                    200,
+                );
                 out.push(notice(format!("codex asks for leave: {said}")));
             }
             _ => {}
@@ -155,7 +171,8 @@ impl CodexApp {
         let id = text(item, "id");
         match text(item, "type") {
             "agentMessage" if completed => self.answer.settle(id, "", text(item, "text"), out),
-            "agentMessage" | "reasoning" | "userMessage" | "hookPrompt" | "plan" | "contextCompaction" | "" => {}
+            "agentMessage" | "reasoning" | "userMessage" | "hookPrompt" | "plan"
+            | "contextCompaction" | "" => {}
             kind => {
                 if self.tools.insert(id.to_owned()) {
                     out.push(tool(kind, item));
@@ -167,7 +184,9 @@ impl CodexApp {
     fn error(&mut self, params: &Value, out: &mut Vec<Delta>) {
         let failure = failure(&params["error"]);
         if params["willRetry"] == true {
-            let attempt = text(&params["error"], "message").strip_prefix(RETRY).and_then(attempt);
+            let attempt = text(&params["error"], "message")
+                .strip_prefix(RETRY)
+                .and_then(attempt);
             self.answer.retry(attempt, Duration::ZERO, failure, out);
         } else {
             self.trouble = Some(failure);
@@ -178,18 +197,36 @@ impl CodexApp {
         self.outcome = Some(match text(turn, "status") {
             "completed" => {
                 let usage = self.counted.then(|| Usage {
-                    input_tokens: self.total.input_tokens.saturating_sub(self.before.input_tokens),
-                    output_tokens: self.total.output_tokens.saturating_sub(self.before.output_tokens),
-                    cached_tokens: self.total.cached_tokens.saturating_sub(self.before.cached_tokens),
-                    thinking_tokens: self.total.thinking_tokens.saturating_sub(self.before.thinking_tokens),
+                    input_tokens: self
+                        .total
+                        .input_tokens
+                        .saturating_sub(self.before.input_tokens),
+                    output_tokens: self
+                        .total
+                        .output_tokens
+                        .saturating_sub(self.before.output_tokens),
+                    cached_tokens: self
+                        .total
+                        .cached_tokens
+                        .saturating_sub(self.before.cached_tokens),
+                    thinking_tokens: self
+                        .total
+                        .thinking_tokens
+                        .saturating_sub(self.before.thinking_tokens),
                     cost_usd: None,
                 });
                 self.answer.finish(WHO, Finish::Stop, usage)
             }
-            "interrupted" => Err(Failure::new(FailureKind::Cancelled, "codex was interrupted")),
+            "interrupted" => Err(Failure::new(
+                FailureKind::Cancelled,
+                "codex was interrupted",
+            )),
             _ if turn["error"].is_object() => Err(failure(&turn["error"])),
             status => Err(self.trouble.take().unwrap_or_else(|| {
-                Failure::new(FailureKind::Crashed, format!("codex ended its turn with `{}`", one_line(status, 40)))
+                Failure::new(
+                    FailureKind::Crashed,
+                    format!("codex ended its turn with `{}`", one_line(status, 40)),
+                )
             })),
         });
     }
@@ -231,5 +268,8 @@ fn failure(error: &Value) -> Failure {
         _ => None,
     };
     let failure = blame::failure(&said, status, FailureKind::Crashed);
-    Failure { kind: typed.unwrap_or(failure.kind), ..failure }
+    Failure {
+        kind: typed.unwrap_or(failure.kind),
+        ..failure
+    }
 }

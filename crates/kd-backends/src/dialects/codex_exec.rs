@@ -52,13 +52,20 @@ impl Decoder for CodexExec {
 impl CodexExec {
     fn event(&mut self, event: &Value, out: &mut Vec<Delta>) {
         match text(event, "type") {
-            "thread.started" => out.push(Delta::Started { model: None, version: None, session: some(event, "thread_id") }),
+            "thread.started" => out.push(Delta::Started {
+                model: None,
+                version: None,
+                session: some(event, "thread_id"),
+            }),
             "item.started" | "item.updated" => self.item(&event["item"], false, out),
             "item.completed" => self.item(&event["item"], true, out),
             "error" => {
                 let said = text(event, "message");
                 match said.strip_prefix(RETRY) {
-                    Some(rest) => self.answer.retry(attempt(rest), Duration::ZERO, reconnecting(rest), out),
+                    Some(rest) => {
+                        self.answer
+                            .retry(attempt(rest), Duration::ZERO, reconnecting(rest), out)
+                    }
                     None => self.trouble = Some(said.to_owned()),
                 }
             }
@@ -75,7 +82,8 @@ impl CodexExec {
             }
             "turn.failed" => {
                 let said = some(&event["error"], "message").or(self.trouble.take());
-                let said = said.unwrap_or_else(|| "codex gave its turn up without saying why".into());
+                let said =
+                    said.unwrap_or_else(|| "codex gave its turn up without saying why".into());
                 self.outcome = Some(Err(blame::failure(&said, None, FailureKind::Crashed)));
             }
             _ => {}
@@ -113,7 +121,10 @@ pub(super) fn tool(kind: &str, item: &Value) -> Delta {
         (Some(_), None) => &item["arguments"],
         (None, None) => item,
     };
-    Delta::Tool { name: named.unwrap_or_else(|| kind.to_owned()), detail: detail(input) }
+    Delta::Tool {
+        name: named.unwrap_or_else(|| kind.to_owned()),
+        detail: detail(input),
+    }
 }
 
 /// The number of a retry: `1/5 (…)`.
@@ -127,5 +138,13 @@ fn reconnecting(rest: &str) -> Failure {
         (Some(from), Some(to)) if from < to => &rest[from + 1..to],
         _ => rest.trim(),
     };
-    blame::failure(if why.is_empty() { "connecting again" } else { why }, None, FailureKind::Crashed)
+    blame::failure(
+        if why.is_empty() {
+            "connecting again"
+        } else {
+            why
+        },
+        None,
+        FailureKind::Crashed,
+    )
 }

@@ -38,8 +38,10 @@ impl Decoder for Cursor {
     }
 
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
-        let outcome =
-            self.outcome.take().unwrap_or_else(|| Err(blame::unfinished(WHO, exit, self.lines.prose.as_deref())));
+        let outcome = self
+            .outcome
+            .take()
+            .unwrap_or_else(|| Err(blame::unfinished(WHO, exit, self.lines.prose.as_deref())));
         *self = Self::default();
         outcome
     }
@@ -65,9 +67,15 @@ impl Cursor {
     }
 
     fn assistant(&mut self, event: &Value, out: &mut Vec<Delta>) {
-        let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let blocks = event["message"]["content"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let said: String = blocks.iter().map(|block| text(block, "text")).collect();
-        let (timed, called) = (!event["timestamp_ms"].is_null(), !event["model_call_id"].is_null());
+        let (timed, called) = (
+            !event["timestamp_ms"].is_null(),
+            !event["model_call_id"].is_null(),
+        );
         let stretch = self.stretch.to_string();
         if timed && !called {
             self.pieces = true;
@@ -76,12 +84,20 @@ impl Cursor {
             self.answer.settle_next(&stretch, &said, out);
         } else if called || !same_words(&said, &self.answer.text()) {
             // A flush: it repeats the stretch that was streamed, and wins where the two differ.
-            let last = self.answer.groups().pop().map(|(group, _)| group.to_owned());
+            let last = self
+                .answer
+                .groups()
+                .pop()
+                .map(|(group, _)| group.to_owned());
             let whole = self.answer.text();
             match said.strip_prefix(whole.as_str()) {
                 // The last flush may repeat everything, not only its stretch.
-                Some(rest) if !called && !whole.is_empty() => self.answer.grow(&stretch, "", rest, out),
-                _ => self.answer.settle(last.as_deref().unwrap_or(&stretch), "", &said, out),
+                Some(rest) if !called && !whole.is_empty() => {
+                    self.answer.grow(&stretch, "", rest, out)
+                }
+                _ => self
+                    .answer
+                    .settle(last.as_deref().unwrap_or(&stretch), "", &said, out),
             }
         }
     }
@@ -89,8 +105,13 @@ impl Cursor {
     fn result(&mut self, event: &Value, subtype: &str) -> Result<Delta, Failure> {
         let stated = text(event, "result");
         if subtype != "success" || event["is_error"] != false {
-            let said = [stated, text(event, "error"), text(event, "message")].into_iter().find(|s| !s.is_empty());
-            let said = said.map_or_else(|| format!("cursor ended its turn with `{}`", one_line(subtype, 40)), str::to_owned);
+            let said = [stated, text(event, "error"), text(event, "message")]
+                .into_iter()
+                .find(|s| !s.is_empty());
+            let said = said.map_or_else(
+                || format!("cursor ended its turn with `{}`", one_line(subtype, 40)),
+                str::to_owned,
+            );
             return Err(blame::failure(&said, None, FailureKind::Crashed));
         }
         self.answer.settle_all();
@@ -104,11 +125,20 @@ impl Cursor {
 
 /// A tool call: an object whose only member is named after the tool.
 fn tool(call: &Value) -> Delta {
-    let member = call.as_object().and_then(|members| members.iter().find(|(_, inner)| inner.is_object()));
+    let member = call
+        .as_object()
+        .and_then(|members| members.iter().find(|(_, inner)| inner.is_object()));
     let (key, inner) = member.map_or(("tool", &Value::Null), |(key, inner)| (key.as_str(), inner));
     let name = some(inner, "name").unwrap_or_else(|| key.trim_end_matches("ToolCall").to_owned());
-    let input = if inner["args"].is_null() { &inner["arguments"] } else { &inner["args"] };
-    Delta::Tool { name, detail: detail(input) }
+    let input = if inner["args"].is_null() {
+        &inner["arguments"]
+    } else {
+        &inner["args"]
+    };
+    Delta::Tool {
+        name,
+        detail: detail(input),
+    }
 }
 
 /// A text without its white space.

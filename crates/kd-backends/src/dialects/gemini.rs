@@ -61,7 +61,8 @@ impl Gemini {
                 session: some(event, "session_id"),
             }),
             "message" if text(event, "role") == "assistant" => {
-                self.answer.grow(&self.stretch.to_string(), "", text(event, "content"), out);
+                self.answer
+                    .grow(&self.stretch.to_string(), "", text(event, "content"), out);
             }
             "tool_use" => {
                 self.stretch += 1;
@@ -83,8 +84,14 @@ impl Gemini {
     fn result(&mut self, event: &Value) -> Result<Delta, Failure> {
         if text(event, "status") != "success" {
             let error = &event["error"];
-            let said = some(error, "message").or(self.trouble.take()).unwrap_or_else(|| "gemini failed without saying why".into());
-            return Err(blame::failure(&said, error["code"].as_u64(), FailureKind::Crashed));
+            let said = some(error, "message")
+                .or(self.trouble.take())
+                .unwrap_or_else(|| "gemini failed without saying why".into());
+            return Err(blame::failure(
+                &said,
+                error["code"].as_u64(),
+                FailureKind::Crashed,
+            ));
         }
         let stats = &event["stats"];
         let usage = stats.is_object().then(|| Usage {

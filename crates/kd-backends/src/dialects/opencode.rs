@@ -49,7 +49,10 @@ impl Decoder for Opencode {
         match (turn.reason.as_deref(), turn.rejected) {
             (Some("stop"), _) => turn.answer.finish(WHO, Finish::Stop, turn.usage),
             (Some("length"), _) => turn.answer.finish(WHO, Finish::Length, turn.usage),
-            (Some("content-filter"), _) => Err(Failure::new(FailureKind::Refused, "the provider filtered the answer")),
+            (Some("content-filter"), _) => Err(Failure::new(
+                FailureKind::Refused,
+                "the provider filtered the answer",
+            )),
             (_, Some(tool)) => Err(Failure::new(
                 FailureKind::Invalid,
                 format!("opencode gave up: it may not use {tool}"),
@@ -64,7 +67,11 @@ impl Opencode {
     fn event(&mut self, event: &Value, out: &mut Vec<Delta>) {
         if !self.started && event["sessionID"].is_string() {
             self.started = true;
-            out.push(Delta::Started { model: None, version: None, session: some(event, "sessionID") });
+            out.push(Delta::Started {
+                model: None,
+                version: None,
+                session: some(event, "sessionID"),
+            });
         }
         let part = &event["part"];
         let message = text(part, "messageID");
@@ -72,7 +79,8 @@ impl Opencode {
             "step_start" => {
                 // The same step again, and the one before never ended: its connection broke.
                 if self.step.as_deref() == Some(message) {
-                    let why = Failure::new(FailureKind::Crashed, "the stream of the provider broke off");
+                    let why =
+                        Failure::new(FailureKind::Crashed, "the stream of the provider broke off");
                     self.answer.retry(None, Duration::ZERO, why, out);
                 }
                 self.step = Some(message.to_owned());
@@ -99,11 +107,17 @@ impl Opencode {
 
     fn tool(&mut self, part: &Value, out: &mut Vec<Delta>) {
         let (name, state) = (text(part, "tool"), &part["state"]);
-        out.push(Delta::Tool { name: name.to_owned(), detail: detail(&state["input"]) });
+        out.push(Delta::Tool {
+            name: name.to_owned(),
+            detail: detail(&state["input"]),
+        });
         let error = text(state, "error");
         if error.contains("rejected permission") {
             self.rejected = Some(name.to_owned());
-            out.push(notice(format!("opencode may not use {name}: {}", one_line(error, 200))));
+            out.push(notice(format!(
+                "opencode may not use {name}: {}",
+                one_line(error, 200)
+            )));
         }
     }
 
@@ -128,16 +142,22 @@ impl Opencode {
 /// A typed error of opencode.
 fn failure(error: &Value) -> Failure {
     let (name, data) = (text(error, "name"), &error["data"]);
-    let said = some(data, "message").or_else(|| some(error, "message")).unwrap_or_else(|| format!("opencode failed ({name})"));
+    let said = some(data, "message")
+        .or_else(|| some(error, "message"))
+        .unwrap_or_else(|| format!("opencode failed ({name})"));
     let typed = match name {
         "ProviderAuthError" => Some(FailureKind::Auth),
-        "ContextOverflowError" | "MessageOutputLengthError" | "ProviderModelNotFoundError" => Some(FailureKind::Invalid),
+        "ContextOverflowError" | "MessageOutputLengthError" | "ProviderModelNotFoundError" => {
+            Some(FailureKind::Invalid)
+        }
         "MessageAbortedError" => Some(FailureKind::Cancelled),
         _ => None,
     };
     let mut failure = blame::failure(&said, data["statusCode"].as_u64(), FailureKind::Crashed);
     failure.kind = typed.unwrap_or(failure.kind);
-    let wait = text(&data["responseHeaders"], "retry-after").parse::<u64>().ok();
+    let wait = text(&data["responseHeaders"], "retry-after")
+        .parse::<u64>()
+        .ok();
     failure.retry_after = wait.map(Duration::from_secs);
     failure
 }

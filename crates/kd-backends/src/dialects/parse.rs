@@ -38,7 +38,9 @@ impl Lines {
         if self.broken < BROKEN_NAMED_MAX {
             out.push(notice(text));
         } else if self.broken == BROKEN_NAMED_MAX {
-            out.push(notice(format!("{text}; further such lines are passed over")));
+            out.push(notice(format!(
+                "{text}; further such lines are passed over"
+            )));
         }
         None
     }
@@ -101,7 +103,10 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// A string member that is not empty.
 pub(super) fn some(value: &Value, key: &str) -> Option<String> {
-    value[key].as_str().filter(|s| !s.is_empty()).map(str::to_owned)
+    value[key]
+        .as_str()
+        .filter(|s| !s.is_empty())
+        .map(str::to_owned)
 }
 
 /// A whole number, zero when it is not one.
@@ -143,13 +148,28 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
 /// What a tool was used on, from its input: the member that says most, else all of it, in one line.
 pub(super) fn detail(input: &Value) -> String {
     const TELLING: [&str; 12] = [
-        "command", "file_path", "filePath", "path", "pattern", "query", "url", "cmd", "prompt", "name", "tool", "description",
+        "command",
+        "file_path",
+        "filePath",
+        "path",
+        "pattern",
+        "query",
+        "url",
+        "cmd",
+        "prompt",
+        "name",
+        "tool",
+        "description",
     ];
     let telling = TELLING.iter().find_map(|key| match &input[*key] {
         Value::String(said) if !said.is_empty() => Some(said.clone()),
-        Value::Array(words) if !words.is_empty() => {
-            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
-        }
+        Value::Array(words) if !words.is_empty() => Some(
+            words
+                .iter()
+                .filter_map(Value::as_str)
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
         _ => None,
     });
     let all = || match input {
@@ -170,20 +190,29 @@ mod tests {
     fn half_pairs_cost_a_character_and_not_the_event() {
         let read = |line: &str| read(line.as_bytes()).map(|v| v["t"].as_str().unwrap().to_owned());
         assert_eq!(read(r#"{"t":"a\ud83db"}"#).unwrap(), "a\u{fffd}b");
-        assert_eq!(read(r#"{"t":"\udc00\ud83d\ude00\\ud83d"}"#).unwrap(), "\u{fffd}😀\\ud83d");
+        assert_eq!(
+            read(r#"{"t":"\udc00\ud83d\ude00\\ud83d"}"#).unwrap(),
+            "\u{fffd}😀\\ud83d"
+        );
         assert_eq!(read(r#"{"t":"\ud83d"#), None);
         assert_eq!(super::read(b"{\"t\":\"\xff\"}").unwrap()["t"], "\u{fffd}");
     }
 
     #[test]
     fn one_line_is_one_line() {
-        assert_eq!(one_line(" a\n\tb \u{1b}[31mred\u{1b}[0m\u{7} ", 99), "a b red");
+        assert_eq!(
+            one_line(" a\n\tb \u{1b}[31mred\u{1b}[0m\u{7} ", 99),
+            "a b red"
+        );
         assert_eq!(one_line("abcdef", 3), "abc…");
     }
 
     #[test]
     fn the_telling_member_is_shown() {
-        assert_eq!(detail(&json!({"description": "d", "command": "ls -l\nrm"})), "ls -l rm");
+        assert_eq!(
+            detail(&json!({"description": "d", "command": "ls -l\nrm"})),
+            "ls -l rm"
+        );
         assert_eq!(detail(&json!({"command": ["ls", "-l"]})), "ls -l");
         assert_eq!(detail(&json!({})), "");
         assert_eq!(detail(&json!({"x": 1})), r#"{"x":1}"#);
@@ -201,6 +230,9 @@ mod tests {
         assert_eq!(out.len(), BROKEN_NAMED_MAX);
         assert_eq!(lines.prose, None);
         lines.object(b"You have hit your usage limit", &mut out);
-        assert_eq!(lines.prose.as_deref(), Some("You have hit your usage limit"));
+        assert_eq!(
+            lines.prose.as_deref(),
+            Some("You have hit your usage limit")
+        );
     }
 }

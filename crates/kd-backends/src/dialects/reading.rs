@@ -18,7 +18,10 @@ pub struct Reading {
 impl Reading {
     /// Reads this dialect.
     pub fn new(dialect: &Dialect) -> Self {
-        Self { lines: Lines::default(), decoder: dialect.decoder() }
+        Self {
+            lines: Lines::default(),
+            decoder: dialect.decoder(),
+        }
     }
 
     /// Takes bytes, gives what they mean. Reads on after the turn's end until told to [`Reading::end`]; what an agent
@@ -56,7 +59,9 @@ impl Reading {
 fn lines_deltas(decoder: &mut dyn Decoder, line: Line<'_>) -> Vec<Delta> {
     match line {
         Line::Whole(line) => decoder.line(line),
-        Line::TooLong(length) => vec![notice(format!("the agent printed a line of {length} bytes, which was passed over"))],
+        Line::TooLong(length) => vec![notice(format!(
+            "the agent printed a line of {length} bytes, which was passed over"
+        ))],
     }
 }
 
@@ -66,8 +71,10 @@ pub struct Decoded<R> {
     lines: Lines,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<Result<Delta, Failure>>,
-    /// Whether the last thing given out ended a turn.
-    ended: bool,
+    /// Whether a turn is to be ended when the recording ends.
+    open: bool,
+    /// The end of the turn that is over. What is noticed after it is said before it, so that an end stands last.
+    end: Option<Result<Delta, Failure>>,
     done: bool,
 }
 
@@ -79,7 +86,8 @@ pub fn decode_all<R: Read>(dialect: &Dialect, source: R) -> Decoded<R> {
         lines: Lines::default(),
         decoder: dialect.decoder(),
         ready: VecDeque::new(),
-        ended: false,
+        open: true,
+        end: None,
         done: false,
     }
 }
@@ -91,24 +99,60 @@ impl<R: Read> Decoded<R> {
             Ok(0) => {
                 self.done = true;
                 if let Some(line) = self.lines.finish() {
-                    take(self.decoder.as_mut(), &mut self.ready, Line::Whole(&line));
+                    self.take(Line::Whole(&line));
                 }
-                let ended = self.ready.back().map_or(self.ended, ends);
-                if !ended {
-                    self.ready.push_back(self.decoder.end(&ExitSeen::default()));
+                self.flush();
+                if self.open {
+                    let end = self.decoder.end(&ExitSeen::default());
+                    self.ready.push_back(end);
                 }
             }
             Ok(length) => {
-                let (decoder, ready) = (self.decoder.as_mut(), &mut self.ready);
-                self.lines.push(&chunk[..length], |line| take(decoder, ready, line));
+                let mut lines = std::mem::take(&mut self.lines);
+                lines.push(&chunk[..length], |line| self.take(line));
+                self.lines = lines;
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 self.done = true;
                 let said = format!("the recording cannot be read: {error}");
-                self.ready.push_back(Err(Failure::new(FailureKind::Crashed, said)));
+                self.ready
+                    .push_back(Err(Failure::new(FailureKind::Crashed, said)));
             }
         }
+    }
+
+    /// Takes one recorded line; ends the turn when it is over.
+    fn take(&mut self, line: Line<'_>) {
+        let deltas = match line {
+            Line::Whole(line) => match both_sides(line) {
+                Some((true, message)) => self.decoder.line(&message),
+                Some((false, message)) => {
+                    self.decoder.sent(&message);
+                    Vec::new()
+                }
+                None => self.decoder.line(line),
+            },
+            long => lines_deltas(self.decoder.as_mut(), long),
+        };
+        // A notice after the end of a turn begins no other.
+        if deltas
+            .iter()
+            .any(|delta| !matches!(delta, Delta::Notice { .. }))
+        {
+            self.flush();
+            self.open = true;
+        }
+        self.ready.extend(deltas.into_iter().map(Ok));
+        if self.decoder.over() {
+            self.flush();
+            self.open = false;
+            self.end = Some(self.decoder.end(&ExitSeen::default()));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.ready.extend(self.end.take());
     }
 }
 
@@ -119,32 +163,7 @@ impl<R: Read> Iterator for Decoded<R> {
         while self.ready.is_empty() && !self.done {
             self.fill();
         }
-        let next = self.ready.pop_front()?;
-        self.ended = ends(&next);
-        Some(next)
-    }
-}
-
-fn ends(delta: &Result<Delta, Failure>) -> bool {
-    matches!(delta, Err(_) | Ok(Delta::Finished { .. }))
-}
-
-/// One recorded line into a decoder; ends the turn when it is over.
-fn take(decoder: &mut dyn Decoder, ready: &mut VecDeque<Result<Delta, Failure>>, line: Line<'_>) {
-    let deltas = match line {
-        Line::Whole(line) => match both_sides(line) {
-            Some((true, message)) => decoder.line(&message),
-            Some((false, message)) => {
-                decoder.sent(&message);
-                Vec::new()
-            }
-            None => decoder.line(line),
-        },
-        long => lines_deltas(decoder, long),
-    };
-    ready.extend(deltas.into_iter().map(Ok));
-    if decoder.over() {
-        ready.push_back(decoder.end(&ExitSeen::default()));
+        self.ready.pop_front()
     }
 }
 

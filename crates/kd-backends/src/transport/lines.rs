@@ -31,13 +31,17 @@ impl Default for Lines {
 impl Lines {
     /// Lines of at most so many bytes.
     pub fn with_max(max: usize) -> Self {
-        Self { held: Vec::new(), skipped: 0, max }
+        Self {
+            held: Vec::new(),
+            skipped: 0,
+            max,
+        }
     }
 
     /// Takes bytes and hands out every line that they end.
     pub fn push(&mut self, bytes: &[u8], mut line: impl FnMut(Line<'_>)) {
         let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|b| *b == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', rest) {
             let (head, tail) = (&rest[..end], &rest[end + 1..]);
             if self.held.is_empty() && self.skipped == 0 && head.len() <= self.max {
                 line(Line::Whole(head));
@@ -106,7 +110,11 @@ mod tests {
         assert_eq!(whole.0, ["a\r", "b\u{2028}c", ""]);
         assert_eq!(whole.1.as_deref(), Some(&b"d"[..]));
         for cut in 0..=text.len() {
-            assert_eq!(all(64, &[&text[..cut], &text[cut..]]), whole, "cut at {cut}");
+            assert_eq!(
+                all(64, &[&text[..cut], &text[cut..]]),
+                whole,
+                "cut at {cut}"
+            );
         }
     }
 

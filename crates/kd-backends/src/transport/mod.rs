@@ -1,5 +1,7 @@
 //! How bytes travel, whatever they mean: HTTP calls, server-sent events, child processes and their lines.
 
+pub mod family;
 pub(crate) mod http;
 pub mod lines;
+pub mod process;
 pub(crate) mod sse;

@@ -1,0 +1,257 @@
+//! An agent program as a child of ours. Comes in: what to start, and the prompt. Goes out: its stdout as bytes, and how
+//! it ended. Dropping it ends it, with all that it started (see [`super::family`]).
+//!
+//! The child leads a session of its own, gets the environment that it is given and no other, the prompt on stdin (or an
+//! end of file at once), and its stderr is read all the time, so that it can never block on a full pipe.
+
+use super::family::{self, Birth, Ending, MARK};
+use crate::dialects::{Exit, ExitSeen};
+use rustix::process::{Signal, setsid};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+pub use super::family::{end_left_over, settle};
+
+/// Bytes of stderr that are kept, its end.
+const STDERR_MAX: usize = 64 * 1024;
+/// Bytes read from stdout at once.
+const CHUNK: usize = 64 * 1024;
+/// How long the last output may take after the program is gone, if others hold its pipes.
+const DRAIN: Duration = Duration::from_millis(300);
+/// How long a program may take to exit after it closed its stdout.
+const EXIT: Duration = Duration::from_secs(2);
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The program, as a path.
+    pub program: PathBuf,
+    /// Its arguments. Never the prompt, where the program can do without.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(String, String)>,
+    /// The folder it works in.
+    pub folder: PathBuf,
+    /// What it reads on stdin, until the end of file. None is an end of file at once.
+    pub input: Option<Vec<u8>>,
+    /// The signal that it ends well on.
+    pub gentle: Gentle,
+    /// How long it may take to obey that signal.
+    pub grace: Duration,
+}
+
+/// The signal that a program ends well on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gentle {
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+/// A running agent program.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    stdout: ChildStdout,
+    stderr: Arc<Mutex<VecDeque<u8>>>,
+    drained: Option<JoinHandle<()>>,
+    chunk: Vec<u8>,
+    exit: Option<ExitStatus>,
+    birth: Birth,
+    ending: Ending,
+}
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Whatever the system says when the program cannot be started.
+    pub fn start(spec: Spec) -> io::Result<Self> {
+        family::adopt();
+        let mark = mark();
+        let mut command = Command::new(&spec.program);
+        command
+            .args(&spec.args)
+            .env_clear()
+            .envs(spec.env)
+            .env(MARK, &mark)
+            .current_dir(&spec.folder)
+            .stdin(if spec.input.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        own_session(&mut command);
+        let mut child = command.spawn()?;
+        let pid = child
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .unwrap_or(0);
+        let birth = Birth {
+            pid,
+            started: family::started(pid).unwrap_or(0),
+            mark,
+        };
+        let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(io::Error::other("the program has no output"));
+        };
+        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), spec.input) {
+            tokio::spawn(async move {
+                // A program that does not want to hear more is no failure; its answer decides.
+                let _ = stdin.write_all(&input).await;
+                let _ = stdin.shutdown().await;
+            });
+        }
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let drained = Some(tokio::spawn(drain(errors, Arc::clone(&stderr))));
+        let gentle = match spec.gentle {
+            Gentle::Interrupt => Signal::INT,
+            Gentle::Terminate => Signal::TERM,
+        };
+        let ending = Ending {
+            patience: Duration::ZERO,
+            gentle,
+            grace: spec.grace,
+        };
+        Ok(Self {
+            child,
+            stdout,
+            stderr,
+            drained,
+            chunk: vec![0; CHUNK],
+            exit: None,
+            birth,
+            ending,
+        })
+    }
+
+    /// By what it can be found again when this process is gone.
+    pub fn birth(&self) -> &Birth {
+        &self.birth
+    }
+
+    /// The next bytes of its stdout; nothing when there are no more. May be dropped and called again.
+    ///
+    /// # Errors
+    /// When the pipe breaks.
+    pub async fn read(&mut self) -> io::Result<&[u8]> {
+        loop {
+            let length = if self.exit.is_some() {
+                // Something that it started may hold the pipe open for ever.
+                match timeout(DRAIN, self.stdout.read(&mut self.chunk)).await {
+                    Ok(length) => length?,
+                    Err(_) => 0,
+                }
+            } else {
+                tokio::select! {
+                    biased;
+                    length = self.stdout.read(&mut self.chunk) => length?,
+                    exit = self.child.wait() => {
+                        self.exit = Some(exit?);
+                        continue;
+                    }
+                }
+            };
+            return Ok(&self.chunk[..length]);
+        }
+    }
+
+    /// How it ended, once its stdout did. A program that stays is reported as unseen.
+    pub async fn exit(&mut self) -> ExitSeen {
+        if self.exit.is_none() {
+            self.exit = timeout(EXIT, self.child.wait())
+                .await
+                .ok()
+                .and_then(Result::ok);
+        }
+        if let Some(drained) = self.drained.take() {
+            let _ = timeout(DRAIN, drained).await;
+        }
+        ExitSeen {
+            how: self.exit.map_or(Exit::Unseen, how),
+            stderr: self.stderr(),
+        }
+    }
+
+    /// The end of what it has printed on stderr so far.
+    pub fn stderr(&self) -> String {
+        let kept: Vec<u8> = self
+            .stderr
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .copied()
+            .collect();
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+
+    /// Lets it end by itself, within this time: its turn is over. It is still ended when it does not, and with it
+    /// whatever it leaves behind.
+    pub fn retire(mut self, patience: Duration) {
+        self.ending.patience = patience;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ending.patience.is_zero() && self.exit.is_none() {
+            // At once, even if this process is about to end.
+            family::signal_group(self.birth.pid, self.ending.gentle);
+        }
+        family::end(self.birth.clone(), self.ending);
+    }
+}
+
+/// A session and a process group of its own: no terminal, and a signal to us does not reach it.
+#[expect(
+    unsafe_code,
+    reason = "there is no safe way yet to start a process in a session of its own"
+)]
+fn own_session(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe functions may be called and nothing
+    // may be allocated; setsid(2) is such a function, and nothing else is called.
+    unsafe {
+        command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
+    }
+}
+
+/// A mark that no other family has, in this process or another.
+fn mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let us = rustix::process::getpid().as_raw_nonzero().get();
+    let started = family::started(us).unwrap_or(0);
+    format!("{us}.{started}.{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn how(status: ExitStatus) -> Exit {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unseen,
+    }
+}
+
+/// Reads stderr to its end and keeps the last of it.
+async fn drain(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = vec![0; 8 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut chunk).await {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&chunk[..length]);
+        let over = kept.len().saturating_sub(STDERR_MAX);
+        kept.drain(..over);
+    }
+}

@@ -1,0 +1,605 @@
+//! The decoders, judged by recorded streams: what each recording means (snapshots), and laws that hold for all of them.
+//!
+//! `KD_AGENT_STREAMS=FOLDER cargo test -p kd-backends --test dialects` judges other recordings by the same laws.
+
+use kd_backends::dialects::{Dialect, Exit, ExitSeen, Reading, decode_all, named};
+use kd_core::{Delta, Failure, FailureKind, Finish};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+type Turn = Vec<Result<Delta, Failure>>;
+
+/// What the canned server always answers.
+const NORMAL: &str = "Hello from the stub council member. I think we should normalise the schema first, then measure, \
+                      then denormalise only the hot path.";
+
+/// One recorded stream.
+struct Recording {
+    /// Folder and file.
+    name: String,
+    bytes: Vec<u8>,
+    exit: ExitSeen,
+}
+
+impl Recording {
+    fn dialect(&self) -> &'static Dialect {
+        let name = match self.name.split('/').next().unwrap() {
+            folder if folder.starts_with("acp-") => "acp",
+            "codex" if self.is_dialog() => "codex-app-server",
+            folder => folder.split('-').next().unwrap(),
+        };
+        named(name).unwrap_or_else(|| panic!("no dialect for {}", self.name))
+    }
+
+    fn is_dialog(&self) -> bool {
+        self.name.ends_with(".dialog.jsonl")
+    }
+
+    /// The turns in these bytes of it, as `kd debug decode` shows them.
+    fn decode(&self, bytes: impl Read) -> Turn {
+        decode_all(self.dialect(), bytes).collect()
+    }
+
+    /// The one turn in it, with what was seen of the exit.
+    fn decode_with_exit(&self, bytes: &[u8], exit: &ExitSeen) -> Turn {
+        let mut reading = Reading::new(self.dialect());
+        let mut turn: Turn = reading.feed(bytes).into_iter().map(Ok).collect();
+        turn.extend(reading.finish().into_iter().map(Ok));
+        turn.push(reading.end(exit));
+        turn
+    }
+
+    fn lines(&self) -> Vec<&[u8]> {
+        self.bytes.split_inclusive(|b| *b == b'\n').collect()
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/agent-streams")
+}
+
+/// The recordings that stand in the index, or in a folder that the environment names.
+fn recordings() -> Vec<Recording> {
+    let root = std::env::var_os("KD_AGENT_STREAMS").map_or_else(folder, PathBuf::from);
+    let exits: BTreeMap<String, Exit> = std::fs::read_to_string(root.join("exits.tsv"))
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(file, how)| {
+            let exit = match how.split_once(' ') {
+                Some(("code", code)) => Exit::Code(code.parse().unwrap()),
+                Some(("signal", signal)) => Exit::Signal(signal.parse().unwrap()),
+                _ => Exit::Unseen,
+            };
+            (file.to_owned(), exit)
+        })
+        .collect();
+    let mut all = Vec::new();
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(&root)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    folders.sort();
+    for folder in folders.iter().filter(|path| path.is_dir()) {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
+        files.sort();
+        for file in files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|e| e == "jsonl"))
+        {
+            let name = file
+                .strip_prefix(&root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            let stderr =
+                std::fs::read_to_string(file.with_extension("stderr.txt")).unwrap_or_default();
+            all.push(Recording {
+                bytes: std::fs::read(file).unwrap(),
+                exit: ExitSeen {
+                    how: exits.get(&name).copied().unwrap_or_default(),
+                    stderr,
+                },
+                name,
+            });
+        }
+    }
+    assert!(all.len() > 5, "no recordings in {}", root.display());
+    all
+}
+
+/// The text that stands at the end, as whoever follows the deltas has it, of each turn.
+fn texts(turns: &Turn) -> Vec<String> {
+    let (mut all, mut text) = (Vec::new(), String::new());
+    for delta in turns {
+        match delta {
+            Ok(Delta::Text { text: piece }) => text.push_str(piece),
+            Ok(Delta::Retrying { .. }) => text.clear(),
+            Ok(Delta::Finished { text: stated, .. }) => {
+                all.push(stated.clone().unwrap_or_else(|| text.clone()));
+                text.clear();
+            }
+            Err(_) => text.clear(),
+            Ok(_) => {}
+        }
+    }
+    all
+}
+
+/// A number that changes when the text does (FNV-1a).
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// A long text by its ends, its length and its hash.
+fn short(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= 60 {
+        return format!("{text:?}");
+    }
+    let head: String = chars[..30].iter().collect();
+    let tail: String = chars[chars.len() - 20..].iter().collect();
+    format!(
+        "{head:?}…{tail:?} ({} chars, {:08x})",
+        chars.len(),
+        hash(text)
+    )
+}
+
+/// Turns for a snapshot: pieces of one kind joined.
+fn show(turns: &Turn) -> String {
+    let mut shown = String::new();
+    let (mut kind, mut pieces, mut joined) = ("", 0, String::new());
+    for delta in turns {
+        let (next, piece) = match delta {
+            Ok(Delta::Text { text }) => ("text", text.as_str()),
+            Ok(Delta::Thinking { text }) => ("thinking", text.as_str()),
+            _ => ("", ""),
+        };
+        if next != kind && pieces > 0 {
+            writeln!(shown, "  {kind} ×{pieces} {}", short(&joined)).unwrap();
+            (pieces, joined) = (0, String::new());
+        }
+        kind = next;
+        if !kind.is_empty() {
+            pieces += 1;
+            joined.push_str(piece);
+            continue;
+        }
+        match delta {
+            Ok(Delta::Started {
+                model,
+                version,
+                session,
+            }) => {
+                let word = |w: &Option<String>| w.clone().unwrap_or_else(|| "-".into());
+                writeln!(
+                    shown,
+                    "  started {} {} {}",
+                    word(model),
+                    word(version),
+                    word(session)
+                )
+                .unwrap();
+            }
+            Ok(Delta::Tool { name, detail }) => {
+                writeln!(shown, "  tool {name}: {}", short(detail)).unwrap()
+            }
+            Ok(Delta::Retrying {
+                attempt,
+                after,
+                failure,
+            }) => {
+                let kind = failure.kind.as_str();
+                writeln!(
+                    shown,
+                    "  retrying {attempt} after {after:?}: {kind}, {}",
+                    short(&failure.message)
+                )
+                .unwrap();
+            }
+            Ok(Delta::Notice { text }) => writeln!(shown, "  notice {}", short(text)).unwrap(),
+            Ok(Delta::Finished {
+                finish,
+                text,
+                usage,
+                ..
+            }) => {
+                let finish = if *finish == Finish::Stop {
+                    "stop"
+                } else {
+                    "length"
+                };
+                let usage = usage.map_or("-".into(), |u| {
+                    let cost = u.cost_usd.map_or("-".into(), |c| format!("{c:.6}"));
+                    format!(
+                        "{}+{} of {}+{} ${cost}",
+                        u.cached_tokens, u.thinking_tokens, u.input_tokens, u.output_tokens
+                    )
+                });
+                let text = text
+                    .as_ref()
+                    .map_or(String::new(), |t| format!(" says {}", short(t)));
+                writeln!(shown, "  FINISHED {finish} {usage}{text}").unwrap();
+            }
+            Err(failure) => {
+                writeln!(
+                    shown,
+                    "  FAILED {}: {}",
+                    failure.kind.as_str(),
+                    short(&failure.message)
+                )
+                .unwrap();
+            }
+            Ok(_) => {}
+        }
+    }
+    if pieces > 0 {
+        writeln!(shown, "  {kind} ×{pieces} {}", short(&joined)).unwrap();
+    }
+    shown
+}
+
+#[test]
+fn every_recording_means_what_its_snapshot_says() {
+    if std::env::var_os("KD_AGENT_STREAMS").is_some() {
+        return;
+    }
+    let mut by_folder: BTreeMap<String, String> = BTreeMap::new();
+    for recording in recordings() {
+        let (folder, file) = recording.name.split_once('/').unwrap();
+        let turns = if recording.is_dialog() {
+            recording.decode(recording.bytes.as_slice())
+        } else {
+            recording.decode_with_exit(&recording.bytes, &recording.exit)
+        };
+        let page = by_folder.entry(folder.to_owned()).or_default();
+        write!(page, "{file}\n{}\n", show(&turns)).unwrap();
+    }
+    for (folder, page) in by_folder {
+        insta::assert_snapshot!(folder, page);
+    }
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_where_the_bytes_were_cut() {
+    for recording in recordings() {
+        let bytes = recording.bytes.as_slice();
+        let whole = recording.decode(bytes);
+        // Every byte of a short one; of a long one as many as time allows, and both sides of some line ends.
+        let cuts = (400_000 / bytes.len().max(1)).max(8);
+        let step = (bytes.len() / cuts).max(1);
+        let ends = memchr::memchr_iter(b'\n', bytes).flat_map(|at| [at, at + 1]);
+        for cut in (0..=bytes.len()).step_by(step).chain(ends.take(8)) {
+            let halves = bytes[..cut].chain(&bytes[cut..]);
+            assert_eq!(
+                recording.decode(halves),
+                whole,
+                "{} cut at {cut}",
+                recording.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_turn_ends_once_and_never_well_without_words() {
+    for recording in recordings() {
+        let turns = recording.decode(recording.bytes.as_slice());
+        let last = turns
+            .last()
+            .unwrap_or_else(|| panic!("{} says nothing", recording.name));
+        assert!(
+            matches!(last, Err(_) | Ok(Delta::Finished { .. })),
+            "{}: {last:?}",
+            recording.name
+        );
+        if !recording.is_dialog() {
+            let ends = turns
+                .iter()
+                .filter(|d| matches!(d, Err(_) | Ok(Delta::Finished { .. })))
+                .count();
+            assert_eq!(ends, 1, "{}", recording.name);
+        }
+        for text in texts(&turns) {
+            assert!(
+                !text.trim().is_empty(),
+                "{} finished without a word",
+                recording.name
+            );
+        }
+        for delta in &turns {
+            if let Ok(Delta::Text { text }) = delta {
+                for raw in [
+                    "{\"type\":",
+                    "\"jsonrpc\"",
+                    "\"session_id\"",
+                    "sessionUpdate",
+                ] {
+                    assert!(
+                        !text.contains(raw),
+                        "{}: protocol in the text: {text}",
+                        recording.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_its_terminal_event_no_turn_went_well_whatever_the_exit_code() {
+    let mut judged = 0;
+    for recording in recordings().iter().filter(|r| !r.is_dialog()) {
+        let finished = |bytes: &[u8]| {
+            let exit = ExitSeen {
+                how: Exit::Code(0),
+                stderr: String::new(),
+            };
+            recording
+                .decode_with_exit(bytes, &exit)
+                .pop()
+                .unwrap()
+                .is_ok()
+        };
+        if !finished(&recording.bytes) {
+            continue;
+        }
+        let lines = recording.lines();
+        let counts: Vec<usize> = (0..=lines.len()).collect();
+        let shortest = counts.partition_point(|n| !finished(&lines[..*n].concat()));
+        let terminal = String::from_utf8_lossy(lines[shortest - 1]);
+        let words = [
+            "\"type\":\"result\"",
+            "\"type\": \"result\"",
+            "turn.completed",
+            "step_finish",
+        ];
+        assert!(
+            words.iter().any(|word| terminal.contains(word)),
+            "{} ended with {terminal}",
+            recording.name
+        );
+        // Half of the terminal line is not the terminal event.
+        let half = lines[..shortest].concat();
+        assert!(!finished(&half[..half.len() - 10]), "{}", recording.name);
+        judged += 1;
+    }
+    assert!(judged > 3, "only {judged} recordings went well");
+}
+
+#[test]
+fn unknown_events_pass_and_a_broken_line_is_one_notice() {
+    for recording in recordings() {
+        let whole = recording.decode(recording.bytes.as_slice());
+        let lines = recording.lines();
+        let unknown = br#"{"type":"brand.new","method":"brand/new","part":{"type":"new"},"params":{"deep":[{"er":1}]}}"#;
+        for at in [0, lines.len() / 2, lines.len().saturating_sub(1)] {
+            let with = |line: &[u8]| {
+                let (before, after) = lines.split_at(at);
+                [&before.concat(), line, b"\n", &after.concat()].concat()
+            };
+            assert_eq!(
+                recording.decode(with(unknown).as_slice()),
+                whole,
+                "{} at {at}",
+                recording.name
+            );
+            let broken =
+                recording.decode(with(b"{\"type\":\"result\",\"subtype\":\"succ").as_slice());
+            let notices = |turns: &Turn| {
+                turns
+                    .iter()
+                    .filter(|d| matches!(d, Ok(Delta::Notice { .. })))
+                    .count()
+            };
+            assert_eq!(
+                notices(&broken),
+                notices(&whole) + 1,
+                "{} at {at}",
+                recording.name
+            );
+            let ends = |turns: &Turn| turns.iter().filter(|d| d.is_err()).count();
+            assert_eq!(
+                (texts(&broken), ends(&broken)),
+                (texts(&whole), ends(&whole)),
+                "{} at {at}",
+                recording.name
+            );
+        }
+    }
+}
+
+#[test]
+fn no_byte_can_break_a_decoder() {
+    // xorshift64, so that a failure can be had again.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below.max(1) as u64).unwrap()
+    };
+    for recording in recordings()
+        .iter()
+        .filter(|r| r.bytes.len() < 100_000 && !r.bytes.is_empty())
+    {
+        for _ in 0..12 {
+            let mut bytes = recording.bytes.clone();
+            for _ in 0..=random(20) {
+                let at = random(bytes.len());
+                match random(4) {
+                    0 => bytes[at] = u8::try_from(random(256)).unwrap(),
+                    1 => bytes.truncate(at.max(1)),
+                    2 => bytes.insert(at, b"\"\\{}[]\n:0\xff"[random(10)]),
+                    _ => {
+                        let to = (at + random(200)).min(bytes.len());
+                        let piece = bytes[at..to].to_vec();
+                        let into = random(bytes.len());
+                        bytes.splice(into..into, piece);
+                    }
+                }
+            }
+            let turns = recording.decode(bytes.as_slice());
+            assert!(
+                matches!(turns.last(), Some(Err(_) | Ok(Delta::Finished { .. }))),
+                "{}",
+                recording.name
+            );
+            assert!(
+                texts(&turns).iter().all(|text| !text.trim().is_empty()),
+                "{}",
+                recording.name
+            );
+        }
+    }
+}
+
+/// Decodes a stream made of these lines, and an exit.
+fn made(
+    dialect: &str,
+    lines: &[&str],
+    how: Exit,
+    stderr: &str,
+) -> (Vec<String>, Result<Delta, Failure>) {
+    let mut reading = Reading::new(named(dialect).unwrap());
+    let mut turn: Turn = reading
+        .feed((lines.join("\n") + "\n").as_bytes())
+        .into_iter()
+        .map(Ok)
+        .collect();
+    let end = reading.end(&ExitSeen {
+        how,
+        stderr: stderr.into(),
+    });
+    turn.push(end.clone());
+    (texts(&turn), end)
+}
+
+#[test]
+fn retries_do_not_repeat_the_words() {
+    let file = |name: &str| std::fs::read(folder().join(name)).unwrap();
+    for (dialect, name) in [
+        ("claude", "claude/drop_midstream.jsonl"),
+        ("claude", "claude/drop_retries0.jsonl"),
+        ("claude", "claude/err_midstream.jsonl"),
+        ("claude", "claude/err529-then-ok.jsonl"),
+        ("claude", "claude-2.1.197/drop_midstream.jsonl"),
+        ("codex", "codex/err500-then-ok.jsonl"),
+        (
+            "codex-app-server",
+            "codex/appserver_drop_then_ok.dialog.jsonl",
+        ),
+        ("opencode", "opencode/err500-then-ok.jsonl"),
+    ] {
+        let turns: Turn = decode_all(named(dialect).unwrap(), file(name).as_slice()).collect();
+        assert_eq!(texts(&turns), [NORMAL], "{name}");
+    }
+}
+
+#[test]
+fn the_first_of_two_text_blocks_is_not_lost() {
+    let file = std::fs::read(folder().join("claude/thinking.jsonl")).unwrap();
+    let turns: Turn = decode_all(named("claude").unwrap(), file.as_slice()).collect();
+    assert_eq!(
+        texts(&turns),
+        [format!("{NORMAL}\n\nSecond block: and measure.")]
+    );
+}
+
+#[test]
+fn a_persistent_process_is_charged_turn_by_turn() {
+    let file = std::fs::read(folder().join("claude/persistent_multiturn.dialog.jsonl")).unwrap();
+    let turns: Turn = decode_all(named("claude").unwrap(), file.as_slice()).collect();
+    let costs: Vec<f64> = turns
+        .iter()
+        .filter_map(|delta| match delta {
+            Ok(Delta::Finished {
+                usage: Some(usage), ..
+            }) => usage.cost_usd,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(costs.len(), 6);
+    assert!(
+        (costs.iter().sum::<f64>() - 0.298_524).abs() < 1e-9,
+        "{costs:?}"
+    );
+    assert!(
+        costs.iter().all(|cost| (0.04..0.06).contains(cost)),
+        "{costs:?}"
+    );
+}
+
+#[test]
+fn cursor_follows_its_documentation() {
+    let piece = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","timestamp_ms":1,"message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let flush = |text: &str, rest: &str| {
+        format!(
+            r#"{{"type":"assistant",{rest}"message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let result = |text: &str| {
+        format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{text}"}}"#)
+    };
+    let tool = r#"{"type":"tool_call","subtype":"started","call_id":"c","tool_call":{"readToolCall":{"args":{"path":"a.rs"}}}}"#;
+    let (one, two) = (piece("Let me "), piece("look."));
+    let called = flush("Let me look.", r#""timestamp_ms":2,"model_call_id":"m","#);
+    let (three, last) = (piece("It is fine."), flush("Let me look.It is fine.", ""));
+    let short = result("It is fine.");
+    let whole = "Let me look.\n\nIt is fine.";
+    // A short result never overrides longer streamed text.
+    let (texts, end) = made(
+        "cursor",
+        &[&one, &two, &called, tool, &three, &last, &short],
+        Exit::Unseen,
+        "",
+    );
+    assert_eq!(texts, [whole]);
+    assert!(
+        matches!(end, Ok(Delta::Finished { text: None, .. })),
+        "{end:?}"
+    );
+    // Without pieces, every line is a stretch.
+    let (a, b) = (flush("Let me look.", ""), flush("It is fine.", ""));
+    assert_eq!(
+        made("cursor", &[&a, tool, &b, &short], Exit::Unseen, "").0,
+        [whole]
+    );
+    // Plan limits come as prose.
+    let (_, end) = made(
+        "cursor",
+        &["You've hit your usage limit"],
+        Exit::Code(1),
+        "",
+    );
+    assert_eq!(end.unwrap_err().kind, FailureKind::RateLimit);
+}
+
+#[test]
+fn an_agent_that_exits_well_without_an_answer_failed() {
+    for (dialect, kind) in [
+        ("claude", FailureKind::Decode),
+        ("codex", FailureKind::Decode),
+        ("gemini", FailureKind::Decode),
+    ] {
+        let (_, end) = made(dialect, &["{\"type\":\"init\"}"], Exit::Code(0), "");
+        assert_eq!(end.unwrap_err().kind, kind, "{dialect}");
+    }
+    let (_, end) = made("gemini", &[], Exit::Code(41), "Please set an Auth method");
+    assert_eq!(end.unwrap_err().kind, FailureKind::Auth);
+    let (_, end) = made("gemini", &[], Exit::Code(173), "");
+    assert_eq!(end.unwrap_err().kind, FailureKind::RateLimit);
+}

@@ -1,0 +1,294 @@
+//! An agent program that does what a script says: for tests of everything that starts agents.
+//!
+//! The script is `--script FILE`, wherever it stands among the arguments, or else the file that has this program's own
+//! name with `.script` behind it; so a copy named `claude` with `claude.script` beside it stands for Claude Code. It is
+//! a JSON array of steps, played in their order; [`Step`] lists them. Other arguments are passed over, but recorded.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What a script can ask for. Each step is an object; its first known member says what it is.
+enum Step {
+    /// `{"ignore": ["TERM", "INT"]}`: from now on these signals do nothing.
+    Ignore(Vec<String>),
+    /// `{"record": PATH}`: writes arguments, environment, folder, stdin and session of this process there, as JSON. Reads
+    /// stdin to its end first.
+    Record(PathBuf),
+    /// `{"read": true}`: reads stdin to its end.
+    ReadInput,
+    /// `{"print": TEXT}`: writes the text as it stands to stdout.
+    Print(String),
+    /// `{"complain": TEXT}`: writes the text to stderr.
+    Complain(String),
+    /// `{"play": PATH, "pause_micros": N}`: writes the lines of a recording, with a pause after each.
+    Play(PathBuf, Duration),
+    /// `{"flood": BYTES, "line": TEXT}`: writes so many bytes of this line again and again; without a line, of one line
+    /// that does not end.
+    Flood(u64, Option<String>),
+    /// `{"shell": PATH, "session": BOOL, "orphan": BOOL, "stubborn": BOOL}`: starts a sleeper in a process group of its
+    /// own (or a session), which writes its number to the path; an orphan's parent dies at once, a stubborn one ignores
+    /// SIGTERM, SIGINT and SIGHUP.
+    Shell {
+        path: PathBuf,
+        session: bool,
+        orphan: bool,
+        stubborn: bool,
+    },
+    /// `{"sleep_millis": N}`
+    Sleep(Duration),
+    /// `{"hang": true}`: for ever.
+    Hang,
+    /// `{"die": true}`: SIGKILL to itself.
+    Die,
+    /// `{"exit": CODE}`
+    Exit(u8),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|arg| arg == "--sleeper") {
+        return sleeper(&args[1..]).await;
+    }
+    let steps = match script(&args) {
+        Ok(steps) => steps,
+        Err(error) => {
+            eprintln!("fake-agent: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    for step in steps {
+        match play(step).await {
+            Ok(None) => {}
+            Ok(Some(code)) => return code,
+            // Whoever reads us is gone.
+            Err(_) => return ExitCode::from(141),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn script(args: &[String]) -> Result<Vec<Step>, String> {
+    let path = match args.iter().position(|arg| arg == "--script") {
+        Some(at) => PathBuf::from(args.get(at + 1).ok_or("--script needs a file")?),
+        None => {
+            let mut name = std::env::current_exe()
+                .map_err(|e| e.to_string())?
+                .into_os_string();
+            name.push(".script");
+            PathBuf::from(name)
+        }
+    };
+    let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let steps: Vec<Value> =
+        serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    steps.iter().map(step).collect()
+}
+
+fn step(value: &Value) -> Result<Step, String> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let number = |key: &str| value[key].as_u64();
+    let on = |key: &str| value[key] == true;
+    Ok(if let Some(names) = value["ignore"].as_array() {
+        Step::Ignore(
+            names
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        )
+    } else if let Some(path) = text("record") {
+        Step::Record(path.into())
+    } else if on("read") {
+        Step::ReadInput
+    } else if let Some(text) = text("print") {
+        Step::Print(text)
+    } else if let Some(text) = text("complain") {
+        Step::Complain(text)
+    } else if let Some(path) = text("play") {
+        Step::Play(
+            path.into(),
+            Duration::from_micros(number("pause_micros").unwrap_or(0)),
+        )
+    } else if let Some(bytes) = number("flood") {
+        Step::Flood(bytes, text("line"))
+    } else if let Some(path) = text("shell") {
+        Step::Shell {
+            path: path.into(),
+            session: on("session"),
+            orphan: on("orphan"),
+            stubborn: on("stubborn"),
+        }
+    } else if let Some(millis) = number("sleep_millis") {
+        Step::Sleep(Duration::from_millis(millis))
+    } else if on("hang") {
+        Step::Hang
+    } else if on("die") {
+        Step::Die
+    } else if let Some(code) = number("exit") {
+        Step::Exit(u8::try_from(code).unwrap_or(u8::MAX))
+    } else {
+        return Err(format!("unknown step {value}"));
+    })
+}
+
+async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
+    let mut stdout = std::io::stdout().lock();
+    match step {
+        Step::Ignore(names) => ignore(&names),
+        Step::Record(path) => record(&path)?,
+        Step::ReadInput => drop(input()?),
+        Step::Print(text) => {
+            stdout.write_all(text.as_bytes())?;
+            stdout.flush()?;
+        }
+        Step::Complain(text) => std::io::stderr().write_all(text.as_bytes())?,
+        Step::Play(path, pause) => {
+            for line in std::fs::read(path)?.split_inclusive(|byte| *byte == b'\n') {
+                stdout.write_all(line)?;
+                stdout.flush()?;
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+        Step::Flood(bytes, line) => {
+            let piece = line.map_or_else(
+                || vec![b'x'; 64 * 1024],
+                |line| {
+                    let line = line + "\n";
+                    line.repeat(1 + 64 * 1024 / line.len()).into_bytes()
+                },
+            );
+            let mut written = 0;
+            while written < bytes {
+                stdout.write_all(&piece)?;
+                written += piece.len() as u64;
+            }
+            stdout.flush()?;
+        }
+        Step::Shell {
+            path,
+            session,
+            orphan,
+            stubborn,
+        } => shell(&path, session, orphan, stubborn)?,
+        Step::Sleep(time) => tokio::time::sleep(time).await,
+        Step::Hang => std::future::pending().await,
+        Step::Die => {
+            kill_process(getpid(), Signal::KILL)?;
+        }
+        Step::Exit(code) => return Ok(Some(ExitCode::from(code))),
+    }
+    Ok(None)
+}
+
+/// A handler that does nothing: the signal no longer ends this process.
+fn ignore(names: &[String]) {
+    for name in names {
+        let kind = match name.as_str() {
+            "TERM" => SignalKind::terminate(),
+            "INT" => SignalKind::interrupt(),
+            _ => SignalKind::hangup(),
+        };
+        // The handler stays when the listener is dropped.
+        drop(signal(kind));
+    }
+}
+
+fn input() -> std::io::Result<Vec<u8>> {
+    let mut input = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut input)?;
+    Ok(input)
+}
+
+fn record(path: &Path) -> std::io::Result<()> {
+    let input = input()?;
+    let number = |pid: rustix::io::Result<Pid>| pid.ok().map(|pid| pid.as_raw_nonzero().get());
+    let seen = json!({
+        "args": std::env::args().skip(1).collect::<Vec<_>>(),
+        "env": std::env::vars().collect::<std::collections::BTreeMap<_, _>>(),
+        "folder": std::env::current_dir()?,
+        "stdin_bytes": input.len(),
+        "stdin": String::from_utf8_lossy(&input[..input.len().min(4096)]),
+        "pid": number(Ok(getpid())),
+        "session": number(rustix::process::getsid(None)),
+        "group": number(Ok(rustix::process::getpgrp())),
+    });
+    std::fs::write(path, seen.to_string())
+}
+
+/// Starts a sleeper and waits until it has said its number.
+fn shell(path: &Path, session: bool, orphan: bool, stubborn: bool) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .arg("--sleeper")
+        .arg(path)
+        .arg(if session { "session" } else { "group" });
+    command
+        .arg(if stubborn { "stubborn" } else { "mild" })
+        .arg(if orphan { "orphan" } else { "child" });
+    command.stdin(Stdio::null()).process_group(0);
+    let mut child = command.spawn()?;
+    if orphan {
+        child.wait()?;
+    }
+    while !path.exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// `--sleeper PATH group|session mild|stubborn child|orphan`: sleeps for ten minutes, which no test takes.
+async fn sleeper(args: &[String]) -> ExitCode {
+    let [path, leads, manner, birth] = args else {
+        return ExitCode::from(2);
+    };
+    if birth == "orphan" {
+        // A child of ours goes on; we are the parent that dies.
+        let Ok(own) = std::env::current_exe() else {
+            return ExitCode::from(2);
+        };
+        let mut command = Command::new(own);
+        command
+            .args(["--sleeper", path, leads, manner, "child"])
+            .stdin(Stdio::null())
+            .process_group(0);
+        return command
+            .spawn()
+            .map_or(ExitCode::from(2), |_| ExitCode::SUCCESS);
+    }
+    if leads == "session" && setsid().is_err() {
+        // A leader of a group cannot lead a session: a child of ours can.
+        let Ok(own) = std::env::current_exe() else {
+            return ExitCode::from(2);
+        };
+        let mut command = Command::new(own);
+        let spawned = command
+            .args(["--sleeper", path, leads, manner, "child"])
+            .stdin(Stdio::null())
+            .spawn();
+        return match spawned.map(|mut child| child.wait()) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(2),
+        };
+    }
+    if manner == "stubborn" {
+        ignore(&["TERM".into(), "INT".into(), "HUP".into()]);
+    }
+    let part = PathBuf::from(path).with_extension("part");
+    let said = std::fs::write(&part, getpid().as_raw_nonzero().to_string())
+        .and_then(|()| std::fs::rename(&part, path));
+    if said.is_err() {
+        return ExitCode::from(2);
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    ExitCode::SUCCESS
+}
