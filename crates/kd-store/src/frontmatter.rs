@@ -356,22 +356,27 @@ fn body(rest: &str) -> String {
 }
 
 fn put(out: &mut String, key: &str, value: &str) {
-    let mut value = one_line(value);
-    loop {
-        let inner = unquote(&value);
-        if inner.len() == value.len() {
-            break;
-        }
-        value = inner.to_owned();
-    }
-    if !matches!(value.as_str(), "" | "null" | "~") {
-        put_raw(out, key, &value);
+    let line = one_line(value);
+    let value = bare(&line);
+    if !matches!(value, "" | "null" | "~") {
+        put_raw(out, key, value);
     }
 }
 
 fn put_raw(out: &mut String, key: &str, value: &str) {
     let space = if value.is_empty() { "" } else { " " };
     let _ = writeln!(out, "{key}:{space}{value}");
+}
+
+/// A value without the quotes around it, however many.
+fn bare(mut value: &str) -> &str {
+    loop {
+        let inner = unquote(value);
+        if inner.len() == value.len() {
+            return value;
+        }
+        value = inner;
+    }
 }
 
 /// A value on one line, without `---` in it, trimmed.
@@ -404,7 +409,7 @@ fn safe_item(item: &str) -> Option<String> {
         .chars()
         .map(|c| if matches!(c, ',' | '[' | ']') { '_' } else { c })
         .collect();
-    let item = unquote(&item).trim();
+    let item = bare(&item);
     (!item.is_empty()).then(|| item.to_owned())
 }
 
