@@ -120,7 +120,10 @@ fn words_said_meanwhile_wait_and_are_answered_after() {
 fn the_backend_has_the_last_word_on_the_text_and_retrying_voids_what_came() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
-    bench.text("claude", "draft that will be void, cut in a sequence: \u{1b}]0;");
+    bench.text(
+        "claude",
+        "draft that will be void, cut in a sequence: \u{1b}]0;",
+    );
     let failure = kd_core::Failure::new(kd_core::FailureKind::Overloaded, "busy");
     bench.delta(
         "claude",
