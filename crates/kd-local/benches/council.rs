@@ -22,11 +22,19 @@ fn main() {
         println!("council: not run; set KD_MODEL to a GGUF file");
         return;
     };
-    let rounds = std::env::var("KD_BENCH_ROUNDS").ok().and_then(|v| v.parse().ok()).unwrap_or(5);
+    let rounds = std::env::var("KD_BENCH_ROUNDS")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(5);
     let begun = Instant::now();
     let first = load(&path);
     let cold = begun.elapsed().as_secs_f64() * 1e3;
-    println!("{{\"model\":{:?},\"simd\":{:?},\"threads\":{}}}", first.info().name, first.info().simd, first.info().threads);
+    println!(
+        "{{\"model\":{:?},\"simd\":{:?},\"threads\":{}}}",
+        first.info().name,
+        first.info().simd,
+        first.info().threads
+    );
     drop(first);
     let loads: Vec<f64> = (0..3)
         .map(|_| {
@@ -50,7 +58,10 @@ fn main() {
         // A different beginning each time, so that nothing is left over from the round before.
         let job = |text: String, max_tokens| Job {
             messages: vec![ChatMessage::new(Role::User, text)],
-            sampling: Sampling { seed: 7, ..Sampling::default() },
+            sampling: Sampling {
+                seed: 7,
+                ..Sampling::default()
+            },
             max_tokens,
             stop: Vec::new(),
             schema: None,
@@ -59,7 +70,12 @@ fn main() {
         let long = ask(&engine, vec![job(words(r, SHARED_WORDS), 1)]);
         prompt.push(long.prompt_tokens as f64 / long.reading);
         for (i, n) in sizes.into_iter().enumerate() {
-            let short = |m: usize| job(format!("Member {m} of {r}: tell a very long story about a river."), ANSWER);
+            let short = |m: usize| {
+                job(
+                    format!("Member {m} of {r}: tell a very long story about a river."),
+                    ANSWER,
+                )
+            };
             let together = ask(&engine, (0..n).map(short).collect());
             decode[i].push(together.answer_tokens as f64 / together.answering);
             let (mut tokens, mut secs) = (0, 0.0);
@@ -69,19 +85,39 @@ fn main() {
                 secs += one.answering;
             }
             alone[i].push(tokens as f64 / secs);
-            let persona = |m: usize| job(format!("{}\nYou are member {m}. Say what you think.", words(r, SHARED_WORDS)), ROUND_ANSWER);
+            let persona = |m: usize| {
+                job(
+                    format!(
+                        "{}\nYou are member {m}. Say what you think.",
+                        words(r, SHARED_WORDS)
+                    ),
+                    ROUND_ANSWER,
+                )
+            };
             round[i].push(ask(&engine, (0..n).map(persona).collect()).total);
             round_alone[i].push((0..n).map(|m| ask(&engine, vec![persona(m)]).total).sum());
         }
     }
     show("prompt tok/s", median(prompt));
     for (i, n) in sizes.into_iter().enumerate() {
-        show(&format!("decode tok/s, {n} together"), median(decode[i].clone()));
-        show(&format!("decode tok/s, {n} one after another"), median(alone[i].clone()));
+        show(
+            &format!("decode tok/s, {n} together"),
+            median(decode[i].clone()),
+        );
+        show(
+            &format!("decode tok/s, {n} one after another"),
+            median(alone[i].clone()),
+        );
         show(&format!("decode ratio, {n}"), ratio(&decode[i], &alone[i]));
         show(&format!("round s, {n} together"), median(round[i].clone()));
-        show(&format!("round s, {n} one after another"), median(round_alone[i].clone()));
-        show(&format!("round ratio, {n}"), ratio(&round_alone[i], &round[i]));
+        show(
+            &format!("round s, {n} one after another"),
+            median(round_alone[i].clone()),
+        );
+        show(
+            &format!("round ratio, {n}"),
+            ratio(&round_alone[i], &round[i]),
+        );
     }
     show("peak memory MiB", peak_mib());
     show("cpu s", cpu_secs());
@@ -89,7 +125,14 @@ fn main() {
 
 fn load(path: &std::ffi::OsStr) -> Engine {
     // Without the cache of beginnings: a run one after another shall evaluate everything, as separate programs would.
-    Engine::load(Path::new(path), Options { cache_bytes: 0, ..Options::default() }).unwrap()
+    Engine::load(
+        Path::new(path),
+        Options {
+            cache_bytes: 0,
+            ..Options::default()
+        },
+    )
+    .unwrap()
 }
 
 #[derive(Default)]
@@ -111,7 +154,9 @@ fn ask(engine: &Engine, jobs: Vec<Job>) -> Took {
         .into_iter()
         .map(|job| {
             let sender = sender.clone();
-            engine.submit(job, move |piece| sender.send((Instant::now(), piece)).unwrap())
+            engine.submit(job, move |piece| {
+                sender.send((Instant::now(), piece)).unwrap()
+            })
         })
         .collect();
     drop(sender);
@@ -136,11 +181,16 @@ fn ask(engine: &Engine, jobs: Vec<Job>) -> Took {
 
 /// Plain words, the same for the same `seed`.
 fn words(seed: usize, n: usize) -> String {
-    let some = ["river", "stone", "the", "a", "bridge", "over", "under", "old", "house", "where", "people", "sing", "small", "team"];
+    let some = [
+        "river", "stone", "the", "a", "bridge", "over", "under", "old", "house", "where", "people",
+        "sing", "small", "team",
+    ];
     let mut state = seed as u64 + 1;
     (0..n)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             some[(state >> 33) as usize % some.len()]
         })
         .collect::<Vec<_>>()
@@ -164,12 +214,20 @@ fn show(what: &str, value: f64) {
 fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
+    line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok())
+        .unwrap_or(f64::NAN)
+        / 1024.0
 }
 
 fn cpu_secs() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
-    let field = |n: usize| after.split_whitespace().nth(n).and_then(|v| v.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    let field = |n: usize| {
+        after
+            .split_whitespace()
+            .nth(n)
+            .and_then(|v| v.parse::<f64>().ok())
+            .unwrap_or(f64::NAN)
+    };
     (field(11) + field(12)) / 100.0
 }

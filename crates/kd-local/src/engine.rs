@@ -172,7 +172,13 @@ struct Handle {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: None, context: None, cache_bytes: 256 << 20, together: 16, plain: false }
+        Self {
+            threads: None,
+            context: None,
+            cache_bytes: 256 << 20,
+            together: 16,
+            plain: false,
+        }
     }
 }
 
@@ -183,7 +189,9 @@ impl Engine {
     /// [`Error::Io`], [`Error::Gguf`], [`Error::Unsupported`] or [`Error::Tokenizer`] about the file,
     /// [`Error::Worker`] if the system gives no thread.
     pub fn load(path: &Path, options: Options) -> Result<Self, Error> {
-        let name = path.file_stem().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let name = path
+            .file_stem()
+            .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         Self::start(Gguf::open(PathBuf::from(path))?, name, options)
     }
 
@@ -192,12 +200,24 @@ impl Engine {
     /// # Errors
     /// As [`Engine::load`], without `Io`.
     pub fn from_bytes(bytes: Vec<u8>, options: Options) -> Result<Self, Error> {
-        Self::start(Gguf::from_bytes(bytes)?, "a model in memory".into(), options)
+        Self::start(
+            Gguf::from_bytes(bytes)?,
+            "a model in memory".into(),
+            options,
+        )
     }
 
     fn start(gguf: Gguf, name: String, options: Options) -> Result<Self, Error> {
-        let simd = if options.plain { Simd::SCALAR } else { Simd::detect() };
-        let threads = options.threads.or_else(threads_wanted).unwrap_or_else(|| cores().min(8)).clamp(1, 64);
+        let simd = if options.plain {
+            Simd::SCALAR
+        } else {
+            Simd::detect()
+        };
+        let threads = options
+            .threads
+            .or_else(threads_wanted)
+            .unwrap_or_else(|| cores().min(8))
+            .clamp(1, 64);
         let pool = Pool::new(threads);
         // The vocabulary and the weights have nothing to do with each other, and each takes its time.
         let (words, model) = std::thread::scope(|scope| {
@@ -209,17 +229,26 @@ impl Engine {
             let model = Model::load(&gguf, &pool, simd);
             (words.join(), model)
         });
-        let lost = |_| Error::Worker { what: "reading the vocabulary panicked".into() };
+        let lost = |_| Error::Worker {
+            what: "reading the vocabulary panicked".into(),
+        };
         let ((tokenizer, template), model) = (words.map_err(lost)??, model?);
         if tokenizer.vocab_len() > model.config.vocab {
-            let what = format!("{} tokens, but embeddings for {}", tokenizer.vocab_len(), model.config.vocab);
+            let what = format!(
+                "{} tokens, but embeddings for {}",
+                tokenizer.vocab_len(),
+                model.config.vocab
+            );
             return Err(Error::Tokenizer { what });
         }
         let text = |key: &str| gguf.meta(key).and_then(Value::as_str).map(str::to_owned);
         let info = ModelInfo {
             name: text("general.name").unwrap_or(name),
             architecture: model.config.architecture.clone(),
-            parameters: gguf.tensors().map(|t| t.dims.iter().product::<usize>() as u64).sum(),
+            parameters: gguf
+                .tensors()
+                .map(|t| t.dims.iter().product::<usize>() as u64)
+                .sum(),
             context: options.context.unwrap_or(16_384).min(model.config.context),
             vocab: tokenizer.vocab_len(),
             file_bytes: gguf.file_len() as u64,
@@ -244,7 +273,9 @@ impl Engine {
         let thread = std::thread::Builder::new()
             .name("kd-local".into())
             .spawn(move || worker::run(parts, &receiver))
-            .map_err(|e| Error::Worker { what: format!("no thread for the model: {e}") })?;
+            .map_err(|e| Error::Worker {
+                what: format!("no thread for the model: {e}"),
+            })?;
         Ok(Self(Arc::new(Handle {
             info,
             vocab: Arc::new(Vocab::new(Arc::clone(&tokenizer))),
@@ -265,10 +296,26 @@ impl Engine {
     /// Every job hears `Done` or `Failed` as its last piece, once.
     pub fn submit(&self, job: Job, sink: impl FnMut(Piece) + Send + 'static) -> Ticket {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let mut request = Request { job, constraint: None, sink: Box::new(sink), cancelled: Arc::clone(&cancelled) };
+        let mut request = Request {
+            job,
+            constraint: None,
+            sink: Box::new(sink),
+            cancelled: Arc::clone(&cancelled),
+        };
         let ticket = Ticket { cancelled };
-        let Some(sender) = self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).clone() else {
-            fail(&mut request, Error::Worker { what: "the engine has ended".into() });
+        let Some(sender) = self
+            .0
+            .sender
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+        else {
+            fail(
+                &mut request,
+                Error::Worker {
+                    what: "the engine has ended".into(),
+                },
+            );
             return ticket;
         };
         if request.job.schema.is_none() {
@@ -277,22 +324,35 @@ impl Engine {
         }
         // Understanding a schema takes milliseconds, the first time some hundred: neither the caller waits nor the
         // answers that are running.
-        let (vocab, slot) = (Arc::clone(&self.0.vocab), Arc::new(Mutex::new(Some(request))));
+        let (vocab, slot) = (
+            Arc::clone(&self.0.vocab),
+            Arc::new(Mutex::new(Some(request))),
+        );
         let taken = Arc::clone(&slot);
-        let spawned = std::thread::Builder::new().name("kd-local-schema".into()).spawn(move || {
-            let Some(mut request) = taken.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-            match constraint(&vocab, &request.job) {
-                Ok(constraint) => {
-                    request.constraint = constraint;
-                    send(&sender, request);
+        let spawned = std::thread::Builder::new()
+            .name("kd-local-schema".into())
+            .spawn(move || {
+                let Some(mut request) = taken.lock().unwrap_or_else(PoisonError::into_inner).take()
+                else {
+                    return;
+                };
+                match constraint(&vocab, &request.job) {
+                    Ok(constraint) => {
+                        request.constraint = constraint;
+                        send(&sender, request);
+                    }
+                    Err(error) => fail(&mut request, error),
                 }
-                Err(error) => fail(&mut request, error),
-            }
-        });
+            });
         if let Err(error) = spawned
             && let Some(mut request) = slot.lock().unwrap_or_else(PoisonError::into_inner).take()
         {
-            fail(&mut request, Error::Worker { what: format!("no thread for the schema: {error}") });
+            fail(
+                &mut request,
+                Error::Worker {
+                    what: format!("no thread for the schema: {error}"),
+                },
+            );
         }
         ticket
     }
@@ -316,8 +376,15 @@ impl std::fmt::Debug for Engine {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.sender
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         // A sink may hold the last handle; the worker cannot wait for itself.
         if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
             // The worker catches every panic of a step, so joining has nothing to tell.
@@ -340,12 +407,17 @@ impl Drop for Ticket {
 }
 
 fn constraint(vocab: &Vocab, job: &Job) -> Result<Option<Constraint>, Error> {
-    let Some(schema) = &job.schema else { return Ok(None) };
+    let Some(schema) = &job.schema else {
+        return Ok(None);
+    };
     let mut constraint = Constraint::new(vocab, schema)?;
     if let Some(watch) = &job.watch
         && !constraint.watch(&watch.labels)
     {
-        let what = format!("it has no enum that holds the watched labels {:?}", watch.labels);
+        let what = format!(
+            "it has no enum that holds the watched labels {:?}",
+            watch.labels
+        );
         return Err(Error::Schema { what });
     }
     Ok(Some(constraint))
@@ -353,7 +425,12 @@ fn constraint(vocab: &Vocab, job: &Job) -> Result<Option<Constraint>, Error> {
 
 fn send(sender: &Sender<Request>, request: Request) {
     if let Err(refused) = sender.send(request) {
-        fail(&mut { refused.0 }, Error::Worker { what: "the engine's thread has ended".into() });
+        fail(
+            &mut { refused.0 },
+            Error::Worker {
+                what: "the engine's thread has ended".into(),
+            },
+        );
     }
 }
 
@@ -362,5 +439,13 @@ fn fail(request: &mut Request, error: Error) {
 }
 
 fn threads_wanted() -> Option<usize> {
-    std::env::var("KD_THREADS").ok()?.trim().parse().ok().filter(|n| *n > 0)
+    std::env::var("KD_THREADS")
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+        .filter(|n| *n > 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,15 +74,24 @@ impl Error {
             Self::TooLong { .. } => {
                 "shorten the question or the transcript, ask for fewer tokens, or raise the context up to what the model was trained on"
             }
-            Self::Schema { .. } => "simplify the schema; strings and arrays need bounds (maxLength, maxItems)",
-            Self::Io { .. } => "check the path and its permissions; `kd model path` shows which file is meant",
+            Self::Schema { .. } => {
+                "simplify the schema; strings and arrays need bounds (maxLength, maxItems)"
+            }
+            Self::Io { .. } => {
+                "check the path and its permissions; `kd model path` shows which file is meant"
+            }
             Self::Cancelled => return None,
-            Self::Worker { .. } => "ask again; should it repeat, KD_SIMD=off and KD_THREADS=1 help to narrow it down",
+            Self::Worker { .. } => {
+                "ask again; should it repeat, KD_SIMD=off and KD_THREADS=1 help to narrow it down"
+            }
         })
     }
 
     /// An [`Error::Io`] about `path`.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::Io { path: path.into(), source: Arc::new(source) }
+        Self::Io {
+            path: path.into(),
+            source: Arc::new(source),
+        }
     }
 }

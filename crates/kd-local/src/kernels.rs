@@ -4,9 +4,13 @@
 //! on each number in the same order, so all of them give the same bits, and nothing depends on how many rows are
 //! computed together or where a sequence was cut. `KD_SIMD=off` forces the plain code.
 //!
-//! This is the file for `unsafe`: each block stands behind asserts on the lengths and behind a [`Simd`] value, which
-//! only run-time detection can make.
+//! This is the place for `unsafe` (with `x86` and `neon` below it): each block stands behind asserts on the lengths and
+//! behind a [`Simd`] value, which only run-time detection can make.
 #![allow(unsafe_code)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "lanes are numbered across several arrays at once"
+)]
 
 use half::f16;
 
@@ -36,11 +40,19 @@ pub(crate) struct Tile8 {
 }
 
 impl Tile4 {
-    pub(crate) const ZERO: Self = Self { q: [0; 128], d: [f16::ZERO; LANES], m: [f16::ZERO; LANES] };
+    pub(crate) const ZERO: Self = Self {
+        q: [0; 128],
+        d: [f16::ZERO; LANES],
+        m: [f16::ZERO; LANES],
+    };
 }
 
 impl Tile8 {
-    pub(crate) const ZERO: Self = Self { q: [0; 256], d: [f16::ZERO; LANES], m: [f16::ZERO; LANES] };
+    pub(crate) const ZERO: Self = Self {
+        q: [0; 256],
+        d: [f16::ZERO; LANES],
+        m: [f16::ZERO; LANES],
+    };
 }
 
 /// Rows of activations, quantised to 8 bits in blocks of 32.
@@ -103,7 +115,10 @@ impl Simd {
             return all;
         }
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c") {
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+        {
             all.push(Self(Kind::Avx2));
             if is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512vl") {
                 all.push(Self(Kind::Vnni));
@@ -222,11 +237,23 @@ fn check(tiles: usize, acts: &Acts, out: usize) -> (usize, usize) {
 ///
 /// Keys lie in blocks of 8 positions, dimension by dimension: `keys[(p / 8 * dim + j) * 8 + p % 8]`. Up to 7 numbers
 /// after the `n`-th of a row are overwritten.
-pub(crate) fn scores(simd: Simd, keys: &[f16], n: usize, queries: &[f32], dim: usize, out: &mut [f32], stride: usize) {
+pub(crate) fn scores(
+    simd: Simd,
+    keys: &[f16],
+    n: usize,
+    queries: &[f32],
+    dim: usize,
+    out: &mut [f32],
+    stride: usize,
+) {
     let count = queries.len() / dim;
     let padded = n.next_multiple_of(LANES);
     assert!(dim > 0 && dim.is_multiple_of(2) && queries.len() == count * dim);
-    assert!(keys.len() >= padded * dim && stride >= padded && out.len() + stride >= count * stride + padded);
+    assert!(
+        keys.len() >= padded * dim
+            && stride >= padded
+            && out.len() + stride >= count * stride + padded
+    );
     let mut i = 0;
     while i < count {
         let step = (count - i).min(4);
@@ -241,7 +268,15 @@ pub(crate) fn scores(simd: Simd, keys: &[f16], n: usize, queries: &[f32], dim: u
     }
 }
 
-fn scores_of<const Q: usize>(simd: Simd, k: &[f16], n: usize, q: &[f32], dim: usize, out: &mut [f32], stride: usize) {
+fn scores_of<const Q: usize>(
+    simd: Simd,
+    k: &[f16],
+    n: usize,
+    q: &[f32],
+    dim: usize,
+    out: &mut [f32],
+    stride: usize,
+) {
     #[cfg(target_arch = "x86_64")]
     if simd != Simd::SCALAR {
         // SAFETY: `scores` checked the lengths; the features were detected.
@@ -254,8 +289,12 @@ fn scores_of<const Q: usize>(simd: Simd, k: &[f16], n: usize, q: &[f32], dim: us
             let (mut even, mut odd) = ([0f32; LANES], [0f32; LANES]);
             for j in (0..dim).step_by(2) {
                 for l in 0..LANES {
-                    even[l] = keys[j * LANES + l].to_f32().mul_add(q[i * dim + j], even[l]);
-                    odd[l] = keys[(j + 1) * LANES + l].to_f32().mul_add(q[i * dim + j + 1], odd[l]);
+                    even[l] = keys[j * LANES + l]
+                        .to_f32()
+                        .mul_add(q[i * dim + j], even[l]);
+                    odd[l] = keys[(j + 1) * LANES + l]
+                        .to_f32()
+                        .mul_add(q[i * dim + j + 1], odd[l]);
                 }
             }
             for l in 0..LANES {
@@ -266,7 +305,15 @@ fn scores_of<const Q: usize>(simd: Simd, k: &[f16], n: usize, q: &[f32], dim: us
 }
 
 /// `out_i += sum over p of weights[i * stride + p] * values[p]` for `n` positions; rows of `dim` numbers, a multiple of 8.
-pub(crate) fn mix(simd: Simd, values: &[f16], n: usize, weights: &[f32], stride: usize, dim: usize, out: &mut [f32]) {
+pub(crate) fn mix(
+    simd: Simd,
+    values: &[f16],
+    n: usize,
+    weights: &[f32],
+    stride: usize,
+    dim: usize,
+    out: &mut [f32],
+) {
     let count = out.len() / dim;
     assert!(dim > 0 && dim.is_multiple_of(LANES) && out.len() == count * dim);
     assert!(values.len() >= n * dim && stride >= n && weights.len() + stride >= count * stride + n);
@@ -284,7 +331,15 @@ pub(crate) fn mix(simd: Simd, values: &[f16], n: usize, weights: &[f32], stride:
     }
 }
 
-fn mix_of<const Q: usize>(simd: Simd, v: &[f16], n: usize, w: &[f32], stride: usize, dim: usize, out: &mut [f32]) {
+fn mix_of<const Q: usize>(
+    simd: Simd,
+    v: &[f16],
+    n: usize,
+    w: &[f32],
+    stride: usize,
+    dim: usize,
+    out: &mut [f32],
+) {
     #[cfg(target_arch = "x86_64")]
     if simd != Simd::SCALAR {
         // SAFETY: `mix` checked the lengths; the features were detected.
@@ -294,7 +349,10 @@ fn mix_of<const Q: usize>(simd: Simd, v: &[f16], n: usize, w: &[f32], stride: us
     for p in 0..n {
         for i in 0..Q {
             let weight = w[i * stride + p];
-            for (o, v) in out[i * dim..(i + 1) * dim].iter_mut().zip(&v[p * dim..(p + 1) * dim]) {
+            for (o, v) in out[i * dim..(i + 1) * dim]
+                .iter_mut()
+                .zip(&v[p * dim..(p + 1) * dim])
+            {
                 *o = v.to_f32().mul_add(weight, *o);
             }
         }
@@ -390,7 +448,8 @@ fn quantise_plain(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) {
         let inverse = if top > 1e-30 { 127.0 / top } else { 0.0 };
         let mut whole = [0i32; BLOCK];
         for i in 0..BLOCK {
-            whole[i] = ((x[i] * inverse + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+            whole[i] =
+                ((x[i] * inverse + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
         }
         let mut sum = 0i32;
         for i in 0..BLOCK {
@@ -431,7 +490,10 @@ fn softmax_plain(x: &mut [f32]) {
             top[l] = if chunk[l] > top[l] { chunk[l] } else { top[l] };
         }
     }
-    let top = top.iter().chain(rest).fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
+    let top = top
+        .iter()
+        .chain(rest)
+        .fold(f32::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
     let mut lanes = [0f32; LANES];
     let (whole, rest) = x.as_chunks_mut::<LANES>();
     for chunk in whole {
@@ -458,399 +520,10 @@ fn silu_mul_plain(gate: &[f32], up: &[f32], out: &mut [f32]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! AVX2 with FMA and F16C; the dot products also with the 8-bit instructions of AVX-512 VNNI, at 256 bits.
-
-    use super::{Acts, BLOCK, LANES, Tile4, Tile8};
-    use half::f16;
-    use std::arch::x86_64::*;
-
-    /// Runs `$tile::<T>` over all rows of activations, four or eight at a time, so that weights are unpacked once for them.
-    macro_rules! rows {
-        ($name:ident, $tile:ident, $kind:ty, $features:literal, $most:literal) => {
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn $name(tiles: &[$kind], acts: &Acts, out: &mut [f32]) {
-                let mut row = 0;
-                // SAFETY: the caller checked that `out` holds eight numbers for each row of `acts`.
-                unsafe {
-                    while row + $most <= acts.rows {
-                        $tile::<$most>(tiles, acts, row, out);
-                        row += $most;
-                    }
-                    while row + 4 <= acts.rows {
-                        $tile::<4>(tiles, acts, row, out);
-                        row += 4;
-                    }
-                    match acts.rows - row {
-                        3 => $tile::<3>(tiles, acts, row, out),
-                        2 => $tile::<2>(tiles, acts, row, out),
-                        1 => $tile::<1>(tiles, acts, row, out),
-                        _ => {}
-                    }
-                }
-            }
-        };
-    }
-
-    rows!(rows4, tile4, Tile4, "avx2,fma,f16c", 4);
-    rows!(rows8, tile8, Tile8, "avx2,fma,f16c", 4);
-    rows!(rows4_vnni, tile4_vnni, Tile4, "avx2,fma,f16c,avx512f,avx512vl,avx512vnni", 8);
-    rows!(rows8_vnni, tile8_vnni, Tile8, "avx2,fma,f16c,avx512f,avx512vl,avx512vnni", 8);
-
-    /// Four activations of one row, in every lane.
-    #[inline(always)]
-    unsafe fn four(q: *const i8) -> i32 {
-        // SAFETY: the caller points at four values.
-        unsafe { q.cast::<i32>().read_unaligned() }
-    }
-
-    /// `acc = sum * (d * a) + m * s`, in the order of the plain code.
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    fn finish(acc: __m256, sum: __m256i, d: __m256, m: __m256, a: f32, s: f32) -> __m256 {
-        let acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(a)), acc);
-        _mm256_fmadd_ps(m, _mm256_set1_ps(s), acc)
-    }
-
-    #[inline]
-    #[target_feature(enable = "f16c,avx2")]
-    unsafe fn halves(p: *const f16) -> __m256 {
-        // SAFETY: the caller points at eight values.
-        unsafe { _mm256_cvtph_ps(_mm_loadu_si128(p.cast())) }
-    }
-
-    /// Writes the eight outputs of `T` rows from `row` on.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn store<const T: usize>(acc: [__m256; T], row: usize, out: &mut [f32]) {
-        for (t, acc) in acc.into_iter().enumerate() {
-            let out = &mut out[(row + t) * LANES..(row + t + 1) * LANES];
-            // SAFETY: the slice holds eight numbers.
-            unsafe { _mm256_storeu_ps(out.as_mut_ptr(), acc) }
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn tile4<const T: usize>(tiles: &[Tile4], acts: &Acts, row: usize, out: &mut [f32]) {
-        let nb = tiles.len();
-        let mask = _mm256_set1_epi8(15);
-        let ones = _mm256_set1_epi16(1);
-        let mut acc = [_mm256_setzero_ps(); T];
-        for (b, tile) in tiles.iter().enumerate() {
-            // At most 8 * 2 * 15 * 127 = 30,480 a lane: 16 bits hold the sum of a whole block.
-            let mut sum = [_mm256_setzero_si256(); T];
-            for c in 0..4 {
-                // SAFETY: `c * 32 + 32 <= 128`, and a tile is aligned to 32 bytes.
-                let raw = unsafe { _mm256_load_si256(tile.q.as_ptr().add(c * 32).cast()) };
-                let low = _mm256_and_si256(raw, mask);
-                let high = _mm256_and_si256(_mm256_srli_epi16(raw, 4), mask);
-                for t in 0..T {
-                    // SAFETY: block `b` of row `row + t` lies inside `acts.q`, whose length the caller checked.
-                    let (a, z) = unsafe {
-                        let q = acts.q.as_ptr().add(((row + t) * nb + b) * BLOCK + c * 4);
-                        (_mm256_set1_epi32(four(q)), _mm256_set1_epi32(four(q.add(16))))
-                    };
-                    let both = _mm256_add_epi16(_mm256_maddubs_epi16(low, a), _mm256_maddubs_epi16(high, z));
-                    sum[t] = _mm256_add_epi16(sum[t], both);
-                }
-            }
-            // SAFETY: eight scales each.
-            let (d, m) = unsafe { (halves(tile.d.as_ptr()), halves(tile.m.as_ptr())) };
-            for t in 0..T {
-                let at = (row + t) * nb + b;
-                // SAFETY: one scale a block, checked by the caller.
-                let (a, s) = unsafe { (*acts.d.get_unchecked(at), *acts.s.get_unchecked(at)) };
-                acc[t] = finish(acc[t], _mm256_madd_epi16(sum[t], ones), d, m, a, s);
-            }
-        }
-        store(acc, row, out);
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512vl,avx512vnni")]
-    unsafe fn tile4_vnni<const T: usize>(tiles: &[Tile4], acts: &Acts, row: usize, out: &mut [f32]) {
-        let nb = tiles.len();
-        let mask = _mm256_set1_epi8(15);
-        let mut acc = [_mm256_setzero_ps(); T];
-        for (b, tile) in tiles.iter().enumerate() {
-            let mut sum = [_mm256_setzero_si256(); T];
-            for c in 0..4 {
-                // SAFETY: as in `tile4`.
-                let raw = unsafe { _mm256_load_si256(tile.q.as_ptr().add(c * 32).cast()) };
-                let low = _mm256_and_si256(raw, mask);
-                let high = _mm256_and_si256(_mm256_srli_epi16(raw, 4), mask);
-                for t in 0..T {
-                    // SAFETY: as in `tile4`.
-                    let (a, z) = unsafe {
-                        let q = acts.q.as_ptr().add(((row + t) * nb + b) * BLOCK + c * 4);
-                        (_mm256_set1_epi32(four(q)), _mm256_set1_epi32(four(q.add(16))))
-                    };
-                    sum[t] = _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(sum[t], low, a), high, z);
-                }
-            }
-            // SAFETY: eight scales each.
-            let (d, m) = unsafe { (halves(tile.d.as_ptr()), halves(tile.m.as_ptr())) };
-            for t in 0..T {
-                let at = (row + t) * nb + b;
-                // SAFETY: as in `tile4`.
-                let (a, s) = unsafe { (*acts.d.get_unchecked(at), *acts.s.get_unchecked(at)) };
-                acc[t] = finish(acc[t], sum[t], d, m, a, s);
-            }
-        }
-        store(acc, row, out);
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn tile8<const T: usize>(tiles: &[Tile8], acts: &Acts, row: usize, out: &mut [f32]) {
-        let nb = tiles.len();
-        let ones = _mm256_set1_epi16(1);
-        let mut acc = [_mm256_setzero_ps(); T];
-        for (b, tile) in tiles.iter().enumerate() {
-            let mut sum = [_mm256_setzero_si256(); T];
-            for c in 0..8 {
-                // SAFETY: `c * 32 + 32 <= 256`, and a tile is aligned to 32 bytes.
-                let raw = unsafe { _mm256_load_si256(tile.q.as_ptr().add(c * 32).cast()) };
-                let size = _mm256_abs_epi8(raw);
-                for t in 0..T {
-                    // SAFETY: as in `tile4`.
-                    let a = unsafe {
-                        _mm256_set1_epi32(four(acts.q.as_ptr().add(((row + t) * nb + b) * BLOCK + c * 4)))
-                    };
-                    // At most 2 * 128 * 127 = 32,512 a lane.
-                    let products = _mm256_maddubs_epi16(size, _mm256_sign_epi8(a, raw));
-                    sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(products, ones));
-                }
-            }
-            // SAFETY: eight scales each.
-            let (d, m) = unsafe { (halves(tile.d.as_ptr()), halves(tile.m.as_ptr())) };
-            for t in 0..T {
-                let at = (row + t) * nb + b;
-                // SAFETY: as in `tile4`.
-                let (a, s) = unsafe { (*acts.d.get_unchecked(at), *acts.s.get_unchecked(at)) };
-                acc[t] = finish(acc[t], sum[t], d, m, a, s);
-            }
-        }
-        store(acc, row, out);
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512vl,avx512vnni")]
-    unsafe fn tile8_vnni<const T: usize>(tiles: &[Tile8], acts: &Acts, row: usize, out: &mut [f32]) {
-        let nb = tiles.len();
-        let mut acc = [_mm256_setzero_ps(); T];
-        for (b, tile) in tiles.iter().enumerate() {
-            let mut sum = [_mm256_setzero_si256(); T];
-            for c in 0..8 {
-                // SAFETY: as in `tile8`.
-                let raw = unsafe { _mm256_load_si256(tile.q.as_ptr().add(c * 32).cast()) };
-                let size = _mm256_abs_epi8(raw);
-                for t in 0..T {
-                    // SAFETY: as in `tile4`.
-                    let a = unsafe {
-                        _mm256_set1_epi32(four(acts.q.as_ptr().add(((row + t) * nb + b) * BLOCK + c * 4)))
-                    };
-                    sum[t] = _mm256_dpbusd_epi32(sum[t], size, _mm256_sign_epi8(a, raw));
-                }
-            }
-            // SAFETY: eight scales each.
-            let (d, m) = unsafe { (halves(tile.d.as_ptr()), halves(tile.m.as_ptr())) };
-            for t in 0..T {
-                let at = (row + t) * nb + b;
-                // SAFETY: as in `tile4`.
-                let (a, s) = unsafe { (*acts.d.get_unchecked(at), *acts.s.get_unchecked(at)) };
-                acc[t] = finish(acc[t], sum[t], d, m, a, s);
-            }
-        }
-        store(acc, row, out);
-    }
-
-    /// The inner loop of [`super::scores`]: lanes are positions, so nothing has to be summed across them.
-    #[target_feature(enable = "avx2,fma,f16c")]
-    pub(super) unsafe fn scores<const Q: usize>(
-        k: &[f16],
-        n: usize,
-        q: &[f32],
-        dim: usize,
-        out: &mut [f32],
-        stride: usize,
-    ) {
-        for block in 0..n.div_ceil(LANES) {
-            let mut even = [_mm256_setzero_ps(); Q];
-            let mut odd = [_mm256_setzero_ps(); Q];
-            // SAFETY: `k` holds whole blocks of 8 positions for `n`, `q` holds `Q * dim` numbers, and every row of `out`
-            // has room for whole blocks: `super::scores` asserted all three.
-            unsafe {
-                let keys = k.as_ptr().add(block * dim * LANES);
-                for j in (0..dim).step_by(2) {
-                    let (k0, k1) = (halves(keys.add(j * LANES)), halves(keys.add((j + 1) * LANES)));
-                    for i in 0..Q {
-                        let q = q.as_ptr().add(i * dim + j);
-                        even[i] = _mm256_fmadd_ps(k0, _mm256_set1_ps(*q), even[i]);
-                        odd[i] = _mm256_fmadd_ps(k1, _mm256_set1_ps(*q.add(1)), odd[i]);
-                    }
-                }
-                for i in 0..Q {
-                    let at = out.as_mut_ptr().add(i * stride + block * LANES);
-                    _mm256_storeu_ps(at, _mm256_add_ps(even[i], odd[i]));
-                }
-            }
-        }
-    }
-
-    /// The inner loop of [`super::mix`]: 16 or 8 dimensions stay in registers while the positions go by.
-    #[target_feature(enable = "avx2,fma,f16c")]
-    pub(super) unsafe fn mix<const Q: usize>(
-        v: &[f16],
-        n: usize,
-        w: &[f32],
-        stride: usize,
-        dim: usize,
-        out: &mut [f32],
-    ) {
-        let mut j = 0;
-        while j < dim {
-            let wide = j + 2 * LANES <= dim;
-            let mut acc = [[_mm256_setzero_ps(); 2]; Q];
-            // SAFETY: `v` holds `n` rows of `dim`, `w` holds `n` weights from `i * stride` on, `out` holds `Q` rows of
-            // `dim`, and `dim` is a multiple of 8: `super::mix` asserted it.
-            unsafe {
-                for i in 0..Q {
-                    let at = out.as_ptr().add(i * dim + j);
-                    acc[i][0] = _mm256_loadu_ps(at);
-                    if wide {
-                        acc[i][1] = _mm256_loadu_ps(at.add(LANES));
-                    }
-                }
-                for p in 0..n {
-                    let at = v.as_ptr().add(p * dim + j);
-                    let v0 = halves(at);
-                    let v1 = if wide { halves(at.add(LANES)) } else { v0 };
-                    for i in 0..Q {
-                        let w = _mm256_set1_ps(*w.as_ptr().add(i * stride + p));
-                        acc[i][0] = _mm256_fmadd_ps(v0, w, acc[i][0]);
-                        acc[i][1] = _mm256_fmadd_ps(v1, w, acc[i][1]);
-                    }
-                }
-                for i in 0..Q {
-                    let at = out.as_mut_ptr().add(i * dim + j);
-                    _mm256_storeu_ps(at, acc[i][0]);
-                    if wide {
-                        _mm256_storeu_ps(at.add(LANES), acc[i][1]);
-                    }
-                }
-            }
-            j += if wide { 2 * LANES } else { LANES };
-        }
-    }
-}
+mod x86;
 
 #[cfg(target_arch = "aarch64")]
-mod neon {
-    //! NEON, which every 64-bit ARM processor has.
-
-    use super::{Acts, BLOCK, LANES, Tile4, Tile8};
-    use std::arch::aarch64::*;
-
-    /// Four activations of one row, twice over.
-    #[inline(always)]
-    unsafe fn four_twice(q: *const i8) -> int8x8_t {
-        // SAFETY: the caller points at four values.
-        unsafe { vreinterpret_s8_s32(vdup_n_s32(q.cast::<i32>().read_unaligned())) }
-    }
-
-    /// Adds the products of two rows by four columns, 16 bits wide.
-    #[inline(always)]
-    unsafe fn add4(sum: [int16x8_t; 4], w0: int8x16_t, w1: int8x16_t, a: int8x8_t) -> [int16x8_t; 4] {
-        // SAFETY: plain arithmetic on registers.
-        unsafe {
-            [
-                vmlal_s8(sum[0], vget_low_s8(w0), a),
-                vmlal_s8(sum[1], vget_high_s8(w0), a),
-                vmlal_s8(sum[2], vget_low_s8(w1), a),
-                vmlal_s8(sum[3], vget_high_s8(w1), a),
-            ]
-        }
-    }
-
-    /// Sums of eight rows from sums of pairs of columns.
-    #[inline(always)]
-    unsafe fn rows_of(pairs: [int32x4_t; 4]) -> [i32; LANES] {
-        let mut out = [0; LANES];
-        // SAFETY: `out` holds eight numbers.
-        unsafe {
-            vst1q_s32(out.as_mut_ptr(), vpaddq_s32(pairs[0], pairs[1]));
-            vst1q_s32(out.as_mut_ptr().add(4), vpaddq_s32(pairs[2], pairs[3]));
-        }
-        out
-    }
-
-    #[inline(always)]
-    fn finish(acc: &mut [f32; LANES], sum: [i32; LANES], d: &[half::f16; 8], m: &[half::f16; 8], a: f32, s: f32) {
-        for r in 0..LANES {
-            acc[r] = (sum[r] as f32).mul_add(d[r].to_f32() * a, acc[r]);
-            acc[r] = m[r].to_f32().mul_add(s, acc[r]);
-        }
-    }
-
-    pub(super) unsafe fn rows4(tiles: &[Tile4], acts: &Acts, out: &mut [f32]) {
-        let nb = tiles.len();
-        for row in 0..acts.rows {
-            let mut acc = [0f32; LANES];
-            for (b, tile) in tiles.iter().enumerate() {
-                let at = row * nb + b;
-                // SAFETY: block `at` lies inside `acts.q`, whose length the caller checked; a tile has 128 bytes.
-                // A 16-bit lane holds at most 8 * 15 * 127 = 15,240.
-                let sum = unsafe {
-                    let q = acts.q.as_ptr().add(at * BLOCK);
-                    let mut sum = [vdupq_n_s16(0); 4];
-                    for c in 0..4 {
-                        let w0 = vld1q_u8(tile.q.as_ptr().add(c * 32));
-                        let w1 = vld1q_u8(tile.q.as_ptr().add(c * 32 + 16));
-                        let mask = vdupq_n_u8(15);
-                        let low = [vandq_u8(w0, mask), vandq_u8(w1, mask)].map(|v| vreinterpretq_s8_u8(v));
-                        let high = [vshrq_n_u8::<4>(w0), vshrq_n_u8::<4>(w1)].map(|v| vreinterpretq_s8_u8(v));
-                        sum = add4(sum, low[0], low[1], four_twice(q.add(c * 4)));
-                        sum = add4(sum, high[0], high[1], four_twice(q.add(16 + c * 4)));
-                    }
-                    rows_of(sum.map(|s| vpaddlq_s16(s)))
-                };
-                finish(&mut acc, sum, &tile.d, &tile.m, acts.d[at], acts.s[at]);
-            }
-            out[row * LANES..(row + 1) * LANES].copy_from_slice(&acc);
-        }
-    }
-
-    pub(super) unsafe fn rows8(tiles: &[Tile8], acts: &Acts, out: &mut [f32]) {
-        let nb = tiles.len();
-        for row in 0..acts.rows {
-            let mut acc = [0f32; LANES];
-            for (b, tile) in tiles.iter().enumerate() {
-                let at = row * nb + b;
-                // SAFETY: as in `rows4`; a tile has 256 bytes. A 16-bit lane holds at most 2 * 128 * 127 = 32,512.
-                let sum = unsafe {
-                    let q = acts.q.as_ptr().add(at * BLOCK);
-                    let mut pairs = [vdupq_n_s32(0); 4];
-                    for c in (0..8).step_by(2) {
-                        let mut sum = [vdupq_n_s16(0); 4];
-                        for c in [c, c + 1] {
-                            let w0 = vld1q_s8(tile.q.as_ptr().add(c * 32));
-                            let w1 = vld1q_s8(tile.q.as_ptr().add(c * 32 + 16));
-                            sum = add4(sum, w0, w1, four_twice(q.add(c * 4)));
-                        }
-                        for (pair, sum) in pairs.iter_mut().zip(sum) {
-                            *pair = vpadalq_s16(*pair, sum);
-                        }
-                    }
-                    rows_of(pairs)
-                };
-                finish(&mut acc, sum, &tile.d, &tile.m, acts.d[at], acts.s[at]);
-            }
-            out[row * LANES..(row + 1) * LANES].copy_from_slice(&acc);
-        }
-    }
-}
+mod neon;
 
 #[cfg(test)]
 mod tests;

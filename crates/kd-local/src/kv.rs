@@ -39,7 +39,12 @@ impl Segment {
     fn new(shape: Shape, room: usize) -> Self {
         let room = room.next_multiple_of(LANES);
         let data = vec![f16::ZERO; shape.layers * shape.heads * 2 * room * shape.dim];
-        Self { shape, room, len: 0, data }
+        Self {
+            shape,
+            room,
+            len: 0,
+            data,
+        }
     }
 
     /// Bytes in memory.
@@ -83,7 +88,10 @@ impl Segment {
 impl Sequence {
     /// A sequence that begins with the first positions of other sequences' stretches.
     pub(crate) fn new(shape: Shape, shared: Vec<(Arc<Segment>, usize)>) -> Self {
-        Self { shared, tail: Segment::new(shape, 0) }
+        Self {
+            shared,
+            tail: Segment::new(shape, 0),
+        }
     }
 
     /// Positions evaluated so far.
@@ -95,7 +103,10 @@ impl Sequence {
     /// [`Sequence::len`] have been written but do not count yet.
     pub(crate) fn stretches(&self, total: usize) -> impl Iterator<Item = (&Segment, usize)> {
         let own = total - self.shared_len();
-        self.shared.iter().map(|(segment, n)| (&**segment, *n)).chain([(&self.tail, own)])
+        self.shared
+            .iter()
+            .map(|(segment, n)| (&**segment, *n))
+            .chain([(&self.tail, own)])
     }
 
     /// Makes room for `more` positions, so that [`Sequence::write`] finds its place.
@@ -103,12 +114,21 @@ impl Sequence {
         let needed = self.tail.len + more;
         if needed > self.tail.room {
             // Doubling keeps the copies cheap; the first stretch of a prompt gets just what it needs.
-            self.tail = self.tail.with_room(needed.max(self.tail.len * 2).max(LANES * 2));
+            self.tail = self
+                .tail
+                .with_room(needed.max(self.tail.len * 2).max(LANES * 2));
         }
     }
 
     /// Writes keys and values of one head at position `ahead` behind the end; [`Sequence::advance`] makes them count.
-    pub(crate) fn write(&mut self, layer: usize, head: usize, ahead: usize, keys: &[f32], values: &[f32]) {
+    pub(crate) fn write(
+        &mut self,
+        layer: usize,
+        head: usize,
+        ahead: usize,
+        keys: &[f32],
+        values: &[f32],
+    ) {
         let (dim, p) = (self.tail.shape.dim, self.tail.len + ahead);
         let (k, v) = (self.tail.at(layer, head, 0), self.tail.at(layer, head, 1));
         let block = k + p / LANES * dim * LANES + p % LANES;
@@ -133,7 +153,11 @@ impl Sequence {
             let tail = std::mem::replace(&mut self.tail, Segment::new(shape, 0));
             // Room that was reserved for more would stay taken for as long as anybody holds the stretch.
             let slack = tail.room - tail.len.next_multiple_of(LANES);
-            let tail = if slack > tail.len / 4 { tail.with_room(tail.len) } else { tail };
+            let tail = if slack > tail.len / 4 {
+                tail.with_room(tail.len)
+            } else {
+                tail
+            };
             let n = tail.len;
             self.shared.push((Arc::new(tail), n));
         }

@@ -91,7 +91,12 @@ impl Pool {
             })
             .collect::<Vec<_>>();
         let active = AtomicUsize::new(workers.len() + 1);
-        Self { shared, workers, active, load_read: Mutex::new(None) }
+        Self {
+            shared,
+            workers,
+            active,
+            load_read: Mutex::new(None),
+        }
     }
 
     /// Threads that take part in the next region, the caller counted.
@@ -108,7 +113,8 @@ impl Pool {
         }
         *read = Some(Instant::now());
         if let Some(load) = load_of_machine() {
-            self.active.store(threads_under_load(all, cores(), load), Ordering::Relaxed);
+            self.active
+                .store(threads_under_load(all, cores(), load), Ordering::Relaxed);
         }
     }
 
@@ -154,7 +160,9 @@ impl Pool {
         work: impl Fn(usize, &mut [T]) + Sync,
     ) {
         if out.len() <= len || self.threads() == 1 {
-            out.chunks_mut(len).enumerate().for_each(|(i, chunk)| work(i, chunk));
+            out.chunks_mut(len)
+                .enumerate()
+                .for_each(|(i, chunk)| work(i, chunk));
             return;
         }
         let chunks: Vec<Mutex<&mut [T]>> = out.chunks_mut(len).map(Mutex::new).collect();
@@ -185,7 +193,10 @@ impl Shared {
         }
         let mut state = lock(&self.state);
         while state.inside > 0 {
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .left
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -211,11 +222,15 @@ fn load_of_machine() -> Option<f64> {
 /// Physical cores where the system tells them apart, else what it offers for parallel work.
 pub(crate) fn cores() -> usize {
     let offered = std::thread::available_parallelism().map_or(1, usize::from);
-    let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else { return offered };
+    let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {
+        return offered;
+    };
     let mut seen = std::collections::BTreeSet::new();
     let mut package = "";
     for line in text.lines() {
-        let Some((key, value)) = line.split_once(':') else { continue };
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
         match key.trim() {
             "physical id" => package = value.trim(),
             "core id" => {
@@ -224,7 +239,11 @@ pub(crate) fn cores() -> usize {
             _ => {}
         }
     }
-    if seen.is_empty() { offered } else { seen.len().min(offered) }
+    if seen.is_empty() {
+        offered
+    } else {
+        seen.len().min(offered)
+    }
 }
 
 fn help(shared: &Shared) {
@@ -239,7 +258,10 @@ fn help(shared: &Shared) {
         let mut state = lock(&shared.state);
         while state.epoch == seen && !state.quit {
             state.parked += 1;
-            state = shared.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared
+                .begun
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
             state.parked -= 1;
         }
         if state.quit {
@@ -249,7 +271,9 @@ fn help(shared: &Shared) {
         if state.seats == 0 {
             continue;
         }
-        let Some(region) = state.region.clone() else { continue };
+        let Some(region) = state.region.clone() else {
+            continue;
+        };
         state.seats -= 1;
         state.inside += 1;
         shared.inside.store(state.inside, Ordering::Release);
@@ -302,7 +326,10 @@ mod tests {
         let mut out = vec![0usize; 1003];
         for _ in 0..50 {
             pool.run_chunks(&mut out, 10, |i, chunk| {
-                chunk.iter_mut().enumerate().for_each(|(j, v)| *v += i * 10 + j);
+                chunk
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(j, v)| *v += i * 10 + j);
             });
         }
         assert!(out.iter().enumerate().all(|(i, v)| *v == 50 * i));

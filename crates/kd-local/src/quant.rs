@@ -83,7 +83,13 @@ impl Tiles {
     }
 
     /// The outputs of the groups `groups`, as [`matmul4`] lays them out.
-    pub(crate) fn matmul(&self, simd: Simd, groups: std::ops::Range<usize>, acts: &Acts, out: &mut [f32]) {
+    pub(crate) fn matmul(
+        &self,
+        simd: Simd,
+        groups: std::ops::Range<usize>,
+        acts: &Acts,
+        out: &mut [f32],
+    ) {
         let blocks = acts.columns / BLOCK;
         let range = groups.start * blocks..groups.end * blocks;
         match self {
@@ -102,11 +108,19 @@ impl Tiles {
                     Self::Four(tiles) => {
                         let tile = &tiles[at];
                         let byte = tile.q[i % 16 / 4 * 32 + lane * 4 + i % 4];
-                        (tile.d[lane], if i < 16 { byte & 15 } else { byte >> 4 } as i8, tile.m[lane])
+                        (
+                            tile.d[lane],
+                            if i < 16 { byte & 15 } else { byte >> 4 } as i8,
+                            tile.m[lane],
+                        )
                     }
                     Self::Eight(tiles) => {
                         let tile = &tiles[at];
-                        (tile.d[lane], tile.q[i / 4 * 32 + lane * 4 + i % 4], tile.m[lane])
+                        (
+                            tile.d[lane],
+                            tile.q[i / 4 * 32 + lane * 4 + i % 4],
+                            tile.m[lane],
+                        )
                     }
                 };
                 *out = d.to_f32() * f32::from(q) + m.to_f32();
@@ -127,18 +141,45 @@ impl Tiles {
 pub(crate) fn floats(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let bytes = tensor.bytes;
     Ok(match tensor.kind {
-        GgmlType::F32 => bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
-        GgmlType::F16 => bytes.as_chunks::<2>().0.iter().map(|b| f16::from_le_bytes(*b).to_f32()).collect(),
-        GgmlType::BF16 => bytes.as_chunks::<2>().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32()).collect(),
-        kind => return Err(unsupported(format!("{} as {kind:?} where floats are usual", tensor.name))),
+        GgmlType::F32 => bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|b| f32::from_le_bytes(*b))
+            .collect(),
+        GgmlType::F16 => bytes
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|b| f16::from_le_bytes(*b).to_f32())
+            .collect(),
+        GgmlType::BF16 => bytes
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|b| bf16::from_le_bytes(*b).to_f32())
+            .collect(),
+        kind => {
+            return Err(unsupported(format!(
+                "{} as {kind:?} where floats are usual",
+                tensor.name
+            )));
+        }
     })
 }
 
 /// One row of any supported kind as numbers, without the rounding that packing may add.
-pub(crate) fn dequantise(kind: GgmlType, row: &[u8], out: &mut [f32]) -> Result<(), Error> {
+#[cfg(test)]
+fn dequantise(kind: GgmlType, row: &[u8], out: &mut [f32]) -> Result<(), Error> {
     let bytes = check(kind, out.len())?;
     if row.len() != bytes {
-        return Err(Error::Gguf { what: format!("a row of {} {kind:?} values has {} bytes", out.len(), row.len()) });
+        return Err(Error::Gguf {
+            what: format!(
+                "a row of {} {kind:?} values has {} bytes",
+                out.len(),
+                row.len()
+            ),
+        });
     }
     for (b, out) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
         match integers(kind, row, b) {
@@ -151,17 +192,22 @@ pub(crate) fn dequantise(kind: GgmlType, row: &[u8], out: &mut [f32]) -> Result<
 
 /// Bytes of a row of `columns`, or why the kind cannot be used.
 fn check(kind: GgmlType, columns: usize) -> Result<usize, Error> {
-    let known = matches!(kind, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q6_K | GgmlType::Q5_0)
-        || matches!(kind, GgmlType::Q5_1 | GgmlType::Q8_0 | GgmlType::Q5_K)
+    let known = matches!(
+        kind,
+        GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 | GgmlType::Q6_K | GgmlType::Q5_0
+    ) || matches!(kind, GgmlType::Q5_1 | GgmlType::Q8_0 | GgmlType::Q5_K)
         || four_bits(kind);
     if !known {
         return Err(unsupported(format!("weights of type {kind:?}")));
     }
     if columns == 0 || !columns.is_multiple_of(BLOCK) {
-        return Err(unsupported(format!("rows of {columns} weights (only multiples of {BLOCK})")));
+        return Err(unsupported(format!(
+            "rows of {columns} weights (only multiples of {BLOCK})"
+        )));
     }
-    kind.row_bytes(columns)
-        .ok_or_else(|| Error::Gguf { what: format!("{columns} columns do not divide into {kind:?} blocks") })
+    kind.row_bytes(columns).ok_or_else(|| Error::Gguf {
+        what: format!("{columns} columns do not divide into {kind:?} blocks"),
+    })
 }
 
 fn unsupported(what: String) -> Error {
@@ -176,13 +222,25 @@ fn four_bits(kind: GgmlType) -> bool {
 fn block(kind: GgmlType, row: &[u8], b: usize) -> Block {
     if let Some((q, d, m)) = integers(kind, row, b) {
         // A 4-bit tile holds 0..=15: the centred ones move their zero into the minimum.
-        let (q, m) = if kind == GgmlType::Q4_0 { (q.map(|q| q + 8), -8.0 * d) } else { (q, m) };
-        return Block { q, d: f16::from_f32(d), m: f16::from_f32(m) };
+        let (q, m) = if kind == GgmlType::Q4_0 {
+            (q.map(|q| q + 8), -8.0 * d)
+        } else {
+            (q, m)
+        };
+        return Block {
+            q,
+            d: f16::from_f32(d),
+            m: f16::from_f32(m),
+        };
     }
     let x = numbers(kind, row, b);
     let top = x.iter().fold(0f32, |a, v| a.max(v.abs()));
     let d = f16::from_f32(top / 127.0);
-    let inverse = if d.to_f32() > 0.0 { 1.0 / d.to_f32() } else { 0.0 };
+    let inverse = if d.to_f32() > 0.0 {
+        1.0 / d.to_f32()
+    } else {
+        0.0
+    };
     let q = x.map(|v| (v * inverse).round_ties_even().clamp(-127.0, 127.0) as i8);
     Block { q, d, m: f16::ZERO }
 }
@@ -237,11 +295,23 @@ fn integers(kind: GgmlType, row: &[u8], b: usize) -> Option<([i8; BLOCK], f32, f
             let low = if five { 48 } else { 16 };
             for i in 0..BLOCK {
                 let byte = s[low + part / 2 * BLOCK + i];
-                let nibble = if part % 2 == 0 { byte & 15 } else { byte >> 4 };
-                let fifth = if five { (s[16 + i] >> part & 1) << 4 } else { 0 };
+                let nibble = if part.is_multiple_of(2) {
+                    byte & 15
+                } else {
+                    byte >> 4
+                };
+                let fifth = if five {
+                    (s[16 + i] >> part & 1) << 4
+                } else {
+                    0
+                };
                 q[i] = (nibble | fifth) as i8;
             }
-            (q, half_at(s, 0) * f32::from(scale), -half_at(s, 2) * f32::from(min))
+            (
+                q,
+                half_at(s, 0) * f32::from(scale),
+                -half_at(s, 2) * f32::from(min),
+            )
         }
         _ => return None,
     })
@@ -252,7 +322,10 @@ fn six_bits(s: &[u8], part: usize) -> (u8, u8) {
     if part < 4 {
         (s[part] & 63, s[part + 4] & 63)
     } else {
-        ((s[part + 4] & 15) | (s[part - 4] >> 6) << 4, (s[part + 4] >> 4) | (s[part] >> 6) << 4)
+        (
+            (s[part + 4] & 15) | (s[part - 4] >> 6) << 4,
+            (s[part + 4] >> 4) | (s[part] >> 6) << 4,
+        )
     }
 }
 
@@ -273,7 +346,12 @@ fn numbers(kind: GgmlType, row: &[u8], b: usize) -> [f32; BLOCK] {
                 d * f32::from(scale) * f32::from((low | high << 4) as i8 - 32)
             }
             // `check` lets only F32 come here.
-            _ => f32::from_le_bytes([row[at * 4], row[at * 4 + 1], row[at * 4 + 2], row[at * 4 + 3]]),
+            _ => f32::from_le_bytes([
+                row[at * 4],
+                row[at * 4 + 1],
+                row[at * 4 + 2],
+                row[at * 4 + 3],
+            ]),
         }
     })
 }

@@ -54,7 +54,11 @@ impl Default for Sampling {
 impl Sampling {
     /// Always the most likely token, no penalties.
     pub fn greedy() -> Self {
-        Self { temperature: 0.0, repeat_penalty: 1.0, ..Self::default() }
+        Self {
+            temperature: 0.0,
+            repeat_penalty: 1.0,
+            ..Self::default()
+        }
     }
 }
 
@@ -70,7 +74,13 @@ pub(crate) struct Sampler {
 impl Sampler {
     pub(crate) fn new(settings: Sampling, simd: Simd) -> Self {
         let random = ChaCha8Rng::seed_from_u64(settings.seed);
-        Self { settings, random, simd, recent: Vec::new(), candidates: Vec::new() }
+        Self {
+            settings,
+            random,
+            simd,
+            recent: Vec::new(),
+            candidates: Vec::new(),
+        }
     }
 
     fn remember(&mut self, token: u32) {
@@ -82,17 +92,37 @@ impl Sampler {
     }
 
     /// Chooses among the tokens that `allowed` lets through, and remembers the choice. `logits` is used up.
-    pub(crate) fn sample(&mut self, logits: &mut [f32], allowed: impl Fn(u32) -> bool) -> Result<u32, Error> {
+    pub(crate) fn sample(
+        &mut self,
+        logits: &mut [f32],
+        allowed: impl Fn(u32) -> bool,
+    ) -> Result<u32, Error> {
         self.penalise(logits);
-        let Sampling { temperature, top_p, min_p, top_k, .. } = self.settings;
+        let Sampling {
+            temperature,
+            top_p,
+            min_p,
+            top_k,
+            ..
+        } = self.settings;
         let best = best(logits, &allowed)?;
-        let token = if temperature <= 0.0 { best } else { self.draw(logits, best, &allowed, [temperature, top_p, min_p], top_k) };
+        let token = if temperature <= 0.0 {
+            best
+        } else {
+            self.draw(logits, best, &allowed, [temperature, top_p, min_p], top_k)
+        };
         self.remember(token);
         Ok(token)
     }
 
     fn penalise(&self, logits: &mut [f32]) {
-        let Sampling { repeat_penalty, repeat_window, frequency_penalty, presence_penalty, .. } = self.settings;
+        let Sampling {
+            repeat_penalty,
+            repeat_window,
+            frequency_penalty,
+            presence_penalty,
+            ..
+        } = self.settings;
         let window = &self.recent[self.recent.len().saturating_sub(repeat_window)..];
         let mut uses: HashMap<u32, f32> = HashMap::new();
         for token in window {
@@ -100,8 +130,14 @@ impl Sampler {
         }
         // Each token is touched once, so the order of the map does not matter.
         for (token, n) in uses {
-            let Some(logit) = logits.get_mut(token as usize) else { continue };
-            *logit = if *logit > 0.0 { *logit / repeat_penalty } else { *logit * repeat_penalty };
+            let Some(logit) = logits.get_mut(token as usize) else {
+                continue;
+            };
+            *logit = if *logit > 0.0 {
+                *logit / repeat_penalty
+            } else {
+                *logit * repeat_penalty
+            };
             *logit -= frequency_penalty * n + presence_penalty;
         }
     }
@@ -116,7 +152,14 @@ impl Sampler {
     ) -> u32 {
         let top = logits[best as usize];
         // Relative to the best: a tiny temperature must not overflow, and a forbidden token may have been higher.
-        logits.iter_mut().for_each(|v| *v = ((*v - top) / temperature).min(0.0));
+        let relative = |v: f32| {
+            if v.is_finite() {
+                ((v - top) / temperature).min(0.0)
+            } else {
+                f32::NEG_INFINITY
+            }
+        };
+        logits.iter_mut().for_each(|v| *v = relative(*v));
         kernels::softmax(self.simd, logits);
         let weights = logits;
         let most = weights[best as usize];
@@ -125,7 +168,11 @@ impl Sampler {
         let collect = |floor: f32, list: &mut Vec<(f32, u32)>| {
             list.clear();
             list.extend(
-                weights.iter().enumerate().map(|(i, w)| (*w, i as u32)).filter(|(w, i)| *w >= floor && allowed(*i)),
+                weights
+                    .iter()
+                    .enumerate()
+                    .map(|(i, w)| (*w, i as u32))
+                    .filter(|(w, i)| *w >= floor && allowed(*i)),
             );
             list.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         };
@@ -133,7 +180,12 @@ impl Sampler {
             collect(floor, list);
             list.len()
         } else {
-            let total: f64 = weights.iter().enumerate().filter(|(i, w)| **w >= floor && allowed(*i as u32)).map(|(_, w)| f64::from(*w)).sum();
+            let total: f64 = weights
+                .iter()
+                .enumerate()
+                .filter(|(i, w)| **w >= floor && allowed(*i as u32))
+                .map(|(_, w)| f64::from(*w))
+                .sum();
             let enough = |list: &[(f32, u32)]| {
                 let mut sum = 0.0;
                 let by_p = list.iter().position(|(w, _)| {
@@ -181,7 +233,8 @@ fn best(logits: &[f32], allowed: &impl Fn(u32) -> bool) -> Result<u32, Error> {
         }
     }
     let what = "no token can follow: the model's numbers are not finite, or the schema forbids every token";
-    best.map(|(_, i)| i).ok_or_else(|| Error::Worker { what: what.into() })
+    best.map(|(_, i)| i)
+        .ok_or_else(|| Error::Worker { what: what.into() })
 }
 
 #[cfg(test)]

@@ -16,13 +16,23 @@ pub(super) struct Cache {
 
 impl Cache {
     pub(super) fn new(room: usize) -> Self {
-        Self { room, entries: Vec::new() }
+        Self {
+            room,
+            entries: Vec::new(),
+        }
     }
 
     /// The entry that has the longest beginning in common with `tokens`, cut to it.
     pub(super) fn find(&mut self, tokens: &[u32]) -> Chain {
-        let best = self.entries.iter().enumerate().map(|(i, (known, _))| (common(known, tokens), i)).max();
-        let Some((len @ 1.., i)) = best else { return Chain::new() };
+        let best = self
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(i, (known, _))| (common(known, tokens), i))
+            .max();
+        let Some((len @ 1.., i)) = best else {
+            return Chain::new();
+        };
         let entry = self.entries.remove(i);
         let chain = cut(&entry.1, len);
         self.entries.push(entry);
@@ -31,10 +41,16 @@ impl Cache {
 
     /// Keeps the beginning `tokens`, unless a longer one that begins so is there already.
     pub(super) fn keep(&mut self, tokens: Vec<u32>, chain: Chain) {
-        if tokens.is_empty() || self.entries.iter().any(|(known, _)| common(known, &tokens) == tokens.len()) {
+        if tokens.is_empty()
+            || self
+                .entries
+                .iter()
+                .any(|(known, _)| common(known, &tokens) == tokens.len())
+        {
             return;
         }
-        self.entries.retain(|(known, _)| common(known, &tokens) < known.len());
+        self.entries
+            .retain(|(known, _)| common(known, &tokens) < known.len());
         self.entries.push((tokens, chain));
         while self.bytes() > self.room && !self.entries.is_empty() {
             self.entries.remove(0);

@@ -88,7 +88,10 @@ impl Member {
     pub(super) fn advance(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) {
         if !self.started {
             self.started = true;
-            self.say(Piece::Started { prompt_tokens: self.prompt, shared_tokens: self.shared });
+            self.say(Piece::Started {
+                prompt_tokens: self.prompt,
+                shared_tokens: self.shared,
+            });
             self.write(self.prompt, tokenizer);
         }
         if self.over {
@@ -118,10 +121,14 @@ impl Member {
         };
         if let Some(choice) = constraint.choice()? {
             let labels = choice.labels().iter().cloned();
-            let told = labels.zip(choice.probabilities(&logits[..tokenizer.vocab_len()])).collect();
+            let told = labels
+                .zip(choice.probabilities(&logits[..tokenizer.vocab_len()]))
+                .collect();
             self.say(Piece::Choice(told));
         }
-        let Some(constraint) = &mut self.constraint else { return Err(Error::Cancelled) };
+        let Some(constraint) = &mut self.constraint else {
+            return Err(Error::Cancelled);
+        };
         let mask: &Mask = constraint.mask()?;
         self.sampler.sample(logits, |token| mask.allows(token))
     }
@@ -153,7 +160,11 @@ impl Member {
         if self.answered() >= self.limit {
             // The last allowed token may also be the one that completes the answer.
             let complete = self.constraint.as_ref().is_some_and(Constraint::is_done);
-            self.done(if complete { StopReason::End } else { StopReason::Length });
+            self.done(if complete {
+                StopReason::End
+            } else {
+                StopReason::Length
+            });
         } else if self.constraint.as_ref().is_some_and(Constraint::is_done) {
             self.done(StopReason::End);
         }
@@ -161,7 +172,11 @@ impl Member {
 
     /// Ends the answer.
     fn done(&mut self, reason: StopReason) {
-        let rest = if reason == StopReason::Stop { String::new() } else { self.text.finish() };
+        let rest = if reason == StopReason::Stop {
+            String::new()
+        } else {
+            self.text.finish()
+        };
         if !rest.is_empty() {
             self.say(Piece::Text(rest));
         }

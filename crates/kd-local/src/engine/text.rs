@@ -10,14 +10,22 @@ pub(super) struct TextOut {
 impl TextOut {
     /// Text that ends before the first of `stops`; empty ones are ignored.
     pub(super) fn new(stops: Vec<String>) -> Self {
-        Self { stops: stops.into_iter().filter(|s| !s.is_empty()).collect(), bytes: Vec::new(), held: String::new() }
+        Self {
+            stops: stops.into_iter().filter(|s| !s.is_empty()).collect(),
+            bytes: Vec::new(),
+            held: String::new(),
+        }
     }
 
     /// Takes the bytes of one token; gives what may be shown now, and whether a stop string was met.
     pub(super) fn push(&mut self, bytes: &[u8]) -> (String, bool) {
         self.bytes.extend_from_slice(bytes);
         self.take_characters();
-        let stop = self.stops.iter().filter_map(|s| self.held.find(s.as_str())).min();
+        let stop = self
+            .stops
+            .iter()
+            .filter_map(|s| self.held.find(s.as_str()))
+            .min();
         if let Some(at) = stop {
             self.held.truncate(at);
             return (std::mem::take(&mut self.held), true);
@@ -92,18 +100,30 @@ mod tests {
     #[test]
     fn characters_come_whole() {
         let euro = "€".as_bytes();
-        assert_eq!(all(&[], &[b"a", &euro[..1], &euro[1..2], &euro[2..], b"b"]).0, ["a", "", "", "€", "b", ""]);
+        assert_eq!(
+            all(&[], &[b"a", &euro[..1], &euro[1..2], &euro[2..], b"b"]).0,
+            ["a", "", "", "€", "b", ""]
+        );
         assert_eq!(all(&[], &[b"a\xff", b"b"]).0, ["a\u{fffd}", "b", ""]);
         assert_eq!(all(&[], &[b"a", &euro[..2]]).0, ["a", "", ""]);
     }
 
     #[test]
     fn nothing_of_a_stop_string_is_shown() {
-        assert_eq!(all(&["END"], &[b"so", b" E", b"N", b"D!"]), (vec!["so".into(), " ".into(), "".into(), "".into()], true));
-        assert_eq!(all(&["END"], &[b"EN", b"EX"]), (vec!["".into(), "ENEX".into(), "".into()], false));
+        assert_eq!(
+            all(&["END"], &[b"so", b" E", b"N", b"D!"]),
+            (vec!["so".into(), " ".into(), "".into(), "".into()], true)
+        );
+        assert_eq!(
+            all(&["END"], &[b"EN", b"EX"]),
+            (vec!["".into(), "ENEX".into(), "".into()], false)
+        );
         assert_eq!(all(&["END"], &[b"E", b"N"]).0, ["", "", "EN"]);
         assert_eq!(all(&["b", "ab"], &[b"xab"]), (vec!["x".into()], true));
-        assert_eq!(all(&["é"], &[b"a\xc3", b"\xa9"]), (vec!["a".into(), "".into()], true));
+        assert_eq!(
+            all(&["é"], &[b"a\xc3", b"\xa9"]),
+            (vec!["a".into(), "".into()], true)
+        );
         assert_eq!(all(&["", "\n\n"], &[b"a\n", b"b"]).0, ["a", "\nb", ""]);
     }
 }

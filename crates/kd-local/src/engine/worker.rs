@@ -83,7 +83,9 @@ impl Worker {
     /// Waits for work if there is none, and takes in what has come. False when no more can come.
     fn take_in(&mut self, requests: &Receiver<Request>) -> bool {
         if self.members.is_empty() && self.waiting.is_empty() {
-            let Ok(first) = requests.recv() else { return false };
+            let Ok(first) = requests.recv() else {
+                return false;
+            };
             self.waiting.push_back(first);
             let until = Instant::now() + GATHER;
             while Instant::now() < until {
@@ -106,15 +108,23 @@ impl Worker {
     /// Makes members of waiting jobs while there are seats.
     fn admit(&mut self) {
         while self.members.len() < self.parts.together {
-            let Some(mut request) = self.waiting.pop_front() else { return };
+            let Some(mut request) = self.waiting.pop_front() else {
+                return;
+            };
             if request.cancelled.load(Ordering::Relaxed) {
                 speak(&mut request.sink, Piece::Failed(Error::Cancelled));
                 continue;
             }
-            let prompt = self.parts.template.render(&request.job.messages, &self.parts.tokenizer);
+            let prompt = self
+                .parts
+                .template
+                .render(&request.job.messages, &self.parts.tokenizer);
             let context = self.parts.context;
             if prompt.is_empty() || prompt.len() >= context {
-                let error = Error::TooLong { prompt: prompt.len(), limit: context };
+                let error = Error::TooLong {
+                    prompt: prompt.len(),
+                    limit: context,
+                };
                 speak(&mut request.sink, Piece::Failed(error));
                 continue;
             }
@@ -147,8 +157,14 @@ impl Worker {
         }
         self.parts.pool.breathe();
         let begun = Instant::now();
-        let Parts { model, pool, tokenizer, .. } = &self.parts;
-        let mut sequences: Vec<&mut Sequence> = self.members.iter_mut().map(|m| &mut m.sequence).collect();
+        let Parts {
+            model,
+            pool,
+            tokenizer,
+            ..
+        } = &self.parts;
+        let mut sequences: Vec<&mut Sequence> =
+            self.members.iter_mut().map(|m| &mut m.sequence).collect();
         let mut logits = model.forward(pool, &mut sequences, &rows, &mut self.scratch);
         for (member, logits) in asked.iter().zip(&mut logits) {
             self.members[*member].advance(logits, tokenizer);
@@ -226,7 +242,11 @@ impl Worker {
                 left -= n;
             }
             for (k, token) in member.tokens[from..from + n].iter().enumerate() {
-                rows.push(Row { token: *token, sequence: i, logits: k + 1 == pending });
+                rows.push(Row {
+                    token: *token,
+                    sequence: i,
+                    logits: k + 1 == pending,
+                });
             }
             if n == pending {
                 asked.push(i);
@@ -247,7 +267,9 @@ impl Worker {
     /// After a panic: fails every running job and forgets what may be half written.
     fn recover(&mut self, panic: &Box<dyn std::any::Any + Send>) {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-        let what = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into());
+        let what = text
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic".into());
         for mut member in self.members.drain(..) {
             member.fail(Error::Worker { what: what.clone() });
         }

@@ -117,9 +117,13 @@ impl Format {
     fn unpack(self, b: &[u8], out: &mut Vec<f64>) {
         let half = |at: usize| f64::from(f16::from_le_bytes([b[at], b[at + 1]]));
         match self {
-            Self::F32 | Self::Norm => out.push(f64::from(f32::from_le_bytes(b.try_into().unwrap()))),
+            Self::F32 | Self::Norm => {
+                out.push(f64::from(f32::from_le_bytes(b.try_into().unwrap())))
+            }
             Self::F16 => out.push(half(0)),
-            Self::BF16 => out.push(f64::from(f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16))),
+            Self::BF16 => out.push(f64::from(f32::from_bits(
+                u32::from(u16::from_le_bytes([b[0], b[1]])) << 16,
+            ))),
             Self::Q4_0 => {
                 out.extend(b[2..].iter().map(|q| half(0) * (f64::from(q & 15) - 8.0)));
                 out.extend(b[2..].iter().map(|q| half(0) * (f64::from(q >> 4) - 8.0)));
@@ -131,11 +135,18 @@ impl Format {
             Self::Q5_0 | Self::Q5_1 => {
                 let at = if self == Self::Q5_0 { 2 } else { 4 };
                 let high = u32::from_le_bytes(b[at..at + 4].try_into().unwrap());
-                let q: Vec<u32> =
-                    b[at + 4..].iter().map(|q| u32::from(q & 15)).chain(b[at + 4..].iter().map(|q| u32::from(q >> 4))).collect();
+                let q: Vec<u32> = b[at + 4..]
+                    .iter()
+                    .map(|q| u32::from(q & 15))
+                    .chain(b[at + 4..].iter().map(|q| u32::from(q >> 4)))
+                    .collect();
                 for (i, q) in q.into_iter().enumerate() {
                     let q = f64::from(q | ((high >> i) & 1) << 4);
-                    out.push(if self == Self::Q5_0 { half(0) * (q - 16.0) } else { half(0) * q + half(2) });
+                    out.push(if self == Self::Q5_0 {
+                        half(0) * (q - 16.0)
+                    } else {
+                        half(0) * q + half(2)
+                    });
                 }
             }
             Self::Q8_0 => out.extend(b[2..].iter().map(|q| half(0) * f64::from(*q as i8))),
@@ -149,14 +160,20 @@ impl Format {
                         let (scale, min) = if j < 4 {
                             (s[j] & 63, s[j + 4] & 63)
                         } else {
-                            ((s[j + 4] & 0xf) | ((s[j - 4] >> 6) << 4), (s[j + 4] >> 4) | ((s[j] >> 6) << 4))
+                            (
+                                (s[j + 4] & 0xf) | ((s[j - 4] >> 6) << 4),
+                                (s[j + 4] >> 4) | ((s[j] >> 6) << 4),
+                            )
                         };
                         for l in 0..32 {
                             let mut v = if second { q[l] >> 4 } else { q[l] & 0xf };
                             if five && high[l] & (1 << j) != 0 {
                                 v += 16;
                             }
-                            out.push(half(0) * f64::from(scale) * f64::from(v) - half(2) * f64::from(min));
+                            out.push(
+                                half(0) * f64::from(scale) * f64::from(v)
+                                    - half(2) * f64::from(min),
+                            );
                         }
                     }
                     q = &q[32..];
@@ -165,7 +182,8 @@ impl Format {
             Self::Q6K => {
                 let d = half(208);
                 for part in 0..2 {
-                    let (ql, qh, sc) = (&b[part * 64..], &b[128 + part * 32..], &b[192 + part * 8..]);
+                    let (ql, qh, sc) =
+                        (&b[part * 64..], &b[128 + part * 32..], &b[192 + part * 8..]);
                     let mut y = [0f64; 128];
                     for l in 0..32 {
                         let is = l / 16;

@@ -1,6 +1,11 @@
 //! Tiny random models for the tests, and the book's own arithmetic for them: plain, slow, in 64-bit floats.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test binary uses its part, and a test may fail"
+)]
 
 pub mod formats;
 
@@ -24,6 +29,8 @@ pub struct Tiny {
     /// Formats of the matrices, taken in turn.
     pub formats: Vec<Format>,
     pub seed: u64,
+    /// Words of the vocabulary for which there are no weights: such a file contradicts itself.
+    pub words_without_weights: usize,
 }
 
 /// A matrix both as the file has it and as numbers.
@@ -88,6 +95,7 @@ impl Default for Tiny {
             factors: false,
             formats: vec![Format::Q8_0],
             seed: 1,
+            words_without_weights: 0,
         }
     }
 }
@@ -112,9 +120,21 @@ impl Tiny {
                 numbers.extend(format.numbers(&row, columns));
                 bytes.extend(row);
             }
-            matrices.push(Matrix { name, columns, rows, kind: format.id(), bytes, numbers });
+            matrices.push(Matrix {
+                name,
+                columns,
+                rows,
+                kind: format.id(),
+                bytes,
+                numbers,
+            });
         };
-        add("token_embd.weight".into(), vocab(), self.width, Some(Format::Q8_0));
+        add(
+            "token_embd.weight".into(),
+            vocab(),
+            self.width,
+            Some(Format::Q8_0),
+        );
         if !self.tied {
             add("output.weight".into(), vocab(), self.width, None);
         }
@@ -131,7 +151,12 @@ impl Tiny {
                 add(format!("blk.{i}.{what}.weight"), rows, columns, None);
             }
             for what in ["attn_norm", "ffn_norm"] {
-                add(format!("blk.{i}.{what}.weight"), 1, self.width, Some(Format::Norm));
+                add(
+                    format!("blk.{i}.{what}.weight"),
+                    1,
+                    self.width,
+                    Some(Format::Norm),
+                );
             }
             if self.bias {
                 for (what, n) in [("attn_q", q), ("attn_k", kv), ("attn_v", kv)] {
@@ -139,11 +164,19 @@ impl Tiny {
                 }
             }
         }
-        add("output_norm.weight".into(), 1, self.width, Some(Format::Norm));
+        add(
+            "output_norm.weight".into(),
+            1,
+            self.width,
+            Some(Format::Norm),
+        );
         if self.factors {
             add("rope_freqs.weight".into(), 1, dim / 2, Some(Format::Norm));
         }
-        Built { tiny: self, matrices }
+        Built {
+            tiny: self,
+            matrices,
+        }
     }
 }
 
@@ -157,9 +190,21 @@ impl Built {
     pub fn writer(&self) -> Writer {
         let t = &self.tiny;
         let key = |name: &str| format!("{}.{name}", t.architecture);
-        let tokens: Vec<String> =
-            byte_letters().chain(WORDS.map(String::from)).chain(SPECIALS.map(String::from)).collect();
-        let kinds: Vec<i32> = (0..tokens.len()).map(|i| if i < 256 + WORDS.len() { 1 } else { 3 }).collect();
+        let extra = (0..t.words_without_weights).map(|i| format!("{i}word"));
+        let tokens: Vec<String> = byte_letters()
+            .chain(WORDS.map(String::from))
+            .chain(extra)
+            .chain(SPECIALS.map(String::from))
+            .collect();
+        let kinds: Vec<i32> = (0..tokens.len())
+            .map(|i| {
+                if i < tokens.len() - SPECIALS.len() {
+                    1
+                } else {
+                    3
+                }
+            })
+            .collect();
         let template = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}";
         let mut writer = Writer::default()
             .str("general.architecture", t.architecture)
@@ -171,7 +216,11 @@ impl Built {
             .u32(&key("attention.head_count_kv"), t.kv_heads as u32)
             .u32(&key("feed_forward_length"), t.feed_forward as u32)
             .u32(&key("context_length"), t.context)
-            .raw(&key("attention.layer_norm_rms_epsilon"), 6, &1e-5f32.to_le_bytes())
+            .raw(
+                &key("attention.layer_norm_rms_epsilon"),
+                6,
+                &1e-5f32.to_le_bytes(),
+            )
             .raw(&key("rope.freq_base"), 6, &10_000f32.to_le_bytes())
             .str("tokenizer.ggml.model", "gpt2")
             .str("tokenizer.ggml.pre", "smollm")
@@ -181,15 +230,21 @@ impl Built {
             .u32("tokenizer.ggml.eos_token_id", tokens.len() as u32 - 1)
             .str("tokenizer.chat_template", template);
         for m in &self.matrices {
-            let dims: Vec<u64> =
-                if m.rows == 1 { vec![m.columns as u64] } else { vec![m.columns as u64, m.rows as u64] };
+            let dims: Vec<u64> = if m.rows == 1 {
+                vec![m.columns as u64]
+            } else {
+                vec![m.columns as u64, m.rows as u64]
+            };
             writer = writer.tensor(&m.name, &dims, m.kind, m.bytes.clone());
         }
         writer
     }
 
     fn get(&self, name: &str) -> Option<&[f64]> {
-        self.matrices.iter().find(|m| m.name == name).map(|m| m.numbers.as_slice())
+        self.matrices
+            .iter()
+            .find(|m| m.name == name)
+            .map(|m| m.numbers.as_slice())
     }
 
     /// Logits after each token, by the book.
@@ -198,8 +253,10 @@ impl Built {
         let (width, dim, group) = (t.width, t.width / t.heads, t.heads / t.kv_heads);
         let need = |name: &str| self.get(name).unwrap();
         let embedding = need("token_embd.weight");
-        let mut x: Vec<Vec<f64>> =
-            tokens.iter().map(|t| embedding[*t as usize * width..][..width].to_vec()).collect();
+        let mut x: Vec<Vec<f64>> = tokens
+            .iter()
+            .map(|t| embedding[*t as usize * width..][..width].to_vec())
+            .collect();
         for i in 0..t.layers {
             let weight = |what: &str| need(&format!("blk.{i}.{what}.weight"));
             let project = |x: &[Vec<f64>], what: &str| -> Vec<Vec<f64>> {
@@ -215,7 +272,11 @@ impl Built {
                     .collect()
             };
             let h: Vec<_> = x.iter().map(|x| norm(x, weight("attn_norm"))).collect();
-            let (mut q, mut k, v) = (project(&h, "attn_q"), project(&h, "attn_k"), project(&h, "attn_v"));
+            let (mut q, mut k, v) = (
+                project(&h, "attn_q"),
+                project(&h, "attn_k"),
+                project(&h, "attn_v"),
+            );
             for p in 0..tokens.len() {
                 q[p].chunks_mut(dim).for_each(|head| self.turn(head, p));
                 k[p].chunks_mut(dim).for_each(|head| self.turn(head, p));
@@ -225,7 +286,10 @@ impl Built {
                 for head in 0..t.heads {
                     let (a, b) = (head * dim, head / group * dim);
                     let scores: Vec<f64> = (0..=p)
-                        .map(|o| (0..dim).map(|j| q[p][a + j] * k[o][b + j]).sum::<f64>() / (dim as f64).sqrt())
+                        .map(|o| {
+                            (0..dim).map(|j| q[p][a + j] * k[o][b + j]).sum::<f64>()
+                                / (dim as f64).sqrt()
+                        })
                         .collect();
                     for (o, weight) in softmax(&scores).into_iter().enumerate() {
                         (0..dim).for_each(|j| gathered[a + j] += weight * v[o][b + j]);
@@ -234,13 +298,24 @@ impl Built {
                 let out = multiply(weight("attn_output"), &gathered);
                 x[p].iter_mut().zip(out).for_each(|(x, o)| *x += o);
                 let h = norm(&x[p], weight("ffn_norm"));
-                let (gate, up) = (multiply(weight("ffn_gate"), &h), multiply(weight("ffn_up"), &h));
-                let mid: Vec<f64> = gate.iter().zip(up).map(|(g, u)| g / (1.0 + (-g).exp()) * u).collect();
-                x[p].iter_mut().zip(multiply(weight("ffn_down"), &mid)).for_each(|(x, o)| *x += o);
+                let (gate, up) = (
+                    multiply(weight("ffn_gate"), &h),
+                    multiply(weight("ffn_up"), &h),
+                );
+                let mid: Vec<f64> = gate
+                    .iter()
+                    .zip(up)
+                    .map(|(g, u)| g / (1.0 + (-g).exp()) * u)
+                    .collect();
+                x[p].iter_mut()
+                    .zip(multiply(weight("ffn_down"), &mid))
+                    .for_each(|(x, o)| *x += o);
             }
         }
         let output = self.get("output.weight").unwrap_or(embedding);
-        x.iter().map(|x| multiply(output, &norm(x, need("output_norm.weight")))).collect()
+        x.iter()
+            .map(|x| multiply(output, &norm(x, need("output_norm.weight"))))
+            .collect()
     }
 
     fn turn(&self, head: &mut [f64], position: usize) {
@@ -251,7 +326,11 @@ impl Built {
             if let Some(factors) = factors {
                 angle /= factors[j];
             }
-            let (a, b) = if self.tiny.architecture == "qwen2" { (j, j + dim / 2) } else { (2 * j, 2 * j + 1) };
+            let (a, b) = if self.tiny.architecture == "qwen2" {
+                (j, j + dim / 2)
+            } else {
+                (2 * j, 2 * j + 1)
+            };
             let (x, y) = (head[a], head[b]);
             head[a] = x * angle.cos() - y * angle.sin();
             head[b] = x * angle.sin() + y * angle.cos();
@@ -260,12 +339,18 @@ impl Built {
 }
 
 fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
-    matrix.chunks(x.len()).map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
+    matrix
+        .chunks(x.len())
+        .map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum())
+        .collect()
 }
 
 fn norm(x: &[f64], weight: &[f64]) -> Vec<f64> {
     let mean = x.iter().map(|v| v * v).sum::<f64>() / x.len() as f64;
-    x.iter().zip(weight).map(|(v, w)| v / (mean + 1e-5f32 as f64).sqrt() * w).collect()
+    x.iter()
+        .zip(weight)
+        .map(|(v, w)| v / (mean + 1e-5f32 as f64).sqrt() * w)
+        .collect()
 }
 
 pub fn softmax(x: &[f64]) -> Vec<f64> {
@@ -278,14 +363,23 @@ pub fn softmax(x: &[f64]) -> Vec<f64> {
 /// How much a distribution by logits differs from the true one, in nats.
 pub fn divergence(truth: &[f64], ours: &[f32]) -> f64 {
     let ours: Vec<f64> = ours.iter().map(|v| f64::from(*v)).collect();
-    softmax(truth).iter().zip(softmax(&ours)).map(|(p, q)| if *p > 0.0 { p * (p / q).ln() } else { 0.0 }).sum()
+    softmax(truth)
+        .iter()
+        .zip(softmax(&ours))
+        .map(|(p, q)| if *p > 0.0 { p * (p / q).ln() } else { 0.0 })
+        .sum()
 }
 
 /// The letters that stand for the 256 bytes in a byte-level vocabulary.
 fn byte_letters() -> impl Iterator<Item = String> {
-    let plain = |b: u32| (33..=126).contains(&b) || (161..=172).contains(&b) || (174..=255).contains(&b);
+    let plain =
+        |b: u32| (33..=126).contains(&b) || (161..=172).contains(&b) || (174..=255).contains(&b);
     (0..256u32).map(move |b| {
-        let code = if plain(b) { b } else { 256 + (0..b).filter(|c| !plain(*c)).count() as u32 };
+        let code = if plain(b) {
+            b
+        } else {
+            256 + (0..b).filter(|c| !plain(*c)).count() as u32
+        };
         char::from_u32(code).unwrap().to_string()
     })
 }
