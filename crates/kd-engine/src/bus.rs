@@ -95,7 +95,7 @@ impl Subscription {
 
     /// The view as it stands.
     pub fn view(&self) -> View {
-        lock(&self.shared).view.clone()
+        lock(&self.shared).clone()
     }
 }
 
