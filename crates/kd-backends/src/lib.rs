@@ -8,6 +8,7 @@ use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
 pub mod delivery;
+pub mod discovery;
 pub mod dialects;
 pub mod env;
 pub mod guard;

@@ -19,6 +19,8 @@ pub struct Seen {
     pub method: String,
     /// Path and query.
     pub path: String,
+    /// `HTTP/1.1`, or `HTTP/1.0` whose connection ends with the answer.
+    pub version: String,
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body as text.
@@ -140,6 +142,7 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut buffer = Vec::new();
     while let Some(seen) = read_request(&mut socket, &mut buffer).await? {
+        let once = seen.version == "HTTP/1.0";
         let number = {
             let mut all = lock(&state.seen);
             all.push(seen);
@@ -150,7 +153,7 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
             write_status(&mut socket, 500, &[], "no script").await?;
             continue;
         };
-        if !answer(&mut socket, state.script.wire, reply).await? {
+        if !answer(&mut socket, state.script.wire, reply).await? || once {
             return Ok(());
         }
     }
@@ -172,6 +175,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
     let mut first = lines.next().unwrap_or_default().split(' ');
     let method = first.next().unwrap_or_default().to_owned();
     let path = first.next().unwrap_or_default().to_owned();
+    let version = first.next().unwrap_or_default().trim().to_owned();
     let headers: Vec<(String, String)> = lines
         .filter_map(|l| l.split_once(':'))
         .map(|(n, v)| (n.trim().to_ascii_lowercase(), v.trim().to_owned()))
@@ -192,6 +196,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
     Ok(Some(Seen {
         method,
         path,
+        version,
         headers,
         body,
     }))

@@ -1,0 +1,223 @@
+//! What else on this machine could take a seat: agent programs on the PATH, an Ollama, keys in the environment.
+//!
+//! Looks only: starts no program, sends no key, calls nothing that costs money.
+
+use crate::env::Env;
+use crate::providers::KNOWN;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long an Ollama may take to accept a connection: it runs on this machine or not at all.
+const CONNECT_LIMIT: Duration = Duration::from_millis(100);
+/// How long it may take to list its models.
+const LIST_LIMIT: Duration = Duration::from_millis(1000);
+/// The most bytes of that list.
+const LIST_MAX: u64 = 1 << 20;
+
+/// Agent programs: the file's name, the backend, the name for people.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    ("claude", "claude_code", "Claude Code"),
+    ("codex", "codex", "Codex"),
+    ("cursor-agent", "cursor", "Cursor"),
+    ("agent", "cursor", "Cursor"),
+    ("gemini", "gemini", "Gemini CLI"),
+    ("opencode", "opencode", "opencode"),
+];
+
+/// What sort of thing was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// An agent program, at this path.
+    Program(PathBuf),
+    /// An Ollama that answers, with these models.
+    Ollama(Vec<String>),
+    /// A key in this environment variable. Its value is not read any further.
+    Key(String),
+}
+
+/// Something that could take a seat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Discovered {
+    /// What it is.
+    pub what: What,
+    /// Its name for people.
+    pub name: String,
+    /// `agents.<name>.backend` for it.
+    pub backend: String,
+}
+
+/// Looks around. Takes a few milliseconds, and at most about a second when an Ollama answers slowly.
+pub async fn discover(env: &Env) -> Vec<Discovered> {
+    let mut found = programs(env);
+    if let Some(models) = ollama(env).await {
+        found.push(Discovered {
+            what: What::Ollama(models),
+            name: "Ollama".into(),
+            backend: "ollama".into(),
+        });
+    }
+    found.extend(keys(env));
+    found
+}
+
+fn programs(env: &Env) -> Vec<Discovered> {
+    let Some(path) = env.get("PATH") else {
+        return Vec::new();
+    };
+    let mut found: Vec<Discovered> = Vec::new();
+    for (file, backend, name) in PROGRAMS {
+        // A program of two names is one program.
+        if found.iter().any(|f| f.backend == *backend) {
+            continue;
+        }
+        if let Ok(at) = which::which_in(file, Some(&path), "/") {
+            found.push(Discovered {
+                what: What::Program(at),
+                name: (*name).into(),
+                backend: (*backend).into(),
+            });
+        }
+    }
+    found
+}
+
+fn keys(env: &Env) -> impl Iterator<Item = Discovered> {
+    KNOWN.iter().filter_map(|known| {
+        let variable = known.key_env.iter().find(|name| env.get(name).is_some())?;
+        Some(Discovered {
+            what: What::Key((*variable).into()),
+            name: known.name.into(),
+            backend: known.name.into(),
+        })
+    })
+}
+
+/// The models of an Ollama at `OLLAMA_HOST` or its usual port; none when nobody answers there.
+async fn ollama(env: &Env) -> Option<Vec<String>> {
+    let address = ollama_address(env.get("OLLAMA_HOST").as_deref());
+    let mut socket = timeout(CONNECT_LIMIT, TcpStream::connect(&address))
+        .await
+        .ok()?
+        .ok()?;
+    let list = async {
+        // HTTP/1.0: no chunks, and the server closes when all is said.
+        let request = format!(
+            "GET /api/tags HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes()).await.ok()?;
+        let mut answer = Vec::new();
+        socket.take(LIST_MAX).read_to_end(&mut answer).await.ok()?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        if head.split(' ').nth(1) != Some("200") {
+            return None;
+        }
+        let json: serde_json::Value = serde_json::from_str(body).ok()?;
+        let models = json.get("models")?.as_array()?;
+        Some(
+            models
+                .iter()
+                .filter_map(|m| Some(m.get("name")?.as_str()?.to_owned()))
+                .collect(),
+        )
+    };
+    timeout(LIST_LIMIT, list).await.ok()?
+}
+
+/// `host:port` from the forms that Ollama knows: a host, a port, both, an address.
+fn ollama_address(host: Option<&str>) -> String {
+    let given = host.unwrap_or_default().trim();
+    let bare = given
+        .split_once("://")
+        .map_or(given, |(_, rest)| rest)
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    let (host, port) = match bare.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => (host, port),
+        _ => (bare, "11434"),
+    };
+    // A server that listens everywhere is reached at home.
+    let host = if matches!(host, "" | "0.0.0.0" | "[::]") {
+        "127.0.0.1"
+    } else {
+        host
+    };
+    format!("{host}:{port}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_fake::{Fake, Reply, Script, Wire};
+
+    #[test]
+    fn ollama_hosts_are_read_in_every_form() {
+        for (given, address) in [
+            (None, "127.0.0.1:11434"),
+            (Some("0.0.0.0"), "127.0.0.1:11434"),
+            (Some(":8080"), "127.0.0.1:8080"),
+            (Some("box.example"), "box.example:11434"),
+            (Some("http://127.0.0.1:7/"), "127.0.0.1:7"),
+            (Some("[::1]:9"), "[::1]:9"),
+        ] {
+            assert_eq!(ollama_address(given), address);
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn programs_keys_and_an_ollama_are_found_without_starting_or_telling_anything() {
+        use std::os::unix::fs::PermissionsExt;
+        let bin = tempfile::tempdir().unwrap();
+        let ran = bin.path().join("ran");
+        for name in ["claude", "agent", "cursor-agent"] {
+            let file = bin.path().join(name);
+            std::fs::write(&file, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let body = br#"{"models":[{"name":"llama3:8b"},{"name":"qwen3:4b"},{"odd":1}]}"#;
+        let reply = Reply::Body {
+            mime: "application/json".into(),
+            body: body.as_slice().into(),
+        };
+        let fake = Fake::start(Script::always(Wire::OpenAi, reply))
+            .await
+            .unwrap();
+        let env = Env::of([
+            ("PATH", bin.path().to_str().unwrap()),
+            ("OLLAMA_HOST", &fake.url()),
+            ("GOOGLE_API_KEY", "sk-secret"),
+            ("OPENAI_API_KEY", ""),
+        ]);
+        let found = discover(&env).await;
+        let backends: Vec<&str> = found.iter().map(|f| f.backend.as_str()).collect();
+        assert_eq!(backends, ["claude_code", "cursor", "ollama", "gemini_api"]);
+        assert_eq!(
+            found[2].what,
+            What::Ollama(vec!["llama3:8b".into(), "qwen3:4b".into()])
+        );
+        assert_eq!(found[3].what, What::Key("GOOGLE_API_KEY".into()));
+        assert!(!format!("{found:?}").contains("sk-secret"));
+        assert!(!ran.exists(), "a program was started");
+        assert_eq!(fake.seen()[0].path, "/api/tags");
+    }
+
+    #[tokio::test]
+    async fn an_empty_machine_offers_nothing() {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let env = Env::of([
+            ("PATH", "/nowhere".to_owned()),
+            ("OLLAMA_HOST", gone.to_string()),
+        ]);
+        assert_eq!(discover(&env).await, []);
+    }
+}

