@@ -27,7 +27,11 @@ const PROSE_MAX: usize = 100;
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const CLEAR_LINE_END: &str = "\u{1b}[K";
-const CLEAR_BELOW: &str = "\u{1b}[J";
+/// From behind the text of a line: the rest of it and all below.
+const CLEAR_REST: &str = "\u{1b}[J";
+/// From the first column: this line and all below. The blank is for tmux, which moves the screen into its history when
+/// it is cleared from the very first cell.
+const CLEAR_BELOW: &str = " \u{1b}[J\r\u{1b}[K";
 
 /// The live face.
 pub(crate) struct Live {
@@ -113,10 +117,12 @@ impl Live {
         let mut out = String::with_capacity(text.len() + 64);
         if self.region {
             out.push_str(BEGIN);
-            out.push_str(CLEAR_BELOW);
         }
         for line in text.lines() {
             out.push_str(line);
+            if self.region {
+                out.push_str(CLEAR_LINE_END);
+            }
             out.push_str("\r\n");
         }
         if self.region {
@@ -169,12 +175,9 @@ impl Live {
     }
 }
 
-/// Paints `new` over `old` from the first line of the region, and goes back there.
+/// Paints `new` over `old` from the first line of the region, and goes back there. `all` paints every line, and clears
+/// whatever else stands below.
 fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
-    if all {
-        out.push('\r');
-        out.push_str(CLEAR_BELOW);
-    }
     for (i, line) in new.iter().enumerate() {
         if i > 0 {
             out.push_str("\r\n");
@@ -184,15 +187,14 @@ fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
             out.push_str(CLEAR_LINE_END);
         }
     }
-    if !all && old.len() > new.len() {
-        // Below the last line of the new frame old lines still stand.
-        if !new.is_empty() {
-            out.push_str("\r\n");
-        }
+    if new.is_empty() {
         out.push_str(CLEAR_BELOW);
-        if !new.is_empty() {
-            out.push_str("\u{1b}[A");
-        }
+    } else if all {
+        out.push_str(CLEAR_REST);
+    } else if old.len() > new.len() {
+        out.push_str("\r\n");
+        out.push_str(CLEAR_BELOW);
+        out.push_str("\u{1b}[A");
     }
     out.push('\r');
     if new.len() > 1 {
@@ -296,6 +298,18 @@ impl Face for Live {
 mod tests {
     use super::*;
     use crate::face::script::{Script, full_round};
+
+    #[test]
+    fn the_region_never_goes_into_the_history_of_tmux() {
+        let (out, _) = full_round().play(&mut Live::new(Styles::NONE, 60, 20, false, false));
+        for (at, _) in out.match_indices("\u{1b}[J") {
+            assert!(
+                !out[..at].ends_with(['\r', '\n', 'h']),
+                "cleared from a first column: {:?}",
+                &out[..at]
+            );
+        }
+    }
 
     /// Every row that ever stood on a screen of this size, without trailing blanks.
     fn screen(bytes: &str, columns: u16, rows: u16) -> String {

@@ -341,7 +341,9 @@ fn closing(round: &Round, id: &str, here: &Here) {
     let _ = writeln!(
         err,
         "{}",
-        styles.dim("go on: kd ask --continue …   see it: kd council show")
+        styles.dim(&format!(
+            "go on: kd ask --continue \"…\"   see it: kd council show {id}"
+        ))
     );
 }
 

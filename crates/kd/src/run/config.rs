@@ -30,7 +30,10 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     for notice in &loaded.notices {
         let _ = writeln!(io::stderr(), "{}", clean::line(notice));
     }
-    let settings = loaded.settings();
+    let mut settings = loaded.settings();
+    if !args.json {
+        settings.retain(|s| !is_blank(s));
+    }
     let mut out = io::stdout().lock();
     if args.json {
         let rows: Vec<Value> = settings
@@ -64,6 +67,16 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         writeln!(out, "{line}{}", styles.dim(idle(setting)))?;
     }
     Ok(())
+}
+
+/// Settings of single agents and services that nobody made only hide those that somebody did.
+fn is_blank(setting: &Setting) -> bool {
+    let single = setting
+        .path
+        .segments()
+        .first()
+        .is_some_and(|s| s != "council" && s != "local" && s != "prompts");
+    single && setting.origin.layer == Layer::Builtin
 }
 
 /// A value as it could be typed after `kd config set KEY`.

@@ -110,6 +110,7 @@ fn page(rows: &[Row], here: &Here) -> String {
     let styles = here.out_styles();
     let columns = here.columns().min(100);
     let zone = TimeZone::system();
+    let dot = styles.glyph(" · ", " - ");
     let mut text = String::new();
     for row in rows {
         let created = row
@@ -126,7 +127,7 @@ fn page(rows: &[Row], here: &Here) -> String {
             facts.push("current".into());
         }
         let facts = clip(
-            &clean::line(&facts.join("  ")),
+            &clean::line(&facts.join(dot)),
             columns.saturating_sub(row.id.len() + 2),
         );
         text.push_str(&format!(

@@ -1,0 +1,406 @@
+//! The program from outside: a hermetic home, scripted members, real files, real exit codes.
+
+use assert_cmd::cargo::cargo_bin;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A home with a folder to work in; nothing of the person's reaches the program.
+struct Home {
+    dir: tempfile::TempDir,
+}
+
+/// What a scripted member does.
+const GOOD: &str = r#"{"runs": [[{"text": "Use **SQLite**"}, {"text": ", it is\none file.\n"}]]}"#;
+const BAD: &str = r#"{"runs": [[{"text": "half an"}, {"fail": {"kind": "auth", "message": "the key is wrong"}}]]}"#;
+const LATE: &str = r#"{"runs": [[{"fail": {"kind": "timeout", "message": "nothing came"}}]]}"#;
+const HANG: &str = r#"{"runs": [[{"text": "begun\n\n"}, "hang"]]}"#;
+
+impl Home {
+    fn new(members: &[(&str, &str)]) -> Self {
+        let home = Self {
+            dir: tempfile::tempdir().expect("a folder"),
+        };
+        std::fs::create_dir_all(home.work().join(".kd")).expect("made");
+        let mut agents = serde_json::Map::new();
+        for (name, script) in members {
+            let file = home.dir.path().join(format!("{name}.json"));
+            std::fs::write(&file, script).expect("written");
+            agents.insert(
+                (*name).into(),
+                serde_json::json!({"backend": "scripted", "model": file}),
+            );
+        }
+        let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+        let config =
+            serde_json::json!({"council": {"members": names, "conclude": false}, "agents": agents});
+        std::fs::write(
+            home.work().join(".kd/config.local.json"),
+            config.to_string(),
+        )
+        .expect("written");
+        home
+    }
+
+    fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    fn kd(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(cargo_bin("kd"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("TZ", "UTC")
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        said(self.kd(args).output().expect("it runs"))
+    }
+
+    fn piped(&self, args: &[&str], input: &str) -> (i32, String, String) {
+        let mut child = self
+            .kd(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        child
+            .stdin
+            .take()
+            .expect("piped")
+            .write_all(input.as_bytes())
+            .expect("written");
+        said(child.wait_with_output().expect("it ends"))
+    }
+
+    fn threads(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let branches = std::fs::read_dir(self.work().join(".kd/branches")).expect("branches");
+        for branch in branches {
+            let threads = branch.expect("entry").path().join("threads");
+            found.extend(
+                std::fs::read_dir(threads)
+                    .expect("threads")
+                    .map(|t| t.expect("entry").path()),
+            );
+        }
+        found
+    }
+}
+
+fn said(output: Output) -> (i32, String, String) {
+    (
+        output.status.code().expect("an exit code"),
+        String::from_utf8(output.stdout).expect("text"),
+        String::from_utf8(output.stderr).expect("text"),
+    )
+}
+
+fn messages(thread: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(thread)
+        .expect("a thread")
+        .map(|f| f.expect("entry").file_name().to_string_lossy().into_owned())
+        .filter(|n| n.ends_with(".md"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn answers_go_to_stdout_and_all_else_to_stderr() {
+    let home = Home::new(&[("ada", GOOD), ("bob", GOOD)]);
+    let (code, out, err) = home.run(&["ask", "Which", "database?"]);
+    assert_eq!(code, 0, "{err}");
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "ada | Use **SQLite**, it is",
+            "ada | one file.",
+            "bob | Use **SQLite**, it is",
+            "bob | one file."
+        ]
+    );
+    assert!(
+        err.contains("2 of 2 answered") && err.contains("kd ask --continue"),
+        "{err}"
+    );
+    assert_eq!(home.threads().len(), 1);
+    assert_eq!(messages(&home.threads()[0]).len(), 3);
+}
+
+#[test]
+fn every_end_has_its_exit_code() {
+    for (members, code) in [
+        (&[("ada", GOOD), ("bob", BAD)][..], 5),
+        (&[("ada", BAD), ("bob", BAD)], 6),
+        (&[("ada", LATE), ("bob", LATE)], 124),
+    ] {
+        let home = Home::new(members);
+        let (got, out, err) = home.run(&["ask", "x"]);
+        assert_eq!(got, code, "{out}{err}");
+        assert!(
+            out.lines()
+                .all(|l| l.starts_with("ada ") || l.starts_with("bob ")),
+            "{out}"
+        );
+    }
+    let home = Home::new(&[("ada", GOOD)]);
+    for (args, code) in [
+        (&["ask", "x", "--members", "nobody"][..], 2),
+        (&["ask", "@adda x"], 2),
+        (&["ask", "x", "--to", "nobody"], 2),
+        (&["ask"], 2),
+        (&["ask", "x", "--thread", "nosuch"], 1),
+        (&["ask", "x", "--bogus"], 2),
+        (&["model", "rm", "nosuch"], 2),
+    ] {
+        let (got, out, err) = home.run(args);
+        assert_eq!(got, code, "{args:?}: {out}{err}");
+        assert!(err.contains("error:"), "{args:?}: {err}");
+        assert_eq!(out, "", "{args:?}");
+    }
+    assert!(
+        !home.work().join(".kd/branches").exists(),
+        "nothing is written by a question that was not asked"
+    );
+}
+
+#[test]
+fn json_is_one_object_and_errors_are_objects_too() {
+    let home = Home::new(&[("ada", GOOD), ("bob", BAD)]);
+    let (code, out, _) = home.run(&["ask", "--json", "x"]);
+    assert_eq!(code, 5);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(value["outcome"], "partial");
+    assert_eq!(value["answers"][0]["member"], "ada");
+    assert_eq!(
+        value["answers"][0]["text"],
+        "Use **SQLite**, it is\none file."
+    );
+    assert_eq!(value["answers"][1]["error"]["kind"], "auth");
+    let id = value["thread_id"].as_str().expect("an id").to_owned();
+
+    let (code, out, _) = home.run(&["ask", "--json", "--thread", &id, "again"]);
+    assert_eq!(code, 5);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(
+        (value["thread_id"].as_str(), value["question"].as_str()),
+        (Some(id.as_str()), Some("again"))
+    );
+    assert_eq!(home.threads().len(), 1);
+
+    let (code, out, err) = home.run(&["ask", "--json", "@nobody x"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(
+        (
+            code,
+            value["error"]["code"].as_u64(),
+            value["error"]["kind"].as_str()
+        ),
+        (2, Some(2), Some("unknown_member"))
+    );
+    assert_eq!(err, "");
+}
+
+#[test]
+fn jsonl_is_numbered_without_gaps() {
+    let home = Home::new(&[("ada", GOOD)]);
+    let (code, out, _) = home.run(&["ask", "--jsonl", "x"]);
+    assert_eq!(code, 0);
+    let records: Vec<serde_json::Value> = out
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect();
+    for (record, seq) in records.iter().zip(1u64..) {
+        assert_eq!(
+            (record["v"].as_u64(), record["seq"].as_u64()),
+            (Some(1), Some(seq))
+        );
+    }
+    let last = records
+        .iter()
+        .rev()
+        .find(|r| r["event"] == "floor_yielded")
+        .expect("an end");
+    assert_eq!(last["outcome"], "complete");
+}
+
+#[test]
+fn the_pipe_is_context_or_the_question() {
+    let home = Home::new(&[("ada", GOOD), ("bob", GOOD)]);
+    let (_, out, _) = home.piped(&["ask", "--json", "Is this safe?"], "diff by @bob\n");
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(value["question"], "Is this safe?\n\ndiff by @bob");
+    assert_eq!(
+        value["answers"].as_array().expect("answers").len(),
+        2,
+        "a name in the context picks nobody"
+    );
+    for args in [&["ask", "--json", "-"][..], &["ask", "--json"]] {
+        let (code, out, _) = home.piped(args, "@bob why?\n");
+        let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+        assert_eq!((code, value["question"].as_str()), (0, Some("@bob why?")));
+        assert_eq!(value["answers"].as_array().expect("answers").len(), 1);
+    }
+    let (code, _, err) = home.piped(&["ask", "-"], "a\0b");
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
+fn what_was_said_can_be_seen_listed_and_exported() {
+    let home = Home::new(&[("ada", GOOD), ("bob", BAD)]);
+    home.run(&["ask", "First question"]);
+    home.run(&["ask", "-c", "--to", "ada", "Second question"]);
+    let (code, out, err) = home.run(&["council", "show"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.contains("Second question") && !out.contains("First question"),
+        "{out}"
+    );
+    let (_, out, _) = home.run(&["council", "show", "--all"]);
+    assert!(
+        out.contains("First question") && out.contains("failed"),
+        "{out}"
+    );
+    let (_, out, _) = home.run(&["council", "list", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&out).expect("an array");
+    assert_eq!(list[0]["topic"], "First question");
+    assert_eq!(
+        (
+            list[0]["message_count"].as_u64(),
+            list[0]["current"].as_bool()
+        ),
+        (Some(5), Some(true))
+    );
+    assert_eq!(list[0]["members"], serde_json::json!({"ada": "responded"}));
+    let id = list[0]["id"].as_str().expect("an id").to_owned();
+    let short = id.trim_start_matches("council-");
+    let (_, out, _) = home.run(&["council", "status", short, "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&out).expect("an object");
+    assert_eq!(
+        (&status["expected"], &status["pending"]),
+        (&serde_json::json!(["ada"]), &serde_json::json!([]))
+    );
+    let file = home.work().join("out.md");
+    let (code, out, _) = home.run(&["export", short, "-o", "out.md"]);
+    assert_eq!((code, out.as_str()), (0, ""));
+    let document = std::fs::read_to_string(&file).expect("written");
+    assert!(
+        document.contains("Second question") && document.contains("Use **SQLite**"),
+        "{document}"
+    );
+    let (_, out, _) = home.run(&["export", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("an object");
+    assert_eq!(value["messages"].as_array().expect("messages").len(), 5);
+    let (code, _, err) = home.run(&["council", "show", "zzzz"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("next:"), "{err}");
+}
+
+#[test]
+fn an_output_file_holds_the_finished_answers() {
+    let home = Home::new(&[("ada", GOOD)]);
+    home.run(&["ask", "-q", "-o", "a.md", "Which?"]);
+    let text = std::fs::read_to_string(home.work().join("a.md")).expect("written");
+    assert!(text.starts_with("# Which?\n\n## ada\n"), "{text}");
+    home.run(&["ask", "-q", "-o", "a.json", "Which?"]);
+    let text = std::fs::read_to_string(home.work().join("a.json")).expect("written");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["outcome"], "complete");
+}
+
+#[test]
+fn an_interrupt_ends_cleanly_and_keeps_what_came() {
+    use std::io::BufRead;
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let home = Home::new(&[("ada", HANG), ("bob", GOOD)]);
+        let mut child = home
+            .kd(&["ask", "x"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        while !line.contains("begun") {
+            line.clear();
+            assert_ne!(out.read_line(&mut line).expect("text"), 0, "ended too soon");
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("sent");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        let thread = &home.threads()[0];
+        let kept = messages(thread).iter().any(|name| {
+            name.contains("ada")
+                && std::fs::read_to_string(thread.join(name))
+                    .expect("read")
+                    .contains("begun")
+        });
+        assert!(kept, "{:?}", messages(thread));
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_stops_the_round_quietly() {
+    use std::io::Read;
+    let flood = r#"{"runs": [[{"text": "line\n\n"}, {"flood": 4000000}, "hang"]]}"#;
+    let home = Home::new(&[("ada", flood)]);
+    let mut child = home
+        .kd(&["ask", "--jsonl", "x"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut out = child.stdout.take().expect("piped");
+    let mut first = [0; 64];
+    out.read_exact(&mut first).expect("something came");
+    drop(out);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_definitions() {
+    let home = Home::new(&[]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, out, _) = home.run(&["completions", shell]);
+        assert_eq!(code, 0);
+        assert!(out.contains("no-conclude"), "{shell}");
+    }
+    let (code, _, err) = home.run(&["man", "man"]);
+    assert_eq!(code, 0, "{err}");
+    let page = std::fs::read_to_string(home.work().join("man/kd-ask.1")).expect("a page");
+    assert!(page.contains("continue"), "{page}");
+}
+
+#[test]
+fn settings_are_set_shown_and_checked() {
+    let home = Home::new(&[]);
+    let (code, _, err) = home.run(&["config", "set", "council.timeout", "120"]);
+    assert_eq!(code, 0, "{err}");
+    let (_, out, _) = home.run(&["config", "show", "--origin"]);
+    let line = out
+        .lines()
+        .find(|l| l.starts_with("council.timeout"))
+        .expect("a line");
+    assert!(line.contains("120") && line.contains("config"), "{line}");
+    let (code, _, err) = home.run(&["config", "set", "council.timeuot", "1"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("council.timeout"), "{err}");
+    let (code, _, _) = home.run(&["config", "check"]);
+    assert_eq!(code, 0);
+    let (code, _, _) = home.run(&["config", "unset", "council.timeout"]);
+    assert_eq!(code, 0);
+    let (_, out, _) = home.run(&["config", "schema"]);
+    serde_json::from_str::<serde_json::Value>(&out).expect("JSON");
+}
