@@ -496,3 +496,41 @@ fn a_file_that_cannot_be_used_says_why() {
         assert!(Engine::from_bytes(bytes[..len].to_vec(), Options::default()).is_err());
     }
 }
+
+#[test]
+fn the_real_model_says_together_what_it_says_alone() {
+    let Some(path) = std::env::var_os("KD_MODEL") else {
+        println!("not run: set KD_MODEL to SmolLM2-135M-Instruct.Q4_1.gguf");
+        return;
+    };
+    let load = || {
+        Engine::load(
+            path.as_ref(),
+            Options {
+                cache_bytes: 0,
+                ..Options::default()
+            },
+        )
+        .unwrap()
+    };
+    let jobs = || -> Vec<Job> {
+        let personas = ["a careful", "a bold", "a cheap", "a curious", "a tired"];
+        let question = "Should a small team start with SQLite or with PostgreSQL? ";
+        personas
+            .iter()
+            .zip(1..)
+            .map(|(who, seed)| Job {
+                max_tokens: 40,
+                ..job(&format!("{question}You are {who} engineer."), seed)
+            })
+            .collect()
+    };
+    let engine = load();
+    let alone: Vec<String> = jobs()
+        .into_iter()
+        .map(|job| ask(&engine, job).text)
+        .collect();
+    let answers = together(&engine, jobs());
+    assert!(answers.iter().map(|a| &a.text).eq(&alone));
+    assert_eq!(answers.iter().filter(|a| a.shared > 30).count(), 4);
+}

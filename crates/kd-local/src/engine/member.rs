@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::text::TextOut;
 use super::{Piece, Sink, StopReason, Usage};
-use crate::constrain::{Constraint, Mask};
+use crate::constrain::Constraint;
 use crate::error::Error;
 use crate::kernels::Simd;
 use crate::kv::Sequence;
@@ -115,22 +115,25 @@ impl Member {
 
     /// Draws a token that may follow; tells the probabilities of a watched choice.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<u32, Error> {
-        let Some(constraint) = &mut self.constraint else {
-            let known = tokenizer.vocab_len() as u32;
-            return self.sampler.sample(logits, |token| token < known);
-        };
-        if let Some(choice) = constraint.choice()? {
-            let labels = choice.labels().iter().cloned();
-            let told = labels
-                .zip(choice.probabilities(&logits[..tokenizer.vocab_len()]))
-                .collect();
-            self.say(Piece::Choice(told));
+        if let Some(choice) = self
+            .constraint
+            .as_mut()
+            .map_or(Ok(None), Constraint::choice)?
+        {
+            let probabilities = choice.probabilities(&logits[..tokenizer.vocab_len()]);
+            let told = choice.labels().iter().cloned().zip(probabilities);
+            self.say(Piece::Choice(told.collect()));
         }
-        let Some(constraint) = &mut self.constraint else {
-            return Err(Error::Cancelled);
-        };
-        let mask: &Mask = constraint.mask()?;
-        self.sampler.sample(logits, |token| mask.allows(token))
+        match &mut self.constraint {
+            Some(constraint) => {
+                let mask = constraint.mask()?;
+                self.sampler.sample(logits, |token| mask.allows(token))
+            }
+            None => {
+                let known = tokenizer.vocab_len() as u32;
+                self.sampler.sample(logits, |token| token < known)
+            }
+        }
     }
 
     /// Appends the tokens that the schema leaves no choice about, as far as the limit allows.
