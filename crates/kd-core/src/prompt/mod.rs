@@ -86,13 +86,13 @@ pub fn build(rules: &PromptRules, member: &Member, history: String, manner: Mann
 /// The end of every prompt: the mark after the history, and who is to speak.
 fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
     let task = match manner {
-        Manner::Answer => "Answer the king.".to_owned(),
-        Manner::Alone => "The king asks you alone. Answer him.".to_owned(),
+        Manner::Answer => "Answer the question.".to_owned(),
+        Manner::Alone => "You alone are asked. Answer the question.".to_owned(),
         Manner::Discuss => {
             "Continue the discussion. Respond to the points raised above.".to_owned()
         }
         Manner::Conclude => format!(
-            "Conclude for the king in at most {sentences} sentences: what the council recommends, why, and who disagreed."
+            "Conclude in at most {sentences} sentences: what the council recommends, why, and who disagreed."
         ),
     };
     format!("{}\nYou are {seat}. {task}", history::END)
@@ -133,7 +133,7 @@ mod tests {
         assert!(text.starts_with(PREAMBLE.trim()));
         assert!(
             text.ends_with(
-                "Be kind.\n\nYou doubt.\n\nWhy?\n\n---\nYou are codex. Answer the king."
+                "Be kind.\n\nYou doubt.\n\nWhy?\n\n---\nYou are codex. Answer the question."
             ),
             "{text}"
         );

@@ -84,7 +84,7 @@ fn everybody_is_told_who_they_are_and_the_next_round_what_was_said() {
     bench.say("Why?");
     let prompt = bench.prompt("codex");
     assert!(
-        prompt.ends_with("I am codex.\n\nWhy?\n\n---\nYou are codex. Answer the king."),
+        prompt.ends_with("I am codex.\n\nWhy?\n\n---\nYou are codex. Answer the question."),
         "{prompt}"
     );
     bench.answer_all();
@@ -92,7 +92,7 @@ fn everybody_is_told_who_they_are_and_the_next_round_what_was_said() {
     assert_eq!(bench.speaking(), ["codex"]);
     let prompt = bench.prompt("codex");
     let history = "[Previous conversation]\nking: Why?\n\nclaude: claude says so.\n\ncodex: codex says so.\n\n\
-                   cursor: cursor says so.\n\nking (to codex): @codex and you?\n\n---\nYou are codex. The king asks you alone.";
+                   cursor: cursor says so.\n\nking (to codex): @codex and you?\n\n---\nYou are codex. You alone are asked.";
     assert!(prompt.contains(history), "{prompt}");
     assert_eq!(bench.drafts[4].to, Address::Seats(vec![seat("codex")]));
 }
