@@ -13,7 +13,7 @@ Examples:
   kd init --members claude,ollama --yes  no questions
   kd init --user                         for all your folders, not only this one")]
 pub(crate) struct Init {
-    /// Seat these, of those that `kd init` finds
+    /// Seat these, of those that `kd init` finds; NAME=MODEL picks the model of a service
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) members: Vec<String>,
     /// Ask nothing: take --members, or all that was found

@@ -261,6 +261,13 @@ impl Face for Live {
         self.repaint();
     }
 
+    fn hide(&mut self, io: &mut Io<'_>) -> io::Result<()> {
+        if !self.painted.is_empty() {
+            io.out.write_all(CLEAR_BELOW.as_bytes())?;
+        }
+        io.out.flush()
+    }
+
     fn repaint(&mut self) {
         self.stale = true;
         self.dirty = true;
@@ -268,19 +275,23 @@ impl Face for Live {
     }
 
     fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
-        let line = clean::line(line);
-        if !self.shared || self.painted.is_empty() {
-            writeln!(io.err, "{line}")?;
-            return io.err.flush();
+        let lines = wrap(&clean::line(line), self.columns.saturating_sub(1));
+        let covered = self.shared && !self.painted.is_empty();
+        if covered {
+            io.out.write_all(CLEAR_BELOW.as_bytes())?;
+            io.out.flush()?;
         }
-        io.out.write_all(CLEAR_BELOW.as_bytes())?;
-        io.out.flush()?;
-        writeln!(io.err, "{line}")?;
+        for line in lines {
+            writeln!(io.err, "{line}")?;
+        }
         io.err.flush()?;
-        let mut out = String::new();
-        paint(&mut out, &[], &self.painted, true);
-        io.out.write_all(out.as_bytes())?;
-        io.out.flush()
+        if covered {
+            let mut out = String::new();
+            paint(&mut out, &[], &self.painted, true);
+            io.out.write_all(out.as_bytes())?;
+            io.out.flush()?;
+        }
+        Ok(())
     }
 
     fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {

@@ -48,6 +48,11 @@ pub(crate) trait Face {
     /// The terminal has another size, in columns and rows.
     fn resize(&mut self, _columns: u16, _rows: u16) {}
 
+    /// Takes back what is not final, before others write to the terminal.
+    fn hide(&mut self, _io: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Others may have written to the terminal: what stands there is not known any more.
     fn repaint(&mut self) {}
 

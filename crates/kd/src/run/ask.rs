@@ -15,6 +15,7 @@ use crate::face::live::Live;
 use crate::face::plain::Plain;
 use crate::face::round::Round;
 use crate::face::{Face, Io, document, json, words};
+use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::{Address, Budget, Event, Op, OpenCouncil, Roster};
@@ -260,6 +261,7 @@ async fn conduct(
                 }
                 Wish::Suspend => {
                     if let Some(screen) = &mut screen {
+                        stage.show(|face, _, io| face.hide(io))?;
                         screen.release();
                         suspend();
                         screen.resume();
@@ -336,15 +338,18 @@ fn closing(round: &Round, id: &str, here: &Here) {
         parts.push(words::usage(used));
     }
     let dot = format!(" {} ", styles.glyph("·", "-"));
+    let head = format!("{id}{dot}{}", parts.join(&dot));
+    let (columns, _) = terminal::size_of_stderr().unwrap_or((u16::MAX, 0));
     let mut err = io::stderr().lock();
-    let _ = writeln!(err, "{}{dot}{}", styles.bold(id), parts.join(&dot));
-    let _ = writeln!(
-        err,
-        "{}",
-        styles.dim(&format!(
-            "go on: kd ask --continue \"…\"   see it: kd council show {id}"
-        ))
-    );
+    for line in [
+        head,
+        "go on:  kd ask --continue \"…\"".to_owned(),
+        format!("see it: kd council show {id}"),
+    ] {
+        for line in wrap(&line, usize::from(columns).saturating_sub(1)) {
+            let _ = writeln!(err, "{}", styles.dim(&line));
+        }
+    }
 }
 
 fn notice_line(text: &str) {

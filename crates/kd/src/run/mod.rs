@@ -6,6 +6,7 @@ mod config;
 mod export;
 mod first;
 mod here;
+mod init;
 mod list;
 mod model;
 mod outfile;
@@ -47,7 +48,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Council(council::Council::List(args)) => list::run(&args, here)?,
         Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
         Command::Export(args) => export::run(&args, here)?,
-        Command::Init(_) => {}
+        Command::Init(args) => init::run(&args, here)?,
         Command::Config(args) => return config::run(&args, here),
         Command::Model(args) => return model::run(&args, here),
         Command::Completions(args) => shell::completions(&args)?,

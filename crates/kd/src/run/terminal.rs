@@ -1,7 +1,7 @@
 //! The terminal while the live region stands: no echo of typed keys, no cursor; and everything as it was when the guard
 //! is dropped, whatever ended us.
 
-use rustix::stdio::{stdin, stdout};
+use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use std::io::Write;
 
@@ -10,7 +10,16 @@ const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
 /// Columns and rows of the terminal on stdout.
 pub(super) fn size() -> Option<(u16, u16)> {
-    let size = termios::tcgetwinsize(stdout()).ok()?;
+    size_of(stdout())
+}
+
+/// Columns and rows of the terminal on stderr.
+pub(super) fn size_of_stderr() -> Option<(u16, u16)> {
+    size_of(stderr())
+}
+
+fn size_of(stream: impl std::os::fd::AsFd) -> Option<(u16, u16)> {
+    let size = termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
 }
 

@@ -1,0 +1,186 @@
+//! What several tests of the program from outside share: a hermetic home, the real binary, and what it left on disk.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use kd_core::{Event, Message, Record};
+use kd_store::Thread;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A home with a folder to work in; nothing of the person's reaches the program.
+pub struct Home {
+    dir: tempfile::TempDir,
+}
+
+impl Home {
+    /// A home whose folder has this configuration in the layer that git ignores.
+    pub fn new(config: &Value) -> Self {
+        let home = Self {
+            dir: tempfile::tempdir().expect("a folder"),
+        };
+        std::fs::create_dir_all(home.work().join(".kd")).expect("made");
+        std::fs::write(
+            home.work().join(".kd/config.local.json"),
+            config.to_string(),
+        )
+        .expect("written");
+        home
+    }
+
+    /// A home whose members play scripts.
+    pub fn scripted(members: &[(&str, Value)]) -> Self {
+        let home = Self::new(&json!({}));
+        let mut agents = serde_json::Map::new();
+        for (name, script) in members {
+            let file = home.path().join(format!("{name}.json"));
+            std::fs::write(&file, script.to_string()).expect("written");
+            agents.insert(
+                (*name).into(),
+                json!({"backend": "scripted", "model": file}),
+            );
+        }
+        let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+        let config = json!({"council": {"members": names, "conclude": false}, "agents": agents});
+        std::fs::write(
+            home.work().join(".kd/config.local.json"),
+            config.to_string(),
+        )
+        .expect("written");
+        home
+    }
+
+    /// The home itself.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The folder that the program runs in.
+    pub fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// The program with these arguments, not started.
+    pub fn kd(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kd"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.path())
+            .env("TZ", "UTC")
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Said {
+        Said::of(self.kd(args).output().expect("it runs"))
+    }
+
+    /// The folders of all threads.
+    pub fn threads(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let Ok(branches) = std::fs::read_dir(self.work().join(".kd/branches")) else {
+            return found;
+        };
+        for branch in branches {
+            let Ok(threads) = std::fs::read_dir(branch.expect("entry").path().join("threads"))
+            else {
+                continue;
+            };
+            found.extend(threads.map(|t| t.expect("entry").path()));
+        }
+        found.sort();
+        found
+    }
+}
+
+/// What a run said and how it ended.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    pub fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("text"),
+            err: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+
+    /// The one object of `--json`.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+    }
+}
+
+/// The messages that lines of `--jsonl` announced. A last line without its end was not said; every other must be whole.
+pub fn announced(lines: &[u8]) -> Vec<Message> {
+    let whole = lines
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let text = std::str::from_utf8(&lines[..whole]).expect("text");
+    text.lines()
+        .map(|line| serde_json::from_str::<Record>(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .filter_map(|record| match record.event {
+            Event::MessageAdded { message, .. } => Some(message),
+            _ => None,
+        })
+        .collect()
+}
+
+/// All messages of a thread by number, with what every thread must be: each file is whole, no number is given twice,
+/// and none is left out.
+pub fn whole(thread: &Path) -> BTreeMap<u32, Message> {
+    let mut numbers: Vec<u32> = std::fs::read_dir(thread)
+        .expect("a thread")
+        .filter_map(|item| {
+            let name = item
+                .expect("entry")
+                .file_name()
+                .into_string()
+                .expect("text");
+            let (number, _) = name.strip_suffix(".md")?.split_once('-')?;
+            Some(number.parse().expect("a number"))
+        })
+        .collect();
+    numbers.sort_unstable();
+    let count = u32::try_from(numbers.len()).expect("few");
+    assert_eq!(
+        numbers,
+        (1..=count).collect::<Vec<_>>(),
+        "each number once, none missing"
+    );
+    let read = Thread::open_folder(thread)
+        .and_then(|thread| thread.messages())
+        .expect("the thread reads");
+    assert_eq!(read.problems, [], "every file is a message");
+    let messages: BTreeMap<u32, Message> = read.messages.into_iter().map(|m| (m.seq, m)).collect();
+    assert_eq!(messages.len(), numbers.len(), "no file is passed over");
+    messages
+}
+
+/// A generator of numbers that spread well (SplitMix64); the same seed gives the same numbers.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
