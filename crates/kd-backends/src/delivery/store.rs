@@ -74,29 +74,34 @@ pub(super) fn trusted(path: &Path, model: &KnownModel, dir: &Path) -> Result<boo
     if !meta.is_file() || meta.len() != model.bytes {
         return Ok(false);
     }
-    let changed = meta
-        .modified()
-        .ok()
-        .and_then(|t| t.duration_since(UNIX_EPOCH).ok())
-        .unwrap_or_default();
-    let note = format!(
-        "{}\t{}\t{}\n",
-        path.display(),
-        meta.len(),
-        changed.as_nanos()
-    );
     let seen = dir.join(format!("{}.seen", model.sha256));
-    if fs::read_to_string(&seen).is_ok_and(|s| s == note) {
+    if fs::read_to_string(&seen).is_ok_and(|s| s == note(path, &meta)) {
         return Ok(true);
     }
     match verify(path, model) {
         Ok(()) => {
-            // A note that cannot be written costs a hash next time, nothing more.
-            let _ = fs::create_dir_all(dir).and_then(|()| fs::write(&seen, note));
+            write_note(path, &meta, &seen);
             Ok(true)
         }
         Err(FetchError::Tampered { .. }) => Ok(false),
         Err(other) => Err(other),
+    }
+}
+
+/// What is noted of a file whose checksum was compared.
+fn note(path: &Path, meta: &fs::Metadata) -> String {
+    let changed = meta
+        .modified()
+        .ok()
+        .and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    let changed = changed.unwrap_or_default().as_nanos();
+    format!("{}\t{}\t{changed}\n", path.display(), meta.len())
+}
+
+/// A note that cannot be written costs a hash next time, nothing more.
+fn write_note(path: &Path, meta: &fs::Metadata, seen: &Path) {
+    if let Some(dir) = seen.parent() {
+        let _ = fs::create_dir_all(dir).and_then(|()| fs::write(seen, note(path, meta)));
     }
 }
 
@@ -164,6 +169,10 @@ impl Place {
             .and_then(|f| f.sync_all())
             .map_err(|e| failed("write", &self.part, e))?;
         fs::rename(&self.part, &self.whole).map_err(|e| failed("rename", &self.part, e))?;
+        // Renaming leaves length and time of change as they were when the checksum was compared.
+        if let Ok(meta) = fs::metadata(&self.whole) {
+            write_note(&self.whole, &meta, &self.whole.with_extension("seen"));
+        }
         Ok(self.whole.clone())
     }
 }
