@@ -13,8 +13,12 @@ pub enum Step {
     Thinking(String),
     /// Sends these bytes as they stand.
     Raw(Arc<[u8]>),
+    /// Sends these bytes as they stand, frames of the chunked coding included.
+    Framed(Arc<[u8]>),
     /// Waits.
     Pause(Duration),
+    /// Waits until so long after the request came: a pace that does not drift.
+    Until(Duration),
     /// Ends the answer as the wire format wants it: reason, usage, end marker.
     End,
     /// Ends it because the token limit is reached.
@@ -90,6 +94,29 @@ impl Reply {
         }
         bytes.push_str(&wire.ending(false));
         Reply::Stream(vec![Step::Raw(bytes.into_bytes().into())])
+    }
+
+    /// As [`Reply::flood`], but each event is a chunk of its own, as services send them.
+    pub fn burst(wire: Wire, tokens: usize) -> Self {
+        let mut bytes = String::new();
+        let events = std::iter::once(wire.opening())
+            .chain(std::iter::repeat_n(wire.text(" token"), tokens))
+            .chain(std::iter::once(wire.ending(false)));
+        for event in events.filter(|e| !e.is_empty()) {
+            bytes.push_str(&format!("{:x}\r\n{event}\r\n", event.len()));
+        }
+        Reply::Stream(vec![Step::Framed(bytes.into_bytes().into())])
+    }
+
+    /// `tokens` pieces, the first so long after the request, each further one `every` later. Does not drift.
+    pub fn steady(tokens: u32, first: Duration, every: Duration) -> Self {
+        let mut steps = Vec::new();
+        for token in 0..tokens {
+            steps.push(Step::Until(first + every * token));
+            steps.push(Step::Text(" token".into()));
+        }
+        steps.push(Step::End);
+        Reply::Stream(steps)
     }
 
     /// `tokens` pieces with a pause before each.

@@ -253,11 +253,12 @@ async fn write_status(
 }
 
 async fn stream(socket: &mut TcpStream, wire: crate::Wire, steps: &[Step]) -> io::Result<bool> {
+    let came = tokio::time::Instant::now();
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
     // A script that starts with bytes of its own says its opening itself.
-    if !matches!(steps.first(), Some(Step::Raw(_))) {
+    if !matches!(steps.first(), Some(Step::Raw(_) | Step::Framed(_))) {
         chunk(socket, wire.opening().as_bytes()).await?;
     }
     for step in steps {
@@ -265,7 +266,9 @@ async fn stream(socket: &mut TcpStream, wire: crate::Wire, steps: &[Step]) -> io
             Step::Text(text) => chunk(socket, wire.text(text).as_bytes()).await?,
             Step::Thinking(text) => chunk(socket, wire.thinking(text).as_bytes()).await?,
             Step::Raw(bytes) => chunk(socket, bytes).await?,
+            Step::Framed(bytes) => socket.write_all(bytes).await?,
             Step::Pause(time) => tokio::time::sleep(*time).await,
+            Step::Until(time) => tokio::time::sleep_until(came + *time).await,
             Step::End => chunk(socket, wire.ending(false).as_bytes()).await?,
             Step::EndAtLength => chunk(socket, wire.ending(true).as_bytes()).await?,
             Step::Overloaded => chunk(socket, wire.overloaded().as_bytes()).await?,

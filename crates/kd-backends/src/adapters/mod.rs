@@ -1,5 +1,6 @@
 //! The adapters: each file teaches one dialect.
 
+pub mod agent_cli;
 pub(crate) mod local;
 pub mod scripted;
 

@@ -7,6 +7,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`), so that they come home and can be reaped. Elsewhere only the group is stopped.
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,10 +39,24 @@ pub(super) struct Ending {
 /// How many endings are under way in this process.
 static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
+/// Children that somebody still waits for.
+static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Somebody waits for this child's exit; it is not to be reaped by others.
+pub(super) fn awaited(pid: i32) {
+    AWAITED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(pid);
+}
 
 /// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
 /// stop us. [`settle`] waits.
 pub(super) fn end(birth: Birth, ending: Ending) {
+    AWAITED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&birth.pid);
     *ENDING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     let work = move || {
         let _done = Done;
@@ -132,7 +147,7 @@ pub(super) use platform::{adopt, started};
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{Birth, Ending, MARK, signal_group};
+    use super::{AWAITED, Birth, Ending, MARK, signal_group};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{
         Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
@@ -140,7 +155,7 @@ mod platform {
     };
     use std::collections::BTreeMap;
     use std::os::fd::OwnedFd;
-    use std::sync::Once;
+    use std::sync::{Once, PoisonError};
     use std::time::{Duration, Instant};
 
     /// How often whoever is left is killed before we give up: a process in the kernel's hands cannot be.
@@ -231,15 +246,15 @@ mod platform {
         fn look(&mut self) -> Vec<Seen> {
             let all = everybody();
             let us = getpid().as_raw_nonzero().get();
+            // While a session has members its number goes to nobody else; so if it did, ours is empty.
+            let same = |seen: &Seen| self.birth.started == 0 || seen.started == self.birth.started;
+            let passed_on = all.get(&self.birth.pid).is_some_and(|seen| !same(seen));
             let mut members: BTreeMap<i32, Seen> = all
                 .values()
                 .filter(|seen| {
-                    let root = seen.pid == self.birth.pid
-                        && (self.birth.started == 0 || seen.started == self.birth.started);
+                    let root = seen.pid == self.birth.pid && same(seen);
                     let known = self.known.get(&seen.pid) == Some(&seen.started);
-                    // A session is as old as its leader, so nobody in it can be older.
-                    let session =
-                        seen.session == self.birth.pid && seen.started >= self.birth.started;
+                    let session = seen.session == self.birth.pid && !passed_on;
                     root || known || session || (self.adopted(seen, us) && self.marked(seen.pid))
                 })
                 .map(|seen| (seen.pid, *seen))
@@ -277,16 +292,25 @@ mod platform {
             })
         }
 
-        /// Takes our dead from the table of processes: orphans that nobody else waits for.
+        /// Takes the dead from the table of processes: our own, and every orphan that came home to us and that nobody
+        /// waits for. Those lead or share sessions that are not this process's.
         fn reap(&self) {
-            for pid in self.known.keys().filter(|pid| **pid != self.birth.pid) {
-                if let Some(pid) = Pid::from_raw(*pid) {
-                    // Not ours, or gone: both are well.
-                    let _ = waitid(
-                        WaitId::Pid(pid),
-                        WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-                    );
-                }
+            let us = getpid().as_raw_nonzero().get();
+            let ours = stat(us).map_or(0, |seen| seen.session);
+            let awaited = AWAITED.lock().unwrap_or_else(PoisonError::into_inner);
+            let strays = everybody().into_values().filter(|seen| {
+                seen.zombie
+                    && seen.parent == us
+                    && seen.session != ours
+                    && !awaited.contains(&seen.pid)
+            });
+            let strays = strays.map(|seen| seen.pid);
+            for pid in strays.chain([self.birth.pid]).filter_map(Pid::from_raw) {
+                // Gone already, or not ours: both are well.
+                let _ = waitid(
+                    WaitId::Pid(pid),
+                    WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+                );
             }
         }
     }

@@ -105,6 +105,7 @@ impl Running {
             started: family::started(pid).unwrap_or(0),
             mark,
         };
+        family::awaited(pid);
         let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the program has no output"));
         };
