@@ -2,7 +2,7 @@
 
 use crate::Backend;
 use crate::adapters::local::{Engines, Local};
-use crate::adapters::{self, scripted};
+use crate::adapters::{self, agent_cli, scripted};
 use crate::env::Env;
 use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total};
 use crate::providers::{Clients, Service};
@@ -152,9 +152,30 @@ fn scripted_seat(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure
     Ok(timed(Arc::new(scripted::Scripted::new(script))))
 }
 
-fn agent_program(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
-    Err(Failure::new(FailureKind::Missing, format!("`{}` cannot be seated: agent programs (`{}`) are not seated by this version", member.name, member.backend))
-        .advise("give the member a model API, an Ollama model or the built-in model (`local`); `kd init` lists what is here"))
+/// Programs retry by themselves, so they are not asked again.
+fn agent_program(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    let Some(program) = agent_cli::program(&member.backend) else {
+        return Err(Failure::new(
+            FailureKind::Missing,
+            format!(
+                "`{}` cannot be seated: agents of the kind `{}` are not seated by this version",
+                member.name, member.backend
+            ),
+        )
+        .advise("give the member another backend; `kd init` lists what is here"));
+    };
+    let agent = hands.config.agents.get(member.name.as_str());
+    let choice = agent_cli::Choice {
+        model: member.model.clone(),
+        effort: agent.map(|agent| agent.effort.clone()),
+        extra: agent
+            .map(|agent| agent.extra_flags.clone())
+            .unwrap_or_default(),
+        folder: None,
+        name: member.name.as_str().to_owned(),
+    };
+    let backend = agent_cli::AgentCli::new(program, choice, hands.env.clone());
+    Ok(timed(Arc::new(Shape::new(Arc::new(backend)))))
 }
 
 #[cfg(test)]
@@ -192,18 +213,11 @@ mod tests {
                 env: Env::of([("A", "b")]),
             },
         );
-        for program in [
-            "claude_code",
-            "codex",
-            "cursor",
-            "gemini",
-            "opencode",
-            "acp",
-        ] {
-            let failure = failure(&hands, &member(program, None));
-            assert_eq!(failure.kind, FailureKind::Missing);
-            assert!(failure.message.contains("agent programs"), "{failure}");
+        for program in agent_cli::PROGRAMS {
+            assert!(hands.seat(&member(program.backend, None)).is_ok());
         }
+        let acp = failure(&hands, &member("acp", None));
+        assert_eq!(acp.kind, FailureKind::Missing);
         let unknown = failure(&hands, &member("opanai", Some("x")));
         assert_eq!(unknown.kind, FailureKind::Missing);
         assert!(
