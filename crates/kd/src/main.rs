@@ -8,8 +8,27 @@ mod render;
 mod run;
 
 use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run::main(args::Cli::parse()).into()
+    match args::Cli::try_parse() {
+        Ok(cli) => run::main(cli).into(),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// Help, version, or what is wrong with the command line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // When this cannot be written there is nobody to tell.
+    let _ = error.print();
+    let unknown = error.kind() == ErrorKind::InvalidSubcommand;
+    if unknown && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        let _ = writeln!(std::io::stderr(), "\nTo put a question: kd ask \"…\"");
+    }
+    match error.exit_code() {
+        0 => exit::Exit::Done.into(),
+        _ => exit::Exit::Usage.into(),
+    }
 }

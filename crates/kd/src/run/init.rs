@@ -29,10 +29,13 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
         )?;
         return Ok(());
     } else if args.yes {
-        offers
-            .into_iter()
+        let ready: Vec<InitSeat> = offers
+            .iter()
             .filter(|seat| !needs_model(seat))
-            .collect()
+            .cloned()
+            .collect();
+        // Of services alone at least one must be given a model.
+        if ready.is_empty() { offers } else { ready }
     } else if io::stdin().is_terminal() {
         choose(offers)?
     } else {
@@ -54,12 +57,16 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
     } else {
         (Layer::Project, Some(here.make_layout()?.layout))
     };
-    let file = kd_store::config::create(
-        &here.config_paths(layout.as_ref()),
-        layer,
-        &render_init(&chosen),
-        args.force,
-    )?;
+    let paths = here.config_paths(layout.as_ref());
+    if let Some(file) = paths.file(layer).filter(|f| f.exists() && !args.force) {
+        return Err(Error::new(
+            "exists",
+            Exit::Error,
+            format!("{} is there already", file.display()),
+        )
+        .next("change it with `kd config set KEY VALUE`, or replace it with `kd init --force`"));
+    }
+    let file = kd_store::config::create(&paths, layer, &render_init(&chosen), args.force)?;
     let names: Vec<&str> = chosen.iter().map(|s| s.name.as_str()).collect();
     writeln!(
         io::stderr(),

@@ -194,10 +194,10 @@ impl Bar {
 }
 
 fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
-    let rows: Vec<(&KnownModel, Option<PathBuf>)> = MODELS
-        .iter()
-        .map(|m| Ok((m, delivery::stored(m, env)?)))
-        .collect::<Result<_, FetchError>>()?;
+    let mut rows: Vec<(&KnownModel, Option<PathBuf>)> = Vec::with_capacity(MODELS.len());
+    for model in &MODELS {
+        rows.push((model, delivery::stored(model, env)?));
+    }
     let current = delivery::locate(
         &here.config(here.find_layout()?.as_ref())?.config.local,
         env,

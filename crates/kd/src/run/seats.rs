@@ -79,7 +79,8 @@ pub(super) fn address(
     seats.extend(said.seats.iter().cloned());
     let mut first = std::collections::BTreeSet::new();
     seats.retain(|seat| first.insert(seat.clone()));
-    if !seats.is_empty() && !(said.all && to.is_empty()) {
+    let everybody = said.all && to.is_empty();
+    if !seats.is_empty() && !everybody {
         return Ok(Address::Seats(seats));
     }
     // Names in the context below the question must not pick members.

@@ -127,9 +127,12 @@ impl Page<'_> {
             (styles.mark(place), speaker(place))
         };
         let mut facts = Vec::new();
-        if !matches!(message.to, Address::King)
-            && !(message.is_king() && message.to == Address::All)
-        {
+        let usual = if message.is_king() {
+            Address::All
+        } else {
+            Address::King
+        };
+        if message.to != usual {
             facts.push(format!("to {}", clean::line(&message.to.to_string())));
         }
         facts.extend(message.provenance.model.as_deref().map(clean::line));
