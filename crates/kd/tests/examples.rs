@@ -1,0 +1,54 @@
+//! The examples hold: every configuration in `examples/` passes the program's own check, and the fire drill burns.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// Runs `kd` in a hermetic home with an example as its configuration.
+fn kd(example: &Path, args: &[&str]) -> Output {
+    let home = tempfile::tempdir().unwrap();
+    let kd = home.path().join(".kd");
+    std::fs::create_dir(&kd).unwrap();
+    std::fs::copy(example, kd.join("config.local.json")).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_kd"))
+        .args(args)
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn every_example_passes_the_check() {
+    let mut seen = 0;
+    for file in std::fs::read_dir(examples()).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|e| e == "json") {
+            let out = kd(&path, &["config", "check"]);
+            assert!(
+                out.status.success(),
+                "{}: {}",
+                path.display(),
+                String::from_utf8_lossy(&out.stderr)
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen >= 3, "the examples have moved");
+}
+
+#[test]
+fn the_fire_drill_ends_partially() {
+    let out = kd(
+        &examples().join("fire-drill.json"),
+        &["ask", "--json", "Is anybody here?"],
+    );
+    assert_eq!(out.status.code(), Some(5));
+    let council: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(council["outcome"], "partial");
+    assert_eq!(council["answers"][0]["text"], "Is anybody here?");
+}
