@@ -251,10 +251,7 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
     };
     let mut seen = false;
     for model in models {
-        let Some(path) = delivery::models_dir(env)
-            .map(|d| d.join(model.file))
-            .filter(|p| p.is_file())
-        else {
+        let Some(path) = delivery::stored(model, env)? else {
             continue;
         };
         seen = true;
