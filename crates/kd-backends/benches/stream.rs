@@ -2,7 +2,12 @@
 //! its own, beside a bare reqwest reader of the same bytes in the same run.
 //!
 //! `cargo build --release -p kd-fake && cargo bench -p kd-backends --bench stream [-- PATH_OF_KD_FAKE]`
-#![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    missing_docs
+)]
 
 use futures::StreamExt;
 use kd_backends::{Env, Hands, Options};

@@ -208,7 +208,7 @@ fn from_code(code: u16, said: &str) -> Failure {
     let words = said.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|p| words.contains(p));
     let kind = match code {
-        401 | 402 | 403 => FailureKind::Auth,
+        401..=403 => FailureKind::Auth,
         // No credit does not come back by waiting.
         429 if has(&[
             "insufficient_quota",

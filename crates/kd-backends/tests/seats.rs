@@ -1,5 +1,6 @@
 //! What several seats share and what they do not: limits, keys, prices, and the failures of one beside the answers of
 //! the others.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Every wire against every fault: the name of a test is `wire::fault`.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -29,7 +29,7 @@ pub enum FetchError {
     #[error("the model `{}` is not on this machine", model.key)]
     Absent {
         /// The model.
-        model: KnownModel,
+        model: Box<KnownModel>,
         /// Where it would be kept.
         dir: PathBuf,
     },
@@ -37,7 +37,7 @@ pub enum FetchError {
     #[error("the model `{}` is not on this machine, and KD_OFFLINE forbids to fetch it", model.key)]
     Offline {
         /// The model.
-        model: KnownModel,
+        model: Box<KnownModel>,
         /// Where it would be kept.
         dir: PathBuf,
     },
@@ -45,7 +45,7 @@ pub enum FetchError {
     #[error("the model `{}` could not be fetched: {}", model.key, roads(tried))]
     AllRoads {
         /// The model.
-        model: KnownModel,
+        model: Box<KnownModel>,
         /// Where it would be kept.
         dir: PathBuf,
         /// From where, and why not.

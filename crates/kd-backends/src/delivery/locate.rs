@@ -98,7 +98,7 @@ pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
         }
     }
     Err(FetchError::Absent {
-        model: *wanted,
+        model: Box::new(*wanted),
         dir,
     })
 }

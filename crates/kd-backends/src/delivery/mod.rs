@@ -76,7 +76,10 @@ pub async fn fetch(
         return Ok(path);
     }
     if offline {
-        return Err(FetchError::Offline { model: *model, dir });
+        return Err(FetchError::Offline {
+            model: Box::new(*model),
+            dir,
+        });
     }
     let place = store::Place::prepare(&dir, model)?;
     let _lock = place.lock(progress).await?;
@@ -104,7 +107,7 @@ pub async fn fetch(
         }
     }
     Err(FetchError::AllRoads {
-        model: *model,
+        model: Box::new(*model),
         dir,
         tried,
     })

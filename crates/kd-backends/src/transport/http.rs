@@ -137,11 +137,6 @@ impl Out {
             );
         }
     }
-
-    #[cfg(test)]
-    pub(crate) fn into_parts(self) -> (Vec<Delta>, Option<Failure>) {
-        (self.deltas.into(), self.failure)
-    }
 }
 
 /// A decoder with its splitter: bytes in, deltas out, the malformed counted.

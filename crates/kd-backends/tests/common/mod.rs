@@ -1,5 +1,5 @@
 //! What the tests against a fake server share: a council of one service, asked to the end.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use futures::StreamExt;
 use kd_backends::{Backend, Env, Hands, Options};
