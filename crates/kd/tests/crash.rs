@@ -4,13 +4,14 @@
 
 mod support;
 
+use kd_core::{Message, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use support::{Dice, Home, announced, whole};
@@ -21,6 +22,8 @@ const KILLS: usize = 500;
 const LANES: usize = 4;
 /// After so many kills of a lane a round is let through to its end.
 const REST: usize = 25;
+/// Processes that die while they make a thread.
+const NEW_THREADS: usize = 40;
 /// Pieces of one answer.
 const PIECES: usize = 6;
 const MEMBERS: [&str; 3] = ["ada", "bob", "cy"];
@@ -50,7 +53,7 @@ struct Tally {
     on_disk: usize,
     /// Whole messages that the dead had no time to announce.
     unannounced: usize,
-    rounds_let_through: usize,
+    let_through: usize,
 }
 
 fn answer(name: &str) -> String {
@@ -78,13 +81,19 @@ fn script(name: &str, pause_ms: u64) -> Value {
     json!({"runs": [acts]})
 }
 
-fn phase(lines: &[u8], messages: usize) -> Phase {
-    match messages {
-        _ if lines.is_empty() => Phase::Starting,
-        0 => Phase::Opening,
-        1 => Phase::Streaming,
-        n if n <= MEMBERS.len() => Phase::Saving,
-        _ => Phase::Ending,
+impl Phase {
+    /// How many there are.
+    const ALL: usize = 5;
+
+    /// Where a process was that had said this and announced so many messages.
+    fn of(said: &[u8], announced: usize) -> Self {
+        match announced {
+            _ if said.is_empty() => Phase::Starting,
+            0 => Phase::Opening,
+            1 => Phase::Streaming,
+            n if n <= MEMBERS.len() => Phase::Saving,
+            _ => Phase::Ending,
+        }
     }
 }
 
@@ -93,170 +102,268 @@ enum Point {
     /// So long after its start.
     After(Duration),
     /// When it has written so many lines, and this much later.
-    Lines(u64, Duration),
+    Lines(usize, Duration),
 }
 
 impl Point {
     /// A third anywhere in time, from the first instruction on; the others wherever the round is, however slow the
     /// machine: these find the moments of saving, which are short.
-    fn choose(dice: &mut Dice, usual: Duration, lines: u64) -> Self {
+    fn choose(dice: &mut Dice, (usual, lines): (Duration, u64)) -> Self {
         if dice.below(3) == 0 {
-            return Point::After(usual.mul_f64(dice.below(1000) as f64 / 900.0));
+            return Point::After(usual.mul_f64(dice.below(1000) as f64 / 1000.0));
         }
         let later = Duration::from_micros(dice.below(4000));
-        Point::Lines(1 + dice.below(lines), later)
+        Point::Lines(1 + dice.below(lines) as usize, later)
     }
 }
 
-/// One process, killed at a point; what it wrote, and whether the kill came in time.
-fn killed(home: &Home, question: &str, point: &Point) -> (Vec<u8>, bool) {
-    let mut child = home
-        .kd(&["ask", "--continue", "--plain", "--jsonl", question])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it runs");
-    let begun = Instant::now();
-    let mut out = BufReader::new(child.stdout.take().expect("piped"));
-    let (sender, lines) = mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        let mut all = Vec::new();
-        while out.read_until(b'\n', &mut all).expect("a pipe") > 0 {
-            let _ = sender.send(());
-        }
-        all
-    });
-    match point {
-        // The pause is the point itself: nothing is waited for.
-        Point::After(time) => std::thread::sleep(time.saturating_sub(begun.elapsed())),
-        Point::Lines(count, later) => {
-            for _ in 0..*count {
-                if lines.recv().is_err() {
-                    break;
-                }
+/// A thread that is written and killed all the time, in a home of its own.
+struct Lane {
+    seed: u64,
+    home: Home,
+    thread: PathBuf,
+    dice: Dice,
+    /// All messages that ever were on disk.
+    known: BTreeMap<u32, Message>,
+    asked: Vec<String>,
+    /// How long a round takes here and now, and how many lines it writes.
+    usual: (Duration, u64),
+    tally: Tally,
+}
+
+impl Lane {
+    fn new(seed: u64) -> Self {
+        let scripts: Vec<(&str, Value)> = MEMBERS
+            .iter()
+            .zip([4, 5, 7])
+            .map(|(name, pause)| (*name, script(name, pause)))
+            .collect();
+        let home = Home::scripted(&scripts);
+        let first = home.run(&["ask", "--plain", "How does it begin?"]);
+        assert_eq!(first.code, Some(0), "{}", first.err);
+        let [thread] = home.threads().try_into().expect("one thread");
+        let known = whole(&thread);
+        assert_eq!(known.len(), 1 + MEMBERS.len());
+        let tally = Tally {
+            announced: known.len(),
+            ..Tally::default()
+        };
+        let mut lane = Self {
+            seed,
+            home,
+            thread,
+            dice: Dice::new(seed),
+            known,
+            asked: Vec::new(),
+            usual: (Duration::ZERO, 0),
+            tally,
+        };
+        lane.let_through();
+        lane
+    }
+
+    /// Kills so many, and says what was seen.
+    fn run(mut self, kills: usize) -> Tally {
+        let mut dead = 0;
+        while dead < kills {
+            if !self.kill() {
+                self.tally.escaped += 1;
+                continue;
             }
-            std::thread::sleep(*later);
-        }
-    }
-    // Not waited for yet, so the id is still its own.
-    let _ = kill_process(Pid::from_child(&child), Signal::KILL);
-    let status = child.wait().expect("it ends");
-    let said = reader.join().expect("read");
-    assert!(
-        status.signal() == Some(9) || status.code() == Some(0),
-        "{status}"
-    );
-    (said, status.signal() == Some(9))
-}
-
-/// The thread after a death: all that was ever announced or seen stands as it stood, and what is new is whole.
-fn check(
-    thread: &Path,
-    known: &mut BTreeMap<u32, kd_core::Message>,
-    said: &[u8],
-    asked: &[String],
-) -> usize {
-    let disk = whole(thread);
-    for (seq, message) in known.iter() {
-        assert_eq!(disk.get(seq), Some(message), "an old message stays");
-    }
-    let announced = announced(said);
-    for message in &announced {
-        assert_eq!(
-            disk.get(&message.seq),
-            Some(message),
-            "announced, so on disk"
-        );
-    }
-    for (_, message) in disk.range(known.len() as u32 + 1..) {
-        if message.is_king() {
-            assert!(asked.contains(&message.body), "{message:?}");
-        } else {
-            assert_eq!(
-                message.status,
-                Some(kd_core::Status::Complete),
-                "{message:?}"
-            );
-            assert_eq!(message.body, answer(&message.from), "{message:?}");
-        }
-    }
-    *known = disk;
-    announced.len()
-}
-
-/// A round that is let through to its end.
-fn let_through(home: &Home, question: &str) -> (Vec<u8>, Duration) {
-    let begun = Instant::now();
-    let output = home
-        .kd(&["ask", "--continue", "--plain", "--jsonl", question])
-        .output()
-        .expect("it runs");
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let said = announced(&output.stdout);
-    assert_eq!(
-        said.len(),
-        1 + MEMBERS.len(),
-        "the question and each answer"
-    );
-    assert_eq!(said[0].body, question);
-    (output.stdout, begun.elapsed())
-}
-
-fn lane(seed: u64, kills: usize) -> Tally {
-    let mut dice = Dice::new(seed);
-    let scripts: Vec<(&str, Value)> = MEMBERS
-        .iter()
-        .zip([4, 5, 7])
-        .map(|(name, pause)| (*name, script(name, pause)))
-        .collect();
-    let home = Home::scripted(&scripts);
-    let first = home.run(&["ask", "--plain", "How does it begin?"]);
-    assert_eq!(first.code, Some(0), "{}", first.err);
-    let [thread] = home.threads().try_into().expect("one thread");
-    let mut tally = Tally::default();
-    let mut known = whole(&thread);
-    let mut asked = Vec::new();
-    let mut ask = |tally: &mut Tally| {
-        let question = format!("Question {} of lane {seed}?", asked.len() + 1);
-        asked.push(question.clone());
-        let (said, took) = let_through(&home, &question);
-        tally.announced += check(&thread, &mut known, &said, &asked);
-        tally.rounds_let_through += 1;
-        let lines = said.iter().filter(|b| **b == b'\n').count() as u64;
-        (took, lines)
-    };
-    let (mut usual, mut lines) = ask(&mut tally);
-    let mut dead = 0;
-    while dead < kills {
-        let question = format!("Question {} of lane {seed}?", asked.len() + 1);
-        asked.push(question.clone());
-        let (said, in_time) = killed(&home, &question, &Point::choose(&mut dice, usual, lines));
-        let before = known.len();
-        let count = check(&thread, &mut known, &said, &asked);
-        tally.announced += count;
-        tally.unannounced += known.len() - before - count;
-        if in_time {
-            *tally.kills.entry(phase(&said, count)).or_default() += 1;
             dead += 1;
-        } else {
-            tally.escaped += 1;
+            if dead % REST == 0 || dead == kills {
+                self.let_through();
+                self.look();
+            }
         }
-        if in_time && (dead % REST == 0 || dead == kills) {
-            let question = format!("Question {} of lane {seed}?", asked.len() + 1);
-            asked.push(question.clone());
-            let (said, took) = let_through(&home, &question);
-            tally.announced += check(&thread, &mut known, &said, &asked);
-            tally.rounds_let_through += 1;
-            usual = took;
-            lines = said.iter().filter(|b| **b == b'\n').count() as u64;
-            check_faces(&home, known.len());
-        }
+        self.tally.on_disk = self.known.len();
+        self.tally
     }
-    tally.on_disk = known.len();
-    tally
+
+    fn ask(&mut self) -> Command {
+        let question = format!("Question {} of lane {}?", self.asked.len() + 1, self.seed);
+        let command = self
+            .home
+            .kd(&["ask", "--continue", "--plain", "--jsonl", &question]);
+        self.asked.push(question);
+        command
+    }
+
+    /// One process, killed; false if it had ended by itself before.
+    fn kill(&mut self) -> bool {
+        let point = Point::choose(&mut self.dice, self.usual);
+        let mut child = self
+            .ask()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        let begun = Instant::now();
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            while out.read_until(b'\n', &mut all).expect("a pipe") > 0 {
+                // Nobody counts any more once the process is dead.
+                let _ = sender.send(());
+            }
+            all
+        });
+        // The pauses are the point itself; no event is awaited by them.
+        match point {
+            Point::After(time) => std::thread::sleep(time.saturating_sub(begun.elapsed())),
+            Point::Lines(count, later) => {
+                lines.iter().take(count).count();
+                std::thread::sleep(later);
+            }
+        }
+        // It is not waited for yet, so the number is still its own.
+        let _ = kill_process(Pid::from_child(&child), Signal::KILL);
+        let status = child.wait().expect("it ends");
+        let said = reader.join().expect("read");
+        let dead = status.signal() == Some(Signal::KILL.as_raw());
+        assert!(dead || status.code() == Some(0), "{status}");
+        let (count, phase) = self.check(&said);
+        if dead {
+            *self.tally.kills.entry(phase).or_default() += 1;
+        } else {
+            assert_eq!(count, 1 + MEMBERS.len());
+        }
+        dead
+    }
+
+    /// One round to its end.
+    fn let_through(&mut self) {
+        let begun = Instant::now();
+        let output = self.ask().output().expect("it runs");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let lines = output.stdout.iter().filter(|b| **b == b'\n').count() as u64;
+        self.usual = (begun.elapsed(), lines);
+        let (count, _) = self.check(&output.stdout);
+        assert_eq!(count, 1 + MEMBERS.len(), "the question and each answer");
+        self.tally.let_through += 1;
+    }
+
+    /// The thread after a process: all that was there stands as it stood, all that was announced is there, and what is
+    /// new is whole. How many were announced, and how far the round had come.
+    fn check(&mut self, said: &[u8]) -> (usize, Phase) {
+        let disk = whole(&self.thread);
+        for (seq, message) in &self.known {
+            assert_eq!(disk.get(seq), Some(message), "an old message stays");
+        }
+        let announced = announced(said);
+        for message in &announced {
+            assert_eq!(
+                disk.get(&message.seq),
+                Some(message),
+                "announced, so on disk"
+            );
+        }
+        for message in disk.values().skip(self.known.len()) {
+            if message.is_king() {
+                assert_eq!(Some(&message.body), self.asked.last(), "{message:?}");
+            } else {
+                assert_eq!(message.status, Some(Status::Complete), "{message:?}");
+                assert_eq!(message.body, answer(&message.from), "{message:?}");
+            }
+        }
+        let new = disk.len() - self.known.len();
+        self.tally.announced += announced.len();
+        self.tally.unannounced += new - announced.len();
+        self.known = disk;
+        (announced.len(), Phase::of(said, announced.len()))
+    }
+
+    /// The other commands see the same thread.
+    fn look(&self) {
+        let list = self.home.run(&["council", "list", "--json"]).json();
+        assert_eq!(list[0]["message_count"], self.known.len(), "{list}");
+        let show = self.home.run(&["council", "show", "--all", "--json"]);
+        assert_eq!((show.code, show.err.as_str()), (Some(0), ""));
+        let shown = show.json();
+        let shown = shown["messages"].as_array().expect("messages");
+        assert_eq!(shown.len(), self.known.len());
+        let streams: Vec<_> = std::fs::read_dir(&self.thread)
+            .expect("a thread")
+            .map(|item| item.expect("entry").file_name())
+            .filter(|name| name.to_string_lossy().starts_with(".stream-"))
+            .collect();
+        assert!(streams.is_empty(), "a round cleans up: {streams:?}");
+    }
+}
+
+#[test]
+fn five_hundred_deaths_lose_nothing() {
+    let begun = Instant::now();
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (1..=LANES as u64)
+            .map(|seed| scope.spawn(move || Lane::new(seed).run(KILLS / LANES)))
+            .collect();
+        lanes
+            .into_iter()
+            .map(|lane| lane.join().expect("the lane holds"))
+            .collect()
+    });
+    let sum = |of: fn(&Tally) -> usize| tallies.iter().map(of).sum::<usize>();
+    let mut kills: BTreeMap<Phase, usize> = BTreeMap::new();
+    for (phase, count) in tallies.iter().flat_map(|t| &t.kills) {
+        *kills.entry(*phase).or_default() += count;
+    }
+    println!(
+        "{} killed in {LANES} threads in {:.0} s: {kills:?}; {} rounds ended before their kill, {} were let through",
+        kills.values().sum::<usize>(),
+        begun.elapsed().as_secs_f64(),
+        sum(|t| t.escaped),
+        sum(|t| t.let_through),
+    );
+    println!(
+        "{} messages announced, {} on disk, {} of them whole without having been announced",
+        sum(|t| t.announced),
+        sum(|t| t.on_disk),
+        sum(|t| t.unannounced),
+    );
+    assert_eq!(kills.values().sum::<usize>(), KILLS);
+    assert_eq!(
+        kills.len(),
+        Phase::ALL,
+        "they died in every phase: {kills:?}"
+    );
+    assert_eq!(
+        sum(|t| t.on_disk),
+        sum(|t| t.announced) + sum(|t| t.unannounced)
+    );
+}
+
+#[test]
+fn deaths_while_a_thread_is_made_leave_a_usable_folder() {
+    let scripts: Vec<(&str, Value)> = MEMBERS.iter().map(|m| (*m, script(m, 1))).collect();
+    let home = Home::scripted(&scripts);
+    let begun = Instant::now();
+    assert_eq!(home.run(&["ask", "-q", "x"]).code, Some(0));
+    let usual = begun.elapsed();
+    let mut dice = Dice::new(7);
+    for _ in 0..NEW_THREADS {
+        let mut child = home
+            .kd(&["ask", "-q", "A new thread?"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        std::thread::sleep(usual.mul_f64(dice.below(1000) as f64 / 1000.0));
+        let _ = kill_process(Pid::from_child(&child), Signal::KILL);
+        child.wait().expect("it ends");
+        let list = home.run(&["council", "list", "--json"]);
+        assert_eq!((list.code, list.err.as_str()), (Some(0), ""));
+        let next = home.run(&["ask", "--continue", "--json", "And now?"]);
+        assert_eq!(next.code, Some(0), "{}", next.err);
+        assert_eq!(next.json()["outcome"], "complete");
+    }
+    for thread in home.threads() {
+        whole(&thread);
+    }
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A home with a folder to work in; nothing of the person's reaches the program.
-pub struct Home {
+pub(crate) struct Home {
     dir: tempfile::TempDir,
 }
 
 impl Home {
     /// A home whose folder has this configuration in the layer that git ignores.
-    pub fn new(config: &Value) -> Self {
+    pub(crate) fn new(config: &Value) -> Self {
         let home = Self {
             dir: tempfile::tempdir().expect("a folder"),
         };
@@ -29,7 +29,7 @@ impl Home {
     }
 
     /// A home whose members play scripts.
-    pub fn scripted(members: &[(&str, Value)]) -> Self {
+    pub(crate) fn scripted(members: &[(&str, Value)]) -> Self {
         let home = Self::new(&json!({}));
         let mut agents = serde_json::Map::new();
         for (name, script) in members {
@@ -51,17 +51,17 @@ impl Home {
     }
 
     /// The home itself.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// The folder that the program runs in.
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
     /// The program with these arguments, not started.
-    pub fn kd(&self, args: &[&str]) -> Command {
+    pub(crate) fn kd(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kd"));
         command
             .args(args)
@@ -75,12 +75,12 @@ impl Home {
     }
 
     /// Runs the program to its end.
-    pub fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         Said::of(self.kd(args).output().expect("it runs"))
     }
 
     /// The folders of all threads.
-    pub fn threads(&self) -> Vec<PathBuf> {
+    pub(crate) fn threads(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let Ok(branches) = std::fs::read_dir(self.work().join(".kd/branches")) else {
             return found;
@@ -98,14 +98,14 @@ impl Home {
 }
 
 /// What a run said and how it ended.
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Said {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).expect("text"),
@@ -114,14 +114,14 @@ impl Said {
     }
 
     /// The one object of `--json`.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
 }
 
 /// The messages that lines of `--jsonl` announced. A last line without its end was not said; every other must be whole.
-pub fn announced(lines: &[u8]) -> Vec<Message> {
+pub(crate) fn announced(lines: &[u8]) -> Vec<Message> {
     let whole = lines
         .iter()
         .rposition(|b| *b == b'\n')
@@ -138,7 +138,7 @@ pub fn announced(lines: &[u8]) -> Vec<Message> {
 
 /// All messages of a thread by number, with what every thread must be: each file is whole, no number is given twice,
 /// and none is left out.
-pub fn whole(thread: &Path) -> BTreeMap<u32, Message> {
+pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
     let mut numbers: Vec<u32> = std::fs::read_dir(thread)
         .expect("a thread")
         .filter_map(|item| {
@@ -168,15 +168,15 @@ pub fn whole(thread: &Path) -> BTreeMap<u32, Message> {
 }
 
 /// A generator of numbers that spread well (SplitMix64); the same seed gives the same numbers.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
