@@ -1,6 +1,7 @@
 //! The decoders, judged by recorded streams: what each recording means (snapshots), and laws that hold for all of them.
 //!
 //! `KD_AGENT_STREAMS=FOLDER cargo test -p kd-backends --test dialects` judges other recordings by the same laws.
+#![allow(clippy::unwrap_used)]
 
 use kd_backends::dialects::{Dialect, Exit, ExitSeen, Reading, decode_all, named};
 use kd_core::{Delta, Failure, FailureKind, Finish};

@@ -1,6 +1,7 @@
 //! Agent programs as real processes: a fake agent that streams, floods, hangs, ignores signals, leaves shells behind and
 //! lies, behind the same adapter and the same table that the real programs have.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
 
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};

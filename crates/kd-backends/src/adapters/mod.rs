@@ -8,6 +8,7 @@ mod anthropic;
 mod gemini;
 mod openai;
 mod parts;
+mod programs;
 
 use crate::transport::http::Dialect;
 use kd_core::config::Wire;

@@ -11,7 +11,7 @@ use super::parse::{Lines, count, detail, notice, one_line, read, some, text};
 use super::{Decoder, ExitSeen, blame};
 use kd_core::{Delta, Failure, FailureKind, Finish, Usage};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const WHO: &str = "the agent";
 /// The group of chunks without an id starts with this; no agent's id does.
@@ -34,11 +34,10 @@ pub(super) struct Acp {
     /// Methods of our requests by their id, and whether we saw any.
     asked: BTreeMap<String, String>,
     both_sides: bool,
-    /// Whether our prompt was sent and not yet answered.
-    prompted: bool,
+    /// Our prompts that were not yet answered, with their sessions; the first is this turn's.
+    prompts: VecDeque<(String, Option<String>)>,
     started: bool,
     cancelled: bool,
-    session: Option<String>,
     model: Option<String>,
     version: Option<String>,
     /// Counts the stretches of text between tools, for agents without ids.
@@ -101,8 +100,18 @@ impl Decoder for Acp {
         }
         match method {
             "session/prompt" => {
-                self.prompted = true;
-                self.session = some(&message["params"], "sessionId");
+                let prompt = (
+                    message["id"].to_string(),
+                    some(&message["params"], "sessionId"),
+                );
+                // What other sessions of the process are asked meanwhile is not ours to decode.
+                if self
+                    .prompts
+                    .front()
+                    .is_none_or(|(_, session)| *session == prompt.1)
+                {
+                    self.prompts.push_back(prompt);
+                }
             }
             "session/cancel" => self.cancelled = true,
             _ => {}
@@ -126,6 +135,7 @@ impl Decoder for Acp {
         });
         *self = Self {
             asked: std::mem::take(&mut self.asked),
+            prompts: self.prompts.drain(..).skip(1).collect(),
             both_sides: self.both_sides,
             model: self.model.take(),
             version: self.version.take(),
@@ -139,7 +149,14 @@ impl Decoder for Acp {
 
 impl Acp {
     fn answered(&mut self, message: &Value) {
-        let asked = self.asked.remove(&message["id"].to_string());
+        let id = message["id"].to_string();
+        let asked = self.asked.remove(&id);
+        if asked.as_deref() == Some("session/prompt")
+            && self.prompts.front().is_none_or(|(ours, _)| *ours != id)
+        {
+            self.prompts.retain(|(prompt, _)| *prompt != id);
+            return;
+        }
         let (result, error) = (&message["result"], &message["error"]);
         if error.is_object() {
             match asked.as_deref() {
@@ -200,9 +217,11 @@ impl Acp {
     fn update(&mut self, params: &Value, out: &mut Vec<Delta>) {
         // Before the prompt, a session that is loaded repeats its history; and sessions of one process speak in turns.
         let whose = params["sessionId"].as_str();
-        if (self.both_sides && !self.prompted)
-            || (self.session.is_some() && self.session.as_deref() != whose)
-        {
+        let ours = match self.prompts.front() {
+            Some((_, session)) => session.is_none() || session.as_deref() == whose,
+            None => !self.both_sides,
+        };
+        if !ours {
             return;
         }
         if !self.started {

@@ -212,9 +212,13 @@ impl Claude {
                 _ => Finish::Stop,
             };
             if self.answer.is_empty() {
-                // Nothing was streamed: answers of the program's own commands stand only here.
-                self.answer
-                    .finish_with(WHO, text(event, "result").to_owned(), finish, usage)
+                // Nothing was streamed: answers of the program's own commands, and those by schema, stand only here.
+                let text = match (text(event, "result"), &event["structured_output"]) {
+                    ("", Value::Null) => String::new(),
+                    ("", structured) => structured.to_string(),
+                    (result, _) => result.to_owned(),
+                };
+                self.answer.finish_with(WHO, text, finish, usage)
             } else {
                 self.answer.finish(WHO, finish, usage)
             }

@@ -30,6 +30,8 @@ pub(super) struct CodexApp {
     total: Usage,
     before: Usage,
     counted: bool,
+    /// Whether our turn was begun and is not over.
+    running: bool,
     trouble: Option<Failure>,
     outcome: Option<Result<Delta, Failure>>,
 }
@@ -55,7 +57,9 @@ impl Decoder for CodexApp {
             self.asked
                 .insert(message["id"].to_string(), method.to_owned());
         }
-        if method == "turn/start" {
+        // What other threads of the process are asked meanwhile is not ours to decode.
+        if method == "turn/start" && !self.running {
+            self.running = true;
             self.thread = some(&message["params"], "threadId").or(self.thread.take());
             self.before = self.total;
         }
@@ -112,7 +116,7 @@ impl CodexApp {
                     .and_then(|(_, rest)| rest.split_whitespace().next())
                     .map(str::to_owned);
             }
-            Some("thread/start" | "thread/resume") => {
+            Some("thread/start" | "thread/resume") if !self.running => {
                 self.thread = some(&result["thread"], "id");
                 self.model = some(result, "model").or_else(|| some(&result["thread"], "model"));
             }

@@ -104,7 +104,7 @@ impl Cursor {
 
     fn result(&mut self, event: &Value, subtype: &str) -> Result<Delta, Failure> {
         let stated = text(event, "result");
-        if subtype != "success" || event["is_error"] != false {
+        if subtype != "success" || event["is_error"] == true {
             let said = [stated, text(event, "error"), text(event, "message")]
                 .into_iter()
                 .find(|s| !s.is_empty());
