@@ -604,3 +604,85 @@ fn an_agent_that_exits_well_without_an_answer_failed() {
     let (_, end) = made("gemini", &[], Exit::Code(173), "");
     assert_eq!(end.unwrap_err().kind, FailureKind::RateLimit);
 }
+
+/// A recording of both directions, from `> ours` and `< theirs`.
+fn dialog(dialect: &str, lines: &[&str]) -> Turn {
+    let recorded: String = lines
+        .iter()
+        .map(|line| {
+            let dir = if line.starts_with('>') { "in" } else { "out" };
+            format!("{{\"t\":0,\"dir\":\"{dir}\",\"msg\":{}}}\n", &line[2..])
+        })
+        .collect();
+    decode_all(named(dialect).unwrap(), recorded.as_bytes()).collect()
+}
+
+#[test]
+fn other_threads_of_a_codex_server_are_not_heard() {
+    let turns = dialog(
+        "codex-app-server",
+        &[
+            r#"> {"id":3,"method":"turn/start","params":{"threadId":"A"}}"#,
+            r#"> {"id":4,"method":"turn/start","params":{"threadId":"B"}}"#,
+            r#"< {"method":"turn/started","params":{"threadId":"A"}}"#,
+            r#"< {"method":"item/agentMessage/delta","params":{"threadId":"A","itemId":"1","delta":"Ay"}}"#,
+            r#"< {"method":"item/agentMessage/delta","params":{"threadId":"B","itemId":"2","delta":"Bee"}}"#,
+            r#"< {"method":"error","params":{"threadId":"B","willRetry":true,"error":{"message":"Reconnecting... 1/2"}}}"#,
+            r#"< {"method":"item/completed","params":{"threadId":"A","item":{"type":"agentMessage","id":"1","text":"Aye"}}}"#,
+            r#"< {"method":"turn/completed","params":{"threadId":"B","turn":{"status":"failed"}}}"#,
+            r#"< {"method":"turn/completed","params":{"threadId":"A","turn":{"status":"completed"}}}"#,
+        ],
+    );
+    assert_eq!(texts(&turns), ["Aye"]);
+    assert!(turns.iter().all(Result::is_ok), "{turns:?}");
+}
+
+#[test]
+fn acp_prompts_that_wait_are_answered_one_by_one() {
+    let prompt = |id: u8, session: &str| {
+        format!(r#"> {{"id":{id},"method":"session/prompt","params":{{"sessionId":"{session}"}}}}"#)
+    };
+    let chunk = |session: &str, text: &str| {
+        format!(
+            r#"< {{"method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}}}}}"#
+        )
+    };
+    let done = |id: u8| format!(r#"< {{"id":{id},"result":{{"stopReason":"end_turn"}}}}"#);
+    let lines = [
+        prompt(1, "s"),
+        prompt(2, "s"),
+        prompt(3, "other"),
+        chunk("s", "one"),
+        chunk("other", "three"),
+        done(3),
+        done(1),
+        chunk("s", "two"),
+        done(2),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let turns = dialog("acp", &lines);
+    assert_eq!(texts(&turns), ["one", "two"]);
+    assert!(turns.iter().all(Result::is_ok), "{turns:?}");
+}
+
+#[test]
+fn an_acp_agent_that_began_again_keeps_only_its_last_words() {
+    let chunk = |id: &str, text: &str| {
+        format!(
+            r#"< {{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","messageId":"{id}","content":{{"type":"text","text":"{text}"}}}}}}}}"#
+        )
+    };
+    let prompt = r#"> {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}"#;
+    let done = r#"< {"id":1,"result":{"stopReason":"end_turn"}}"#;
+    let (a, b) = (chunk("a", "Hello from"), chunk("b", "Hello from us all"));
+    assert_eq!(
+        texts(&dialog("acp", &[prompt, &a, &b, done])),
+        ["Hello from us all"]
+    );
+    // Two messages that only follow each other are both the answer.
+    let c = chunk("c", "And more");
+    assert_eq!(
+        texts(&dialog("acp", &[prompt, &a, &c, done])),
+        ["Hello from\n\nAnd more"]
+    );
+}
