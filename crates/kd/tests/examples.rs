@@ -28,17 +28,31 @@ fn every_example_passes_the_check() {
     for file in std::fs::read_dir(examples()).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "json") {
-            let out = kd(&path, &["config", "check"]);
-            assert!(
-                out.status.success(),
-                "{}: {}",
-                path.display(),
-                String::from_utf8_lossy(&out.stderr)
-            );
+            for args in [
+                &["config", "check"][..],
+                &["config", "check", path.to_str().unwrap()],
+            ] {
+                let out = kd(&path, args);
+                assert!(
+                    out.status.success(),
+                    "{}: {}",
+                    path.display(),
+                    String::from_utf8_lossy(&out.stderr)
+                );
+            }
             seen += 1;
         }
     }
     assert!(seen >= 3, "the examples have moved");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_no_file_without_mistakes() {
+    let out = kd(
+        &examples().join("fire-drill.json"),
+        &["config", "check", "no/such.json"],
+    );
+    assert_eq!(out.status.code(), Some(1));
 }
 
 #[test]

@@ -1,19 +1,27 @@
 //! `kd config …`: see, check and change the settings.
 
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 
 /// The commands below `kd config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     Show(Show),
-    /// Check the configuration; all mistakes at once
-    Check,
+    Check(Check),
     /// Print the JSON schema of the configuration
     Schema,
     Set(Set),
     Unset(Unset),
     /// Print where the configuration files are, the strongest last
     Path,
+}
+
+/// Check the configuration; all mistakes at once
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Check this file alone, instead of the layers in force
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Print the settings in force

@@ -1,7 +1,7 @@
 //! `kd config …`: see, check and change the settings.
 
 use super::here::Here;
-use crate::args::config::{Config, File, Set, Show, Unset};
+use crate::args::config::{Check, Config, File, Set, Show, Unset};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 pub(super) fn run(args: &Config, here: &Here) -> Result<Exit, Error> {
     match args {
         Config::Show(args) => show(args, here)?,
-        Config::Check => check(here)?,
+        Config::Check(args) => check(args, here)?,
         Config::Schema => writeln!(io::stdout(), "{}", json::text(&schema(), true)?)?,
         Config::Set(args) => set(args, here)?,
         Config::Unset(args) => unset(args, here)?,
@@ -97,9 +97,29 @@ fn idle(setting: &Setting) -> &'static str {
     }
 }
 
-fn check(here: &Here) -> Result<(), Error> {
-    let layout = here.find_layout()?;
-    let loaded = here.config(layout.as_ref())?;
+fn check(args: &Check, here: &Here) -> Result<(), Error> {
+    let loaded = match &args.file {
+        Some(file) => {
+            // A layer that is not there sets nothing; a file that was named must be there.
+            std::fs::metadata(file).map_err(|e| {
+                Error::new(
+                    "config",
+                    Exit::Error,
+                    format!("{} cannot be read", file.display()),
+                )
+                .because(e)
+                .next(
+                    "name a configuration file, or leave the name out to check the layers in force",
+                )
+            })?;
+            let alone = ConfigPaths {
+                user: Some(file.clone()),
+                ..ConfigPaths::default()
+            };
+            files::load(&alone, [], &[])?
+        }
+        None => here.config(here.find_layout()?.as_ref())?,
+    };
     let mut err = io::stderr().lock();
     for notice in &loaded.notices {
         writeln!(err, "{}", clean::line(notice))?;
