@@ -5,7 +5,7 @@
 //! only an equal beginning can be shared.
 
 use crate::Backend;
-use crate::delivery::{self, FetchError};
+use crate::delivery::{self, FetchError, Found};
 use crate::env::Env;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::config::LocalConfig;
@@ -126,11 +126,10 @@ async fn begin(
             format!("looking for the model broke: {e}"),
         )
     })?;
-    let engine = engines
-        .get(found.map_err(|e| absent(&e))?.path, options)
-        .await?;
+    let found = found.map_err(|e| absent(&e))?;
+    let name = known_as(&found);
+    let engine = engines.get(found.path, options).await?;
     let (sender, pieces) = unbounded_channel();
-    let name = engine.info().name.clone();
     // The channel holds no more than an answer's tokens, which are limited.
     let ticket = engine.submit(job(&request), move |piece| {
         // Whoever dropped the receiver has dropped the ticket, too.
@@ -287,6 +286,20 @@ fn labels(schema: &Value) -> Option<Vec<String>> {
             .map(|label| label.as_str().map(str::to_owned))
             .collect()
     })
+}
+
+/// What people call a model: its key in `kd model list`, else the name of their own file. What a file says of itself
+/// is often a converter's label.
+fn known_as(found: &Found) -> String {
+    match &found.model {
+        Some(model) => model.key.to_owned(),
+        None => found
+            .path
+            .file_stem()
+            .unwrap_or(found.path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+    }
 }
 
 /// There is no model file.
