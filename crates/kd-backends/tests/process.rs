@@ -5,7 +5,7 @@
 
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};
-use kd_backends::transport::process::{Gentle, Running, Spec, end_left_over, settle};
+use kd_backends::transport::process::{Gentle, Running, Spec, end_left_over, living, settle};
 use kd_backends::{Backend, Env};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
@@ -664,6 +664,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
     let stage = Stage::new();
     stage.agent("codex", json!([{"shell": stage.path("lost"), "session": true, "orphan": true}, {"print": "up\n"}, {"hang": true}]));
     let spec = Spec {
+        label: "ada".into(),
         program: stage.path("codex"),
         args: Vec::new(),
         env: Vec::new(),
@@ -675,6 +676,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
     let mut running = Running::start(spec).unwrap();
     assert_eq!(running.read().await.unwrap(), b"up\n");
     let birth = running.birth().clone();
+    assert!(living().contains(&("ada".to_owned(), birth.clone())));
     // As if this process had been killed: nobody drops it.
     std::mem::forget(running);
     assert!(lives(birth.pid) && lives(stage.number("lost")));
@@ -685,7 +687,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
     assert!(end_left_over(&birth));
     settled();
     assert!(!lives(birth.pid) && !lives(stage.number("lost")));
-    assert!(!end_left_over(&birth));
+    assert!(!end_left_over(&birth) && living().iter().all(|(_, other)| *other != birth));
 }
 
 #[tokio::test]
@@ -693,6 +695,7 @@ async fn without_input_stdin_is_at_its_end_at_once() {
     let stage = Stage::new();
     stage.agent("codex", json!([{"read": true}, {"print": "went on"}]));
     let spec = Spec {
+        label: "ada".into(),
         program: stage.path("codex"),
         args: Vec::new(),
         env: Vec::new(),

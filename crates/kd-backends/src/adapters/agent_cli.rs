@@ -215,6 +215,7 @@ impl AgentCli {
             Some(prompt.into_bytes())
         };
         Ok(Spec {
+            label: self.choice.name.clone(),
             program,
             args,
             env,

@@ -7,7 +7,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`), so that they come home and can be reaped. Elsewhere only the group is stopped.
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,21 +39,26 @@ pub(super) struct Ending {
 /// How many endings are under way in this process.
 static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
-/// Children that somebody still waits for.
-static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+/// Agents that are in use, by their numbers: for whom they answer, and how they are found again.
+static IN_USE: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
 
-/// Somebody waits for this child's exit; it is not to be reaped by others.
-pub(super) fn awaited(pid: i32) {
-    AWAITED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(pid);
+/// The agents that answer just now, each with the label that it was started with. Whoever keeps them on disk can end
+/// what a killed process left behind: see [`end_left_over`].
+pub fn living() -> Vec<(String, Birth)> {
+    let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    in_use.values().cloned().collect()
+}
+
+/// This agent is in use: somebody waits for its exit, and nobody else reaps it.
+pub(super) fn in_use(label: String, birth: &Birth) {
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    in_use.insert(birth.pid, (label, birth.clone()));
 }
 
 /// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
 /// stop us. [`settle`] waits.
 pub(super) fn end(birth: Birth, ending: Ending) {
-    AWAITED
+    IN_USE
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .remove(&birth.pid);
@@ -147,7 +152,7 @@ pub(super) use platform::{adopt, started};
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{AWAITED, Birth, Ending, MARK, signal_group};
+    use super::{Birth, Ending, IN_USE, MARK, signal_group};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{
         Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
@@ -297,12 +302,12 @@ mod platform {
         fn reap(&self) {
             let us = getpid().as_raw_nonzero().get();
             let ours = stat(us).map_or(0, |seen| seen.session);
-            let awaited = AWAITED.lock().unwrap_or_else(PoisonError::into_inner);
+            let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
             let strays = everybody().into_values().filter(|seen| {
                 seen.zombie
                     && seen.parent == us
                     && seen.session != ours
-                    && !awaited.contains(&seen.pid)
+                    && !in_use.contains_key(&seen.pid)
             });
             let strays = strays.map(|seen| seen.pid);
             for pid in strays.chain([self.birth.pid]).filter_map(Pid::from_raw) {

@@ -20,7 +20,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use super::family::{end_left_over, settle};
+pub use super::family::{end_left_over, living, settle};
 
 /// Bytes of stderr that are kept, its end.
 const STDERR_MAX: usize = 64 * 1024;
@@ -34,6 +34,8 @@ const EXIT: Duration = Duration::from_secs(2);
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Spec {
+    /// For whom it answers: see [`living`].
+    pub label: String,
     /// The program, as a path.
     pub program: PathBuf,
     /// Its arguments. Never the prompt, where the program can do without.
@@ -105,7 +107,7 @@ impl Running {
             started: family::started(pid).unwrap_or(0),
             mark,
         };
-        family::awaited(pid);
+        family::in_use(spec.label, &birth);
         let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the program has no output"));
         };
