@@ -675,10 +675,12 @@ fn an_acp_agent_that_began_again_keeps_only_its_last_words() {
     let prompt = r#"> {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}"#;
     let done = r#"< {"id":1,"result":{"stopReason":"end_turn"}}"#;
     let (a, b) = (chunk("a", "Hello from"), chunk("b", "Hello from us all"));
-    assert_eq!(
-        texts(&dialog("acp", &[prompt, &a, &b, done])),
-        ["Hello from us all"]
-    );
+    let turns = dialog("acp", &[prompt, &a, &b, done]);
+    assert_eq!(texts(&turns), ["Hello from us all"]);
+    let notices = turns
+        .iter()
+        .filter(|d| matches!(d, Ok(Delta::Notice { .. })));
+    assert_eq!(notices.count(), 1);
     // Two messages that only follow each other are both the answer.
     let c = chunk("c", "And more");
     assert_eq!(

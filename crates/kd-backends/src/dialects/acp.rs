@@ -57,6 +57,8 @@ pub(super) struct Acp {
     permissions: BTreeMap<String, BTreeSet<String>>,
     /// A tool was refused, and no word has come since.
     refused: bool,
+    /// What the king should know of an answer that was begun more than once.
+    began_again: Option<Delta>,
     outcome: Option<Result<Delta, Failure>>,
 }
 
@@ -82,7 +84,10 @@ impl Decoder for Acp {
                 )));
             }
             Some(_) => {}
-            None => self.answered(&message),
+            None => {
+                self.answered(&message);
+                out.extend(self.began_again.take());
+            }
         }
         out
     }
@@ -414,6 +419,9 @@ impl Acp {
             self.answer.keep(|group| !group.starts_with(NAMELESS));
         }
         if let Some(last) = self.repeated() {
+            self.began_again = Some(notice(
+                "the agent's connection broke and it began again; the answer may lack its beginning",
+            ));
             self.answer.keep(|group| group == last);
         }
         self.answer.finish(WHO, finish, usage)
