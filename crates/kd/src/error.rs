@@ -55,10 +55,9 @@ impl Error {
         self.kind == CLOSED_PIPE
     }
 
-    /// Says it: to stderr in words, or to stdout as JSON.
+    /// Says it: to stderr in words, or to stdout as JSON where that can be written.
     pub(crate) fn report(&self, json: bool) {
-        // When even this cannot be written there is nobody to tell.
-        let _ = if json {
+        if json {
             let object = serde_json::json!({"error": {
                 "kind": self.kind,
                 "message": self.what,
@@ -66,10 +65,12 @@ impl Error {
                 "hint": self.next,
                 "code": self.exit as u8,
             }});
-            writeln!(io::stdout(), "{object}")
-        } else {
-            write!(io::stderr(), "{self}")
-        };
+            if writeln!(io::stdout(), "{object}").is_ok() {
+                return;
+            }
+        }
+        // When even this cannot be written there is nobody to tell.
+        let _ = write!(io::stderr(), "{self}");
     }
 }
 

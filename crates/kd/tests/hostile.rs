@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::json;
 use std::process::{Command, Stdio};
-use support::{Home, Said, whole};
+use support::{Home, Said, announced, whole};
 
 /// Everything that a hostile answer may try: a title, a cleared screen, a forged line of another member in every way to
 /// begin a line, hidden and reordered text, a link, a forged end of the message file.
@@ -179,6 +179,107 @@ fn a_reader_that_wants_one_line_gets_it_and_the_program_leaves_quietly() {
     for thread in home.threads() {
         whole(&thread);
     }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_that_loses_nothing() {
+    for args in [
+        &["ask", "--plain", "Which?"][..],
+        &["ask", "--jsonl", "Which?"],
+        &["ask", "--json", "Which?"],
+    ] {
+        let acts = json!({"runs": [[{"text": "It depends.\n\n"}, {"text": "On you."}]]});
+        let home = Home::scripted(&[("ada", acts)]);
+        let full = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("a disk that is full");
+        let said = Said::of(home.kd(args).stdout(full).output().expect("it runs"));
+        assert_eq!(said.code, Some(1), "{args:?}: {}", said.err);
+        for part in [
+            "error: ",
+            "why: No space left on device",
+            "next: what came is kept",
+        ] {
+            assert!(said.err.contains(part), "{args:?}: {}", said.err);
+        }
+        let [thread] = home.threads().try_into().expect("one thread");
+        let disk = whole(&thread);
+        assert_eq!(disk[&1].body, "Which?", "{args:?}");
+        // Where the very first line could not be written nobody was asked yet.
+        let asked = args[1] != "--jsonl";
+        assert!(disk.len() == 2 || !asked, "{args:?}: what the member said");
+        let left = std::fs::read_dir(&thread)
+            .expect("a thread")
+            .filter(|item| {
+                let name = item.as_ref().expect("entry").file_name();
+                name.to_string_lossy().starts_with(".stream-")
+            });
+        assert_eq!(left.count(), 0, "{args:?}");
+        assert_eq!(home.run(&["ask", "--continue", "And now?"]).code, Some(0));
+    }
+}
+
+#[test]
+fn a_reader_that_is_gone_from_the_start_leaves_a_whole_thread() {
+    let acts =
+        json!({"runs": [[{"text": "It depends.\n\n"}, {"sleep_ms": 5}, {"text": "On you."}]]});
+    let home = Home::scripted(&[("ada", acts)]);
+    for _ in 0..20 {
+        let mut kd = home
+            .kd(&["ask", "--jsonl", "Which?"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        drop(kd.stdout.take());
+        let said = Said::of(kd.wait_with_output().expect("it ends"));
+        assert_eq!((said.code, said.err.as_str()), (Some(130), ""));
+    }
+    for thread in home.threads() {
+        assert_eq!(whole(&thread)[&1].body, "Which?");
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_nobody_up() {
+    // Far more than a pipe holds.
+    let acts = json!({"runs": [[{"flood": 4_000_000}, {"text": "\n\nThe end."}]]});
+    let home = Home::scripted(&[("ada", acts.clone()), ("bob", acts)]);
+    let mut kd = home
+        .kd(&["ask", "--jsonl", "Which?"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut out = kd.stdout.take().expect("piped");
+    let on_disk = || {
+        let threads = home.threads();
+        threads.first().map_or(0, |thread| {
+            let items = std::fs::read_dir(thread).expect("a thread");
+            let names = items.map(|item| item.expect("entry").file_name());
+            names
+                .filter(|n| n.to_string_lossy().ends_with(".md"))
+                .count()
+        })
+    };
+    // Ends when it is so; the test runner ends it when it never is.
+    while on_disk() < 3 {
+        assert_eq!(
+            kd.try_wait().expect("asked"),
+            None,
+            "it waits for its reader"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let mut said = Vec::new();
+    std::io::Read::read_to_end(&mut out, &mut said).expect("a pipe");
+    let end = Said::of(kd.wait_with_output().expect("it ends"));
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    assert!(!end.err.contains("too slowly"), "{}", end.err);
+    let announced = announced(&said);
+    let [thread] = home.threads().try_into().expect("one thread");
+    assert_eq!(announced, whole(&thread).into_values().collect::<Vec<_>>());
 }
 
 #[test]

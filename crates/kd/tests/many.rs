@@ -4,10 +4,13 @@
 
 mod support;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
-use support::{Home, announced, whole};
+use support::{Dice, Home, announced, whole};
 
 /// Processes at the same time.
 const PROCESSES: usize = 32;
@@ -87,5 +90,85 @@ fn thirty_two_processes_write_one_thread() {
     let list = home.run(&["council", "list", "--json"]).json();
     assert_eq!(list[0]["message_count"], disk.len());
     let next = home.run(&["ask", "--thread", id, "--json", "And now?"]);
+    assert_eq!(next.code, Some(0), "{}", next.err);
+}
+
+#[test]
+fn of_thirty_two_processes_half_are_killed_and_the_others_lose_nothing() {
+    let scripts: Vec<_> = MEMBERS
+        .iter()
+        .map(|name| {
+            let acts: Vec<_> = (0..10)
+                .flat_map(|i| {
+                    [
+                        json!({"text": format!("{name} {i}\n\n")}),
+                        json!({"sleep_ms": 3}),
+                    ]
+                })
+                .collect();
+            (*name, json!({"runs": [acts]}))
+        })
+        .collect();
+    let home = Home::scripted(&scripts);
+    let first = home.run(&["ask", "--jsonl", "Shall we begin?"]);
+    let lines = first.out.lines().count();
+    let [thread] = home.threads().try_into().expect("one thread");
+    let begun = whole(&thread);
+    let mut dice = Dice::new(32);
+
+    let ends: Vec<_> = std::thread::scope(|scope| {
+        let processes: Vec<_> = (0..PROCESSES)
+            .map(|i| {
+                let mut child = home
+                    .kd(&["ask", "--continue", "--jsonl", &format!("Question {i}?")])
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .expect("it runs");
+                let doomed = (i % 2 == 0).then(|| 1 + dice.below(lines as u64 - 1) as usize);
+                scope.spawn(move || {
+                    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+                    let (mut said, mut count) = (Vec::new(), 0);
+                    while out.read_until(b'\n', &mut said).expect("a pipe") > 0 {
+                        count += 1;
+                        if doomed == Some(count) {
+                            // It is not waited for yet, so the number is still its own.
+                            let _ = kill_process(Pid::from_child(&child), Signal::KILL);
+                        }
+                    }
+                    (doomed, child.wait().expect("it ends"), said)
+                })
+            })
+            .collect();
+        processes
+            .into_iter()
+            .map(|p| p.join().expect("read"))
+            .collect()
+    });
+
+    let disk = whole(&thread);
+    assert!(begun.iter().all(|(seq, m)| disk.get(seq) == Some(m)));
+    let (mut killed, mut heard) = (0, BTreeSet::new());
+    for (doomed, status, said) in &ends {
+        let announced = announced(said);
+        match doomed {
+            Some(_) if status.signal() == Some(Signal::KILL.as_raw()) => killed += 1,
+            _ => {
+                assert_eq!(status.code(), Some(0), "{status}");
+                assert_eq!(announced.len(), 1 + MEMBERS.len());
+            }
+        }
+        for message in announced {
+            assert_eq!(disk.get(&message.seq), Some(&message));
+            assert!(heard.insert(message.seq), "a number twice: {message:?}");
+        }
+    }
+    println!(
+        "{PROCESSES} processes, {killed} killed: {} messages announced, {} on disk",
+        begun.len() + heard.len(),
+        disk.len()
+    );
+    assert!(killed > 0);
+    let next = home.run(&["ask", "--continue", "--json", "And now?"]);
     assert_eq!(next.code, Some(0), "{}", next.err);
 }

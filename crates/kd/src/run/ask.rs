@@ -17,6 +17,7 @@ use crate::face::round::Round;
 use crate::face::{Face, Io, document, json, words};
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
+use kd_backends::transport::process;
 use kd_core::config::Config;
 use kd_core::{Address, Budget, Event, Op, OpenCouncil, Roster};
 use kd_engine::{Engine, Session, Update};
@@ -29,6 +30,8 @@ use tokio::sync::mpsc;
 const WAITING: usize = 1 << 16;
 /// How long dropped calls get to close their connections and children when the person leaves at once.
 const FAREWELL: Duration = Duration::from_millis(200);
+/// How long agent programs and their tools get to end before we leave: their grace is shorter.
+const CHILDREN: Duration = Duration::from_secs(3);
 
 /// What is to be done, decided before anything is opened.
 struct Plan {
@@ -55,10 +58,13 @@ pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
         face: face(&args, here, repaint),
         round: Round::default(),
         closed: false,
+        unwritten: None,
     };
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(&args, plan, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
+    // No agent program, and no tool of one, outlives us.
+    process::settle(CHILDREN);
     let stopped = ended?;
     let round = &stage.round;
     if let Some(path) = &args.output.output {
@@ -68,6 +74,9 @@ pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
             document::markdown(round)
         };
         outfile::write(path, text.as_bytes())?;
+    }
+    if let Some(why) = stage.unwritten {
+        return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
     }
     if !quiet && !stage.closed {
         closing(round, &id.0, here);
@@ -157,32 +166,29 @@ struct Stage {
     round: Round,
     /// Nobody reads our output any more.
     closed: bool,
+    /// Why it could not be written, where that is an error and not a reader who left.
+    unwritten: Option<io::Error>,
 }
 
 impl Stage {
-    /// Lets the face do something; a closed pipe is remembered, not an error.
-    fn show(
-        &mut self,
-        act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>,
-    ) -> Result<(), Error> {
+    /// Lets the face do something. Output that cannot be written ends the round, but never before what came is kept:
+    /// so it is remembered here.
+    fn show(&mut self, act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>) {
         if self.closed {
-            return Ok(());
+            return;
         }
         let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
         let mut io = Io {
             out: &mut out,
             err: &mut err,
         };
-        match act(self.face.as_mut(), &self.round, &mut io) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
-                Ok(())
-            }
-            other => Ok(other?),
+        if let Err(e) = act(self.face.as_mut(), &self.round, &mut io) {
+            self.closed = true;
+            self.unwritten = (e.kind() != io::ErrorKind::BrokenPipe).then_some(e);
         }
     }
 
-    fn hear(&mut self, update: &Update) -> Result<(), Error> {
+    fn hear(&mut self, update: &Update) {
         match update {
             Update::Record(record) => {
                 self.round.apply(record);
@@ -227,13 +233,13 @@ async fn conduct(
         tokio::select! {
             update = updates.recv() => {
                 let Some(update) = update else { break };
-                stage.hear(&update)?;
+                stage.hear(&update);
                 if let Some(why) = stage.refused(&update) {
                     return Err(Error::new("refused", Exit::Error, "the question could not be asked").because(why));
                 }
                 // Many pieces at once are one frame.
                 while let Ok(update) = updates.try_recv() {
-                    stage.hear(&update)?;
+                    stage.hear(&update);
                 }
                 if stage.round.yielded.is_some() {
                     break;
@@ -246,12 +252,12 @@ async fn conduct(
             wish = signals.next() => match wish {
                 Wish::Stop if stopped => {
                     // The second time means: at once. Dropping the session stops all calls.
-                    stage.show(|face, round, io| face.end(round, io))?;
+                    stage.show(|face, round, io| face.end(round, io));
                     return Ok(true);
                 }
                 Wish::Stop => {
                     stopped = true;
-                    stage.show(|face, _, io| face.notice("stopping; what came is kept (once more to leave at once)", io))?;
+                    stage.show(|face, _, io| face.notice("stopping; what came is kept (once more to leave at once)", io));
                     session.send(Op::Interrupt)?;
                 }
                 Wish::Resize => {
@@ -261,7 +267,7 @@ async fn conduct(
                 }
                 Wish::Suspend => {
                     if let Some(screen) = &mut screen {
-                        stage.show(|face, _, io| face.hide(io))?;
+                        stage.show(|face, _, io| face.hide(io));
                         screen.release();
                         suspend();
                         screen.resume();
@@ -272,7 +278,7 @@ async fn conduct(
             () = wait(tick), if tick.is_some() => {}
         }
         let now = Timestamp::now();
-        stage.show(|face, round, io| face.tick(now, round, io))?;
+        stage.show(|face, round, io| face.tick(now, round, io));
     }
     // Whatever is still to be written is written; a second wish to stop ends the wait.
     tokio::select! {
@@ -280,9 +286,9 @@ async fn conduct(
         () = async { while signals.next().await != Wish::Stop {} } => {}
     }
     while let Ok(update) = updates.try_recv() {
-        stage.hear(&update)?;
+        stage.hear(&update);
     }
-    stage.show(|face, round, io| face.end(round, io))?;
+    stage.show(|face, round, io| face.end(round, io));
     drop(screen);
     Ok(stopped)
 }
