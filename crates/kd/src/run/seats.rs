@@ -15,7 +15,7 @@ const PROGRAMS: [&str; 6] = [
     "claude_code",
     "codex",
     "cursor",
-    "gemini_cli",
+    "gemini",
     "opencode",
     "acp",
 ];
