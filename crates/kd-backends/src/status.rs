@@ -52,6 +52,15 @@ pub(crate) fn of(
         ));
     }
     failure.retry_after = retry_after(headers).or_else(|| error.and_then(retry_delay));
+    if let (FailureKind::RateLimit, Some(wait)) = (failure.kind, failure.retry_after) {
+        failure.advice.get_or_insert_with(|| {
+            format!(
+                "the service asks to wait {} s; else ask fewer members at once, or set `providers.{}.requests_per_minute`",
+                wait.as_secs_f64().ceil(),
+                service.name
+            )
+        });
+    }
     failure
 }
 

@@ -393,7 +393,7 @@ fn tables(rows: &[(usize, Wire, Seen, Option<String>)]) -> String {
     };
     for (i, fault) in FAULTS.iter().enumerate() {
         let cells: Vec<_> = Wire::ALL.iter().map(|wire| of(i, *wire)).collect();
-        let mut once: Vec<&str> = cells.iter().map(|c| c.3.as_deref().unwrap_or("")).collect();
+        let mut once: Vec<&str> = cells.iter().map(|c| c.3.as_deref().unwrap_or("–")).collect();
         once.dedup();
         let _ = writeln!(
             text,
