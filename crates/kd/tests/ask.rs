@@ -402,7 +402,7 @@ fn init_seats_what_is_found_and_keeps_what_is_there() {
     assert!(err.contains("kd init --members openai=MODEL"), "{err}");
     let (code, _, err) = kd(&["init", "--members", "openai=gpt-5,skeptic"]);
     assert_eq!(code, 0, "{err}");
-    let text = std::fs::read_to_string(home.work().join(".kd/config.json")).expect("written");
+    let text = std::fs::read_to_string(home.work().join(".kd/config.local.json")).expect("written");
     assert!(
         text.contains("gpt-5") && text.contains("OPENAI_API_KEY") && !text.contains("secret-word"),
         "{text}"

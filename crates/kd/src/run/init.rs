@@ -17,6 +17,7 @@ const OLLAMA_MAX: usize = 5;
 
 pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
     let offers: Vec<InitSeat> = look_around()?.iter().flat_map(seats).collect();
+    let mut left_out: Vec<String> = Vec::new();
     let mut chosen = if !args.members.is_empty() {
         args.members
             .iter()
@@ -35,7 +36,16 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
             .cloned()
             .collect();
         // Of services alone at least one must be given a model.
-        if ready.is_empty() { offers } else { ready }
+        if ready.is_empty() {
+            offers
+        } else {
+            left_out = offers
+                .iter()
+                .filter(|seat| needs_model(seat))
+                .map(|seat| seat.name.clone())
+                .collect();
+            ready
+        }
     } else if io::stdin().is_terminal() {
         choose(offers)?
     } else {
@@ -55,7 +65,8 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
     let (layer, layout) = if args.user {
         (Layer::User, here.find_layout()?)
     } else {
-        (Layer::Project, Some(here.make_layout()?.layout))
+        // Not the committed file: it holds no comments, and who can be seated differs from machine to machine.
+        (Layer::Local, Some(here.make_layout()?.layout))
     };
     let paths = here.config_paths(layout.as_ref());
     if let Some(file) = paths.file(layer).filter(|f| f.exists() && !args.force) {
@@ -68,12 +79,21 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
     }
     let file = kd_store::config::create(&paths, layer, &render_init(&chosen), args.force)?;
     let names: Vec<&str> = chosen.iter().map(|s| s.name.as_str()).collect();
+    let sit = if names.len() == 1 { "sits" } else { "sit" };
     writeln!(
         io::stderr(),
-        "{} sit now; written to {}",
+        "{} {sit} now; written to {}",
         names.join(", "),
         file.display()
     )?;
+    if !left_out.is_empty() {
+        writeln!(
+            io::stderr(),
+            "left out, because they serve several models: {}; seat one with `kd init --force --members {}=MODEL,…`",
+            left_out.join(", "),
+            left_out[0]
+        )?;
+    }
     writeln!(
         io::stderr(),
         "try it: kd ask \"…\"; change it: kd config set KEY VALUE"
