@@ -115,6 +115,33 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
 }
 
 #[test]
+fn files_of_other_programs_steer_nothing() {
+    let home = Home::scripted(&[("bob", json!({"runs": [[{"text": "I am bob."}]]}))]);
+    home.run(&["ask", "-q", "What now?"]);
+    let [thread] = home.threads().try_into().expect("one thread");
+    let header = "from: bob\u{1b}[2J\nto: a\u{1b}[1mll\nmodel: m\u{1b}]0;x\u{7}\nstatus: no\u{202e}ne\nk\u{1b}[2J: 1";
+    let text = format!("---\n{header}\n---\n\n{EVIL}\n");
+    std::fs::write(thread.join("0003-b\u{1b}[2Job.md"), text).expect("written");
+    std::fs::write(thread.join("0004-x\u{202e}.md"), "no header \u{1b}[2J").expect("written");
+    let threads = thread.parent().expect("its folder");
+    std::fs::create_dir(threads.join("council-\u{1b}[2Je\nvil")).expect("made");
+    for args in [
+        &["council", "show", "--all"][..],
+        &["council", "list"],
+        &["council", "status"],
+        &["council", "show", "--all", "--json"],
+        &["council", "list", "--json"],
+        &["export"],
+        &["ask", "--continue", "--plain", "And now?"],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        assert_eq!(steering(&said.out), [], "{args:?}: {}", said.out);
+        assert_eq!(steering(&said.err), [], "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn machines_get_every_byte_escaped() {
     let home = evil_home();
     for args in [
