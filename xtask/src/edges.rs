@@ -22,7 +22,10 @@ const WORKSHOP: &[&str] = &["xtask", "kd-fake"];
 
 /// Crates that must not be reachable from a room, whatever stands between: the purity that the walls are for.
 pub const NEVER: &[(&str, &[&str])] = &[
-    ("kd-core", &["tokio", "reqwest", "rustix", "notify", "getrandom"]),
+    (
+        "kd-core",
+        &["tokio", "reqwest", "rustix", "notify", "getrandom"],
+    ),
     ("kd-local", &["tokio", "reqwest", "kd-core"]),
     ("kd-store", &["tokio", "reqwest"]),
 ];
@@ -51,11 +54,7 @@ pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
         let deps = node
             .deps
             .iter()
-            .filter(|d| {
-                d.dep_kinds
-                    .iter()
-                    .any(|k| k.kind == DependencyKind::Normal)
-            })
+            .filter(|d| d.dep_kinds.iter().any(|k| k.kind == DependencyKind::Normal))
             .map(|d| names[&d.pkg].clone());
         next.entry(names[&node.id].clone())
             .or_default()
@@ -93,7 +92,9 @@ pub fn faults(house: &House) -> Vec<String> {
             continue;
         }
         let Some((_, allowed)) = DOORS.iter().find(|(name, _)| name == room) else {
-            faults.push(format!("{room} is not in the plan: draw its doors in DOORS"));
+            faults.push(format!(
+                "{room} is not in the plan: draw its doors in DOORS"
+            ));
             continue;
         };
         for door in doors {

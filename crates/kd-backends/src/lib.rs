@@ -8,8 +8,8 @@ use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
 pub mod delivery;
-pub mod discovery;
 pub mod dialects;
+pub mod discovery;
 pub mod env;
 pub mod guard;
 pub mod hands;

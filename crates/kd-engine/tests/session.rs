@@ -1,5 +1,7 @@
 //! The loop with the real store and scripted members: what a face hears, and what is on disk afterwards.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+
 use kd_backends::hands::{Hands, Options};
 use kd_core::config::Config;
 use kd_core::council::{Budget, OpenCouncil};

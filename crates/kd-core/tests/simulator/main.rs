@@ -4,7 +4,6 @@
 
 // The walls of kd-core are not those of its tests, which read files and the environment.
 #![allow(clippy::disallowed_methods)]
-
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod laws;
