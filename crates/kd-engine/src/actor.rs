@@ -59,6 +59,8 @@ pub(crate) struct Actor {
     /// Drafts that the scribe has not answered for.
     saving: usize,
     timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
+    /// Turns that have no stream file yet: one that ends within its first frame needs none.
+    began: Vec<(TurnId, SeatName)>,
     /// Pieces of answers that are not in the stream files yet.
     frame: Vec<Arc<Record>>,
     flush_at: Option<Instant>,
@@ -85,6 +87,7 @@ impl Actor {
             turns: BTreeMap::new(),
             saving: 0,
             timers: BinaryHeap::new(),
+            began: Vec::new(),
             frame: Vec::new(),
             flush_at: None,
             seq: 0,
@@ -189,7 +192,13 @@ impl Actor {
             }
             Command::Save(draft) => {
                 self.saving += 1;
-                self.flush();
+                // What the stream file lacks, the message has.
+                if let Some(saved) = draft.turn {
+                    self.began.retain(|(turn, _)| *turn != saved);
+                    self.frame.retain(|record| {
+                        !matches!(record.event, Event::TurnDelta { turn, .. } if turn == saved)
+                    });
+                }
                 self.scribe.order(Order::Save(draft));
             }
             Command::Wake { timer, at } => self.timers.push(Reverse((at, timer))),
@@ -197,10 +206,8 @@ impl Actor {
     }
 
     fn ask(&mut self, turn: TurnId, request: Request) {
-        self.scribe.order(Order::Began {
-            turn,
-            seat: request.seat.clone(),
-        });
+        self.began.push((turn, request.seat.clone()));
+        self.flush_soon();
         let backend = (self.seats)(&request.seat);
         let task = ask::start(turn, backend, request, self.sender.clone());
         self.turns.insert(turn, task);
@@ -218,7 +225,7 @@ impl Actor {
             });
             if matches!(record.event, Event::TurnDelta { .. }) {
                 self.frame.push(record.clone());
-                self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+                self.flush_soon();
             } else {
                 self.scribe.order(Order::Log(record.clone()));
             }
@@ -226,9 +233,16 @@ impl Actor {
         }
     }
 
-    /// Hands the pieces of this frame to the scribe.
+    fn flush_soon(&mut self) {
+        self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+    }
+
+    /// Hands the turns and the pieces of this frame to the scribe.
     fn flush(&mut self) {
         self.flush_at = None;
+        for (turn, seat) in self.began.drain(..) {
+            self.scribe.order(Order::Began { turn, seat });
+        }
         if !self.frame.is_empty() {
             self.scribe
                 .order(Order::Stream(std::mem::take(&mut self.frame)));

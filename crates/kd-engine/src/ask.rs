@@ -48,11 +48,14 @@ async fn drive(
     request: Request,
     inbox: &mpsc::Sender<Input>,
 ) -> Result<(), Failure> {
-    let mut stream = backend.ask(request).ready_chunks(BATCH);
-    while let Some(batch) = stream.next().await {
+    let mut stream = backend.ask(request).fuse();
+    let mut next = stream.next().await;
+    while let Some(first) = next {
         let mut joined = Joiner::default();
-        for item in batch {
-            match item {
+        let mut item = Some(first);
+        let mut taken = 0;
+        while let Some(one) = item {
+            match one {
                 Ok(delta) => {
                     let last = matches!(delta, Delta::Finished { .. });
                     if let Some(ready) = joined.push(delta) {
@@ -72,10 +75,17 @@ async fn drive(
                     return Err(failure);
                 }
             }
+            taken += 1;
+            // What else is there already. An end is met again below.
+            item = match taken < BATCH {
+                true => stream.next().now_or_never().flatten(),
+                false => None,
+            };
         }
         if let Some(ready) = joined.take() {
             send(turn, ready, inbox).await;
         }
+        next = stream.next().await;
     }
     Err(Failure::new(
         FailureKind::Decode,

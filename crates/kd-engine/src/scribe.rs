@@ -1,7 +1,7 @@
 //! Writes everything down, on a thread of its own so that no disk holds up the loop. Comes in: orders, in sequence.
 //! Goes out: for each draft, the message as it is on disk, or why it could not be written.
 
-use kd_core::{Draft, Event, Input, Record, SeatName, TurnId};
+use kd_core::{Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, StreamWriter, Thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc as inbox, oneshot};
 
 /// Something to write.
 pub(crate) enum Order {
-    /// A turn was asked: its stream file begins.
+    /// A turn is under way: its stream file begins.
     Began { turn: TurnId, seat: SeatName },
     /// Pieces of answers for the stream files: one frame of them.
     Stream(Vec<Arc<Record>>),
@@ -40,6 +40,7 @@ impl Scribe {
                     thread,
                     inbox,
                     streams: BTreeMap::new(),
+                    drafts: Vec::new(),
                     facts: Vec::new(),
                 }
                 .work(&queue);
@@ -68,6 +69,8 @@ struct Desk {
     /// None once it could not be written: messages matter more than the log of them, and a full disk shows itself at
     /// the next message.
     log: Option<EventLog>,
+    /// Messages waiting for one sync.
+    drafts: Vec<Box<Draft>>,
     /// Facts waiting for one write.
     facts: Vec<Arc<Record>>,
 }
@@ -76,10 +79,11 @@ impl Desk {
     fn work(mut self, queue: &Receiver<Order>) {
         while let Ok(order) = queue.recv() {
             self.carry_out(order);
-            // Everything that is waiting already, and then the facts of all of it in one write.
+            // Everything that is waiting already, and then its messages with one sync and its facts in one write.
             while let Ok(order) = queue.try_recv() {
                 self.carry_out(order);
             }
+            self.save();
             self.write_facts();
         }
     }
@@ -93,9 +97,10 @@ impl Desk {
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
-            Order::Save(draft) => self.save(&draft),
+            Order::Save(draft) => self.drafts.push(draft),
             Order::Log(record) => self.facts.push(record),
             Order::Finish(done) => {
+                self.save();
                 self.write_facts();
                 let _ = done.send(());
             }
@@ -114,23 +119,32 @@ impl Desk {
         self.streams.retain(|_, writer| writer.flush().is_ok());
     }
 
-    fn save(&mut self, draft: &Draft) {
-        let turn = draft.turn;
-        let answer = match self.thread.append(draft) {
-            Ok(message) => Input::Saved { turn, message },
-            Err(error) => Input::SaveFailed {
-                turn,
-                why: format!("{error}; {}", error.hint()),
-            },
-        };
-        if matches!(answer, Input::Saved { .. })
-            && let Some(stream) = turn.and_then(|turn| self.streams.remove(&turn))
-        {
-            // A stream file that stays is known to be stale: its message exists.
-            let _ = stream.finish();
+    fn save(&mut self) {
+        if self.drafts.is_empty() {
+            return;
         }
-        // The loop hears of every draft, unless it is gone.
-        let _ = self.inbox.blocking_send(answer);
+        let drafts = std::mem::take(&mut self.drafts);
+        let texts: Vec<&Draft> = drafts.iter().map(Box::as_ref).collect();
+        let words = |error: kd_store::Error| format!("{error}; {}", error.hint());
+        let written: Vec<Result<Message, String>> = match self.thread.append_all(&texts) {
+            Ok(all) => all.into_iter().map(|one| one.map_err(words)).collect(),
+            Err(error) => vec![Err(words(error)); drafts.len()],
+        };
+        let mut finished = Vec::new();
+        for (draft, written) in drafts.into_iter().zip(written) {
+            let turn = draft.turn;
+            if written.is_ok() {
+                finished.extend(turn.and_then(|turn| self.streams.remove(&turn)));
+            }
+            let answer = match written {
+                Ok(message) => Input::Saved { turn, message },
+                Err(why) => Input::SaveFailed { turn, why },
+            };
+            // The loop hears of every draft, unless it is gone.
+            let _ = self.inbox.blocking_send(answer);
+        }
+        // A stream file that stays is known to be stale: its message exists.
+        let _ = StreamWriter::finish_all(finished);
     }
 
     fn write_facts(&mut self) {

@@ -24,12 +24,19 @@ pub(crate) struct Spool {
 pub(crate) struct Spooled {
     path: PathBuf,
     /// Holds the lock that says that we live.
-    _file: File,
+    file: File,
 }
 
 impl Spooled {
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Presses the text onto the disk.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        self.file
+            .sync_data()
+            .map_err(Error::io("write", &self.path))
     }
 }
 
@@ -49,8 +56,8 @@ impl Spool {
         &self.folder
     }
 
-    /// Writes a text, synced if asked.
-    pub(crate) fn put(&self, text: &[u8], sync: bool) -> Result<Spooled, Error> {
+    /// Writes a text.
+    pub(crate) fn put(&self, text: &[u8]) -> Result<Spooled, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         for _ in 0..TRIES_MAX {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -80,11 +87,8 @@ impl Spool {
             if file.try_lock().is_err() || !path.exists() {
                 continue;
             }
-            let mut written = file.write_all(text);
-            if sync {
-                written = written.and_then(|()| file.sync_data());
-            }
-            let spooled = Spooled { path, _file: file };
+            let written = file.write_all(text);
+            let spooled = Spooled { path, file };
             return match written {
                 Ok(()) => Ok(spooled),
                 Err(e) => Err(Error::io("write", &spooled.path)(e)),
@@ -129,7 +133,7 @@ mod tests {
     fn only_the_files_of_dead_writers_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let spool = Spool::new(dir.path().join(".kd-new"));
-        let alive = spool.put(b"alive", false).unwrap();
+        let alive = spool.put(b"alive").unwrap();
         fs::write(spool.path().join("1-1.jsonl"), "dead").unwrap();
         spool.clean().unwrap();
         let left: Vec<_> = fs::read_dir(spool.path())
@@ -153,7 +157,8 @@ mod tests {
             )
             .unwrap();
         }
-        let new = spool.put(b"new", true).unwrap();
+        let new = spool.put(b"new").unwrap();
+        new.sync().unwrap();
         assert_eq!(fs::read(new.path()).unwrap(), b"new");
     }
 }

@@ -102,6 +102,16 @@ impl StreamWriter {
         self.remove()
     }
 
+    /// Ends several streams of one thread, as [`StreamWriter::finish`] ends one, at the price of one.
+    pub fn finish_all(mut writers: Vec<StreamWriter>) -> Result<(), Error> {
+        let Some(folder) = writers.first().and_then(|w| w.path.parent()) else {
+            return Ok(());
+        };
+        beside(&folder.to_path_buf(), || {
+            writers.iter_mut().try_for_each(StreamWriter::unlink)
+        })
+    }
+
     fn end_line(&mut self) -> Result<(), Error> {
         self.buffer.push(b'\n');
         if self.buffer.len() >= BUFFER_BYTES_MAX {
@@ -111,14 +121,19 @@ impl StreamWriter {
     }
 
     fn remove(&mut self) -> Result<(), Error> {
+        let folder = self.path.parent().unwrap_or(&self.path).to_path_buf();
+        beside(&folder, || self.unlink())
+    }
+
+    /// Removes the file. The caller holds the thread's lock.
+    fn unlink(&mut self) -> Result<(), Error> {
         self.removed = true;
-        let folder = self.path.parent().unwrap_or(&self.path);
-        beside(folder, || match fs::remove_file(&self.path) {
+        match fs::remove_file(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io("remove", &self.path)(e))
             }
             _ => Ok(()),
-        })
+        }
     }
 }
 

@@ -206,25 +206,52 @@ impl Thread {
     ///
     /// The cost does not grow with the thread, unless another program wrote to it since the last append.
     pub fn append(&self, draft: &Draft) -> Result<Message, Error> {
-        let text = frontmatter::format(draft);
-        let sender = name::sender(&draft.from);
-        let sync = self.durability != Durability::Buffered;
-        // Written and synced before the lock is taken, so that several members finish at the same time.
-        let spooled = self.spool.put(text.as_bytes(), sync)?;
+        let mut written = self.append_all(&[draft])?;
+        // One in, one out.
+        written.pop().unwrap_or_else(|| {
+            Err(Error::io("append to", &self.path)(
+                io::ErrorKind::Other.into(),
+            ))
+        })
+    }
+
+    /// Writes several messages as [`Thread::append`] writes one, in order, with one wait for the disk: members that
+    /// finish together are synced together. Gives what became of each; an error of the whole is one of the thread.
+    pub fn append_all(&self, drafts: &[&Draft]) -> Result<Vec<Result<Message, Error>>, Error> {
+        // Written and synced before the lock is taken, so that several processes finish at the same time.
+        let texts: Vec<String> = drafts.iter().map(|d| frontmatter::format(d)).collect();
+        let put = |text: &String| self.spool.put(text.as_bytes());
+        let mut spooled: Vec<Result<Spooled, Error>> = texts.iter().map(put).collect();
+        if self.durability != Durability::Buffered {
+            // All are written by now, so that the disk can take them in one go.
+            for one in &mut spooled {
+                if let Err(error) = one.as_ref().map_or(Ok(()), Spooled::sync) {
+                    *one = Err(error);
+                }
+            }
+        }
         let lock = self.lock()?;
-        let seq = self.link(&spooled, &sender)?;
+        let mut written = Vec::with_capacity(drafts.len());
+        for ((draft, text), spooled) in drafts.iter().zip(&texts).zip(spooled) {
+            written.push(spooled.and_then(|spooled| {
+                let sender = name::sender(&draft.from);
+                let seq = self.link(&spooled, &sender)?;
+                let (parsed, _) = frontmatter::parse(text.as_bytes());
+                // What we format always parses: the property test of the front matter says so.
+                parsed
+                    .map(|parsed| parsed.into_message(seq, &sender, draft.at))
+                    .ok_or_else(|| {
+                        Error::io("read back", &self.path)(io::ErrorKind::InvalidData.into())
+                    })
+            }));
+        }
         drop(lock);
-        drop(spooled);
         if self.durability == Durability::Named {
             File::open(&self.path)
                 .and_then(|folder| folder.sync_all())
                 .map_err(Error::io("sync", &self.path))?;
         }
-        let (parsed, _) = frontmatter::parse(text.as_bytes());
-        // What we format always parses: the property test of the front matter says so.
-        parsed
-            .map(|parsed| parsed.into_message(seq, &sender, draft.at))
-            .ok_or_else(|| Error::io("read back", &self.path)(io::ErrorKind::InvalidData.into()))
+        Ok(written)
     }
 
     /// All messages. Reads every file; lists the folder, which is the truth.

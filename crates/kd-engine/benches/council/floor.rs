@@ -1,0 +1,138 @@
+//! The floor: the same calls over raw sockets and nothing else. No files, no prompts, no events, no retries.
+//!
+//! Comes in: an address. Goes out: the answers' text, joined in memory. HTTP/1.1 with kept connections, the chunked
+//! coding undone, each event read as typed JSON that borrows.
+
+use serde::Deserialize;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Connections that wait for the next call.
+#[derive(Clone)]
+pub(crate) struct Floor {
+    address: String,
+    request: Rc<str>,
+    idle: Rc<RefCell<Vec<TcpStream>>>,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Piece<'a>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(default)]
+    content: Option<&'a str>,
+}
+
+impl Floor {
+    pub(crate) fn new(url: &str) -> Self {
+        let address = url.trim_start_matches("http://").to_owned();
+        let body = r#"{"model":"fake-1","messages":[{"role":"user","content":"Which way?"}],"stream":true}"#;
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Self {
+            address,
+            request: request.into(),
+            idle: Rc::default(),
+        }
+    }
+
+    /// One question: so many calls at the same time. The lengths of all answers together.
+    pub(crate) async fn question(&self, calls: usize) -> io::Result<usize> {
+        let answers = (0..calls).map(|_| self.call());
+        let answers = futures::future::try_join_all(answers).await?;
+        Ok(answers.iter().map(String::len).sum())
+    }
+
+    async fn call(&self) -> io::Result<String> {
+        let kept = self.idle.borrow_mut().pop();
+        let mut socket = match kept {
+            Some(socket) => socket,
+            None => {
+                let socket = TcpStream::connect(&self.address).await?;
+                socket.set_nodelay(true)?;
+                socket
+            }
+        };
+        socket.write_all(self.request.as_bytes()).await?;
+        let (mut bytes, mut answer) = (Vec::with_capacity(16 << 10), String::new());
+        let mut at = loop {
+            more(&mut socket, &mut bytes).await?;
+            if let Some(end) = find(&bytes, b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        // `at` stands at the length of the next chunk.
+        loop {
+            let Some(end) = find(&bytes[at..], b"\r\n") else {
+                at = shift(&mut bytes, at);
+                more(&mut socket, &mut bytes).await?;
+                continue;
+            };
+            let length = std::str::from_utf8(&bytes[at..at + end])
+                .ok()
+                .and_then(|hex| usize::from_str_radix(hex, 16).ok())
+                .ok_or(io::ErrorKind::InvalidData)?;
+            let start = at + end + 2;
+            while bytes.len() < start + length + 2 {
+                more(&mut socket, &mut bytes).await?;
+            }
+            if length == 0 {
+                break;
+            }
+            hear(&bytes[start..start + length], &mut answer)?;
+            at = start + length + 2;
+        }
+        self.idle.borrow_mut().push(socket);
+        Ok(answer)
+    }
+}
+
+async fn more(socket: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.reserve(4 << 10);
+    match socket.read_buf(bytes).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
+fn shift(bytes: &mut Vec<u8>, at: usize) -> usize {
+    bytes.drain(..at);
+    0
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|w| w == what)
+}
+
+/// Whole events: the server makes each a chunk of its own.
+fn hear(events: &[u8], answer: &mut String) -> io::Result<()> {
+    for line in events.split(|b| *b == b'\n') {
+        let Some(data) = line.strip_prefix(b"data: ") else {
+            continue;
+        };
+        if data == b"[DONE]" {
+            continue;
+        }
+        let chunk: Chunk<'_> = serde_json::from_slice(data)?;
+        for choice in chunk.choices {
+            answer.push_str(choice.delta.content.unwrap_or_default());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! One measured part, in a process of its own: so many questions, so many at once, by ours or by the floor.
+//!
+//! Comes in: words on the command line. Goes out: one line of figures on stdout.
+
+use crate::floor::Floor;
+use crate::house::House;
+use futures::stream::{self, StreamExt};
+use kd_core::event::Outcome;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Ours,
+    Floor,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) members: usize,
+    pub(crate) at_once: usize,
+    pub(crate) questions: usize,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// CPU of the process for one question, in milliseconds.
+    pub(crate) cpu_ms: f64,
+    /// The median question's wall time, in milliseconds.
+    pub(crate) wall_ms: f64,
+    /// Questions in a second.
+    pub(crate) per_second: f64,
+    /// The most memory that was resident, in megabytes; 0 where the system does not tell.
+    pub(crate) peak_mb: f64,
+    /// Questions that every member answered.
+    pub(crate) whole: usize,
+    /// Questions that nobody answered.
+    pub(crate) lost: usize,
+}
+
+impl Figures {
+    /// The median of each figure of several runs.
+    pub(crate) fn median(runs: &[Figures]) -> Figures {
+        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(pick).collect());
+        Figures {
+            cpu_ms: of(|f| f.cpu_ms),
+            wall_ms: of(|f| f.wall_ms),
+            per_second: of(|f| f.per_second),
+            peak_mb: of(|f| f.peak_mb),
+            whole: runs.iter().map(|f| f.whole).min().unwrap_or(0),
+            lost: runs.iter().map(|f| f.lost).max().unwrap_or(0),
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Has a part measured by a process of its own.
+pub(crate) fn spawn(who: Who, part: Part, url: &str) -> Figures {
+    let numbers = [part.members, part.at_once, part.questions].map(|n| n.to_string());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["part", if who == Who::Ours { "ours" } else { "floor" }, url])
+        .args(numbers)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "a part failed");
+    let line = String::from_utf8(output.stdout).unwrap();
+    let mut words = line.split_whitespace();
+    let mut next = || words.next().unwrap().parse::<f64>().unwrap();
+    Figures {
+        cpu_ms: next(),
+        wall_ms: next(),
+        per_second: next(),
+        peak_mb: next(),
+        whole: next() as usize,
+        lost: next() as usize,
+    }
+}
+
+/// `part ours|floor URL MEMBERS AT_ONCE QUESTIONS`
+pub(crate) fn run(args: &[&str]) {
+    let [who, url, members, at_once, questions] = args else {
+        panic!("part ours|floor URL MEMBERS AT_ONCE QUESTIONS");
+    };
+    let part = Part {
+        members: members.parse().unwrap(),
+        at_once: at_once.parse().unwrap(),
+        questions: questions.parse().unwrap(),
+    };
+    let figures = match *who {
+        "ours" => ours(url, part),
+        _ => floor(url, part),
+    };
+    println!(
+        "{} {} {} {} {} {}",
+        figures.cpu_ms,
+        figures.wall_ms,
+        figures.per_second,
+        figures.peak_mb,
+        figures.whole,
+        figures.lost
+    );
+}
+
+fn ours(url: &str, part: Part) -> Figures {
+    // As the program builds it.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let house = House::new(url);
+    let all = async move {
+        measure(part, || {
+            let question = tokio::spawn(house.clone().question(part.members));
+            async move {
+                match question.await.unwrap() {
+                    Outcome::Complete => Ended::Whole,
+                    Outcome::Partial => Ended::Partial,
+                    _ => Ended::Lost,
+                }
+            }
+        })
+        .await
+    };
+    runtime.block_on(async { tokio::spawn(all).await.unwrap() })
+}
+
+fn floor(url: &str, part: Part) -> Figures {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let floor = Floor::new(url);
+    runtime.block_on(measure(part, || {
+        let floor = floor.clone();
+        async move {
+            let text = floor.question(part.members).await.unwrap();
+            assert!(text > part.members * 100, "the answers are there");
+            Ended::Whole
+        }
+    }))
+}
+
+enum Ended {
+    Whole,
+    Partial,
+    Lost,
+}
+
+async fn measure<F: Future<Output = Ended>>(part: Part, ask: impl Fn() -> F) -> Figures {
+    // Connections, first pages of memory, lazy statics: one round of them is not counted.
+    drop(burst(part, part.at_once, &ask).await);
+    let (began, before) = (Instant::now(), cpu());
+    let ended = burst(part, part.questions, &ask).await;
+    let (cpu, wall) = (cpu() - before, began.elapsed());
+    let count = |is: fn(&Ended) -> bool| ended.iter().filter(|(e, _)| is(e)).count();
+    Figures {
+        cpu_ms: cpu.as_secs_f64() * 1e3 / part.questions as f64,
+        wall_ms: median(ended.iter().map(|(_, t)| t.as_secs_f64() * 1e3).collect()),
+        per_second: part.questions as f64 / wall.as_secs_f64(),
+        peak_mb: peak_mb().unwrap_or(0.0),
+        whole: count(|e| matches!(e, Ended::Whole)),
+        lost: count(|e| matches!(e, Ended::Lost)),
+    }
+}
+
+async fn burst<F: Future<Output = Ended>>(
+    part: Part,
+    questions: usize,
+    ask: &impl Fn() -> F,
+) -> Vec<(Ended, Duration)> {
+    stream::iter(0..questions)
+        .map(|_| async {
+            let began = Instant::now();
+            (ask().await, began.elapsed())
+        })
+        .buffer_unordered(part.at_once)
+        .collect()
+        .await
+}
+
+/// CPU time of this process so far, all threads.
+fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024.0)
+}
