@@ -67,17 +67,24 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 /// The HTTP clients of the process, built when the first call is made: one that knows the system's proxies, one for
-/// this machine that never asks a proxy.
+/// this machine that never asks a proxy, and one for this machine without encryption: reading all certificates of the
+/// system would be half of the time to its first token.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     far: OnceLock<Result<reqwest::Client, String>>,
     near: OnceLock<Result<reqwest::Client, String>>,
+    plain: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Clients {
     /// The client for an address.
-    pub(crate) fn get(&self, loopback: bool) -> Result<&reqwest::Client, Failure> {
-        let cell = if loopback { &self.near } else { &self.far };
+    pub(crate) fn get(&self, base: &str, loopback: bool) -> Result<&reqwest::Client, Failure> {
+        let plain = loopback && base.starts_with("http://");
+        let cell = match (loopback, plain) {
+            (false, _) => &self.far,
+            (true, false) => &self.near,
+            (true, true) => &self.plain,
+        };
         let client = cell.get_or_init(|| {
             let builder = reqwest::Client::builder()
                 .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
@@ -87,6 +94,11 @@ impl Clients {
                 .redirect(reqwest::redirect::Policy::none());
             let builder = if loopback {
                 builder.no_proxy()
+            } else {
+                builder
+            };
+            let builder = if plain {
+                builder.tls_certs_only([])
             } else {
                 builder
             };
@@ -205,7 +217,7 @@ impl Service {
 
     /// The client to call it with.
     pub(crate) fn client(&self) -> Result<&reqwest::Client, Failure> {
-        self.clients.get(self.loopback)
+        self.clients.get(&self.base, self.loopback)
     }
 
     /// Its key, looked up once; a failed look-up is made again by the next call.
