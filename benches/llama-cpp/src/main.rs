@@ -1,166 +1,201 @@
-//! The figures of `crates/kd-local/benches/council.rs`, on llama.cpp: the same file, threads, prompts by length, answers by
-//! number of tokens, medians over rounds. Greedy, and an answer is never ended early, so that every run does the same work.
+//! kd-local and llama.cpp on the same file: the same prompts, token by token, the same number of greedy answer tokens, the
+//! same number of threads, in one process and in turns, so that both meet the same machine.
 //!
-//! `llama-cpp-bench MODEL [THREADS] [ROUNDS]` prints the same lines of JSON.
+//! `llama-cpp-bench MODEL [ROUNDS] [THREADS]` prints medians over the rounds: wall clock, processor time, and the median
+//! of the ratios within the rounds.
 
-use std::num::NonZeroU32;
+mod ours;
+mod theirs;
+
+use std::path::PathBuf;
 use std::time::Instant;
 
-use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
-use llama_cpp_2::llama_backend::LlamaBackend;
-use llama_cpp_2::llama_batch::LlamaBatch;
-use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::model::params::LlamaModelParams;
-use llama_cpp_2::token::LlamaToken;
+use kd_local::chat::{ChatMessage, ChatTemplate, Role};
+use kd_local::gguf::Gguf;
+use kd_local::tokenizer::Tokenizer;
 
+/// Tokens of an answer where decoding is measured, and in a round.
 const ANSWER: usize = 48;
 const ROUND_ANSWER: usize = 24;
-const SHARED: usize = 512;
-/// Tokens that a member reads of its own, in a round and where decoding is measured.
-const OWN: usize = 24;
+/// Words that make about 512 tokens.
+const SHARED_WORDS: usize = 480;
+
+/// One member's question, as people write it and as both engines read it.
+struct Question {
+    text: String,
+    tokens: Vec<u32>,
+}
+
+/// What a council took.
+struct Took {
+    /// Seconds until the last member had read its prompt, and from then to the end.
+    reading: f64,
+    answering: f64,
+    /// Seconds of processor time, of all threads.
+    reading_cpu: f64,
+    answering_cpu: f64,
+}
+
+/// An engine under measurement.
+trait Side {
+    /// All members read their prompts, with the common beginning read once, and say `answer` tokens each, together.
+    fn ask(&mut self, questions: &[Question], answer: usize) -> Took;
+}
+
+/// One figure of both sides, round by round: wall clock and processor time.
+struct Figure {
+    name: String,
+    unit: &'static str,
+    /// Whether it counts for a side to have more of it.
+    more: bool,
+    ours: Vec<(f64, f64)>,
+    theirs: Vec<(f64, f64)>,
+}
 
 fn main() {
     let mut args = std::env::args().skip(1);
-    let path = args.next().expect("llama-cpp-bench MODEL [THREADS] [ROUNDS]");
-    let threads: i32 = args.next().map_or(2, |v| v.parse().unwrap());
+    let path = PathBuf::from(args.next().expect("llama-cpp-bench MODEL [ROUNDS] [THREADS]"));
     let rounds: usize = args.next().map_or(5, |v| v.parse().unwrap());
-    let mut backend = LlamaBackend::init().unwrap();
-    backend.void_logs();
-    let mut loads = Vec::new();
-    let mut model = None;
+    let threads: usize = args.next().map_or(2, |v| v.parse().unwrap());
+    let reader = Reader::open(&path);
+    let backend = theirs::backend();
+    let mut loads = Figure::new("load", "s", false);
     for _ in 0..3 {
-        drop(model.take());
-        let begun = Instant::now();
-        model = Some(LlamaModel::load_from_file(&backend, &path, &LlamaModelParams::default()).unwrap());
-        loads.push(begun.elapsed().as_secs_f64() * 1e3);
+        let clock = Clock::start();
+        let engine = ours::Ours::load(&path, threads);
+        loads.ours.push(clock.read());
+        drop(engine);
+        let clock = Clock::start();
+        let model = theirs::load(&backend, &path);
+        loads.theirs.push(clock.read());
+        drop(model);
     }
-    let model = model.unwrap();
-    show("load ms", median(loads));
-    let params = LlamaContextParams::default()
-        .with_n_ctx(NonZeroU32::new(4096))
-        .with_n_batch(1024)
-        .with_n_ubatch(256)
-        .with_n_seq_max(5)
-        .with_kv_unified(true)
-        .with_n_threads(threads)
-        .with_n_threads_batch(threads);
-    let mut council = Council { context: model.new_context(&backend, params).unwrap(), vocab: model.n_vocab() };
-    let sizes = [1, 3, 5];
-    let mut prompt = Vec::new();
-    let mut decode = [const { Vec::new() }; 3];
-    let mut alone = [const { Vec::new() }; 3];
-    let mut round = [const { Vec::new() }; 3];
-    let mut round_alone = [const { Vec::new() }; 3];
-    for r in 0..rounds {
-        let shared = council.words(r, SHARED);
-        let took = council.ask(&shared, 1, 0, 1);
-        prompt.push(SHARED as f64 / took.reading);
-        for (i, n) in sizes.into_iter().enumerate() {
-            let took = council.ask(&[], n, OWN, ANSWER);
-            decode[i].push((n * ANSWER) as f64 / took.answering);
-            let secs: f64 = (0..n).map(|_| council.ask(&[], 1, OWN, ANSWER).answering).sum();
-            alone[i].push((n * ANSWER) as f64 / secs);
-            round[i].push(council.ask(&shared, n, OWN, ROUND_ANSWER).total);
-            round_alone[i].push((0..n).map(|_| council.ask(&shared, 1, OWN, ROUND_ANSWER).total).sum());
-        }
+    let mut ours = ours::Ours::load(&path, threads);
+    let model = theirs::load(&backend, &path);
+    let mut theirs = theirs::Theirs::new(&backend, &model, threads);
+    let mut figures = vec![loads, Figure::new("prompt", "tok/s", true)];
+    for n in [1, 3, 5] {
+        figures.push(Figure::new(&format!("decode, {n} together"), "tok/s", true));
     }
-    show("prompt tok/s", median(prompt));
-    for (i, n) in sizes.into_iter().enumerate() {
-        show(&format!("decode tok/s, {n} together"), median(decode[i].clone()));
-        show(&format!("decode tok/s, {n} one after another"), median(alone[i].clone()));
-        show(&format!("decode ratio, {n}"), ratio(&decode[i], &alone[i]));
-        show(&format!("round s, {n} together"), median(round[i].clone()));
-        show(&format!("round s, {n} one after another"), median(round_alone[i].clone()));
-        show(&format!("round ratio, {n}"), ratio(&round_alone[i], &round[i]));
+    for n in [1, 3, 5] {
+        figures.push(Figure::new(&format!("whole round, {n} together"), "s", false));
     }
-    show("peak memory MiB", peak_mib());
-}
-
-struct Council<'a> {
-    context: LlamaContext<'a>,
-    vocab: i32,
-}
-
-struct Took {
-    reading: f64,
-    answering: f64,
-    total: f64,
-}
-
-impl Council<'_> {
-    /// `n` members read `shared` once and `own` tokens each, then answer together.
-    fn ask(&mut self, shared: &[LlamaToken], n: usize, own: usize, answer: usize) -> Took {
-        self.context.clear_kv_cache();
-        let begun = Instant::now();
-        let mut batch = LlamaBatch::new(1024, n as i32);
-        for (i, token) in shared.iter().enumerate() {
-            batch.add(*token, i as i32, &[0], own == 0 && i + 1 == shared.len()).unwrap();
-        }
-        if !shared.is_empty() {
-            self.context.decode(&mut batch).unwrap();
-            for member in 1..n {
-                self.context.kv_cache_seq_cp(0, member as i32, None, None).unwrap();
-            }
-        }
-        let mut last = vec![batch.n_tokens() - 1; n];
-        if own > 0 {
-            batch.clear();
-            for member in 0..n {
-                for (i, token) in self.words(100 + member, own).into_iter().enumerate() {
-                    batch.add(token, (shared.len() + i) as i32, &[member as i32], i + 1 == own).unwrap();
+    for round in 0..rounds {
+        // A different beginning each time, so that nothing is left over from the round before.
+        let mut measure = |at: usize, questions: &[Question], answer: usize, of: &dyn Fn(&Took) -> (f64, f64)| {
+            // Whoever is first may find the machine warmer or colder; so they take turns in that, too.
+            for turn in 0..2 {
+                if (turn + round) % 2 == 0 {
+                    figures[at].ours.push(of(&ours.ask(questions, answer)));
+                } else {
+                    figures[at].theirs.push(of(&theirs.ask(questions, answer)));
                 }
-                last[member] = batch.n_tokens() - 1;
             }
-            self.context.decode(&mut batch).unwrap();
+        };
+        let long = [reader.question(words(round, SHARED_WORDS))];
+        let tokens = long[0].tokens.len() as f64;
+        measure(1, &long, 1, &|t| (tokens / t.reading, tokens / t.reading_cpu));
+        for (i, n) in [1, 3, 5].into_iter().enumerate() {
+            let short: Vec<_> = (0..n)
+                .map(|m| reader.question(format!("Member {m} of {round}: tell a very long story about a river.")))
+                .collect();
+            let said = (n * (ANSWER - 1)) as f64;
+            measure(2 + i, &short, ANSWER, &|t| (said / t.answering, said / t.answering_cpu));
+            let council: Vec<_> = (0..n)
+                .map(|m| {
+                    let shared = words(1000 + round * 10 + n, SHARED_WORDS);
+                    reader.question(format!("{shared}\nYou are member {m}. Tell a very long story about all of this."))
+                })
+                .collect();
+            measure(5 + i, &council, ROUND_ANSWER, &|t| {
+                (t.reading + t.answering, t.reading_cpu + t.answering_cpu)
+            });
         }
-        let mut next: Vec<LlamaToken> = last.iter().map(|at| self.best(*at)).collect();
-        let reading = begun.elapsed().as_secs_f64();
-        for step in 1..answer {
-            batch.clear();
-            for (member, token) in next.iter().enumerate() {
-                batch.add(*token, (shared.len() + own + step - 1) as i32, &[member as i32], true).unwrap();
-            }
-            self.context.decode(&mut batch).unwrap();
-            next = (0..n as i32).map(|at| self.best(at)).collect();
-        }
-        let total = begun.elapsed().as_secs_f64();
-        Took { reading, answering: total - reading, total }
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("{threads} threads, {rounds} rounds, load {}", load.split(' ').take(3).collect::<Vec<_>>().join(" "));
+    println!("{:30}{:>32}{:>34}", "", "wall clock", "processor time");
+    println!("{:30}{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}", "", "kd-local", "llama.cpp", "ratio", "kd-local", "llama.cpp", "ratio");
+    figures.iter().for_each(Figure::show);
+}
+
+impl Figure {
+    fn new(name: &str, unit: &'static str, more: bool) -> Self {
+        Self { name: name.into(), unit, more, ours: Vec::new(), theirs: Vec::new() }
     }
 
-    fn best(&self, at: i32) -> LlamaToken {
-        let logits = self.context.get_logits_ith(at);
-        let best = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
-        LlamaToken(best as i32)
+    /// Ratios above 1: kd-local is better.
+    fn show(&self) {
+        let median = |values: &mut Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        let part = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            let ours = median(&mut self.ours.iter().map(of).collect());
+            let theirs = median(&mut self.theirs.iter().map(of).collect());
+            let ratio = |(a, b): (&(f64, f64), &(f64, f64))| if self.more { of(a) / of(b) } else { of(b) / of(a) };
+            (ours, theirs, median(&mut self.ours.iter().zip(&self.theirs).map(ratio).collect()))
+        };
+        let (wall, cpu) = (part(&|t| t.0), part(&|t| t.1));
+        let name = format!("{}, {}", self.name, self.unit);
+        let digits = if self.more { 0 } else { 2 };
+        println!(
+            "{name:30}{:>10.digits$}{:>12.digits$}{:>10.2}{:>12.digits$}{:>12.digits$}{:>10.2}",
+            wall.0, wall.1, wall.2, cpu.0, cpu.1, cpu.2
+        );
+    }
+}
+
+/// Lays questions out as our engine does, so that the other side reads the very same tokens.
+struct Reader {
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+}
+
+impl Reader {
+    fn open(path: &std::path::Path) -> Self {
+        let gguf = Gguf::open(path).unwrap();
+        let tokenizer = Tokenizer::from_gguf(&gguf).unwrap();
+        Self { template: ChatTemplate::from_gguf(&gguf, &tokenizer).unwrap(), tokenizer }
     }
 
-    /// Tokens that mean nothing, the same for the same `seed`.
-    fn words(&self, seed: usize, n: usize) -> Vec<LlamaToken> {
-        let mut state = seed as u64 + 1;
-        (0..n)
-            .map(|_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                LlamaToken(300 + (state >> 33) as i32 % (self.vocab - 300).min(8000))
-            })
-            .collect()
+    fn question(&self, text: String) -> Question {
+        let message = ChatMessage::new(Role::User, text.clone());
+        Question { text, tokens: self.template.render(&[message], &self.tokenizer) }
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+/// Wall clock and processor time of this process.
+struct Clock(Instant, f64);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    fn read(&self) -> (f64, f64) {
+        (self.0.elapsed().as_secs_f64(), cpu() - self.1)
+    }
 }
 
-fn ratio(a: &[f64], b: &[f64]) -> f64 {
-    median(a.iter().zip(b).map(|(a, b)| a / b).collect())
+fn cpu() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call only writes to `time`.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    assert_eq!(failed, 0);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn show(what: &str, value: f64) {
-    println!("{{\"figure\":{what:?},\"value\":{value:.2}}}");
-}
-
-fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
+/// Plain words, the same for the same `seed`.
+fn words(seed: usize, n: usize) -> String {
+    let some = [
+        "river", "stone", "the", "a", "bridge", "over", "under", "old", "house", "where", "people", "sing", "small",
+        "team",
+    ];
+    let mut state = seed as u64 + 1;
+    let word = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        some[(state >> 33) as usize % some.len()]
+    };
+    (0..n).map(word).collect::<Vec<_>>().join(" ")
 }

@@ -64,7 +64,7 @@ enum Layout {
 const LLAMA31_PREFACE: &str = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
 impl Role {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::User => "user",
@@ -95,6 +95,11 @@ impl ChatTemplate {
                 what: "a model without a chat template: it continues texts but does not answer questions".into(),
             });
         };
+        Self::from_text(template, tokenizer)
+    }
+
+    /// Recognises a template by its text.
+    pub(crate) fn from_text(template: &str, tokenizer: &Tokenizer) -> Result<Self, Error> {
         let mark = |text: &str| {
             tokenizer.special(text).ok_or_else(|| Error::Tokenizer {
                 what: format!(

@@ -300,9 +300,9 @@ impl TokenizerEnv for Env {
         })
     }
 
-    // Ours is the very encoding that the model was trained with; only then are tokens forced.
+    // Only where the encoding is the very one that the model was trained with are tokens forced.
     fn tokenize_is_canonical(&self) -> bool {
-        true
+        self.tokenizer.is_canonical()
     }
 }
 

@@ -1,21 +1,24 @@
 //! A loaded model that answers several jobs at once.
 //!
 //! A file comes in, then jobs; pieces of their answers go out through each job's sink. One thread runs the model for
-//! all of them (`worker`), with helpers from the pool. A job's answer does not depend on which other jobs run.
+//! all of them (`worker`), with helpers from the pool. A job's answer does not depend on which other jobs run, unless
+//! llama.cpp evaluates the tokens (feature `llama-cpp`).
 
+pub(crate) mod brain;
 mod cache;
 mod member;
 mod text;
-mod worker;
+pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value as Json;
 
+use self::brain::Own;
 use crate::chat::{ChatMessage, ChatTemplate};
 use crate::constrain::{Constraint, Vocab};
 use crate::error::Error;
@@ -43,6 +46,18 @@ pub struct Options {
     pub together: usize,
     /// Uses only the plain code, as `KD_SIMD=off` does for the whole process.
     pub plain: bool,
+    /// What evaluates the tokens. Without: `KD_ENGINE` (`built-in`, `llama-cpp`), else our own model, and llama.cpp for
+    /// files that ours cannot run, where the feature `llama-cpp` is built in.
+    pub carrier: Option<Carrier>,
+}
+
+/// What evaluates the tokens of an [`Engine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Our own code.
+    BuiltIn,
+    /// llama.cpp; needs the feature `llama-cpp`.
+    LlamaCpp,
 }
 
 /// What is known about a loaded model.
@@ -50,7 +65,7 @@ pub struct Options {
 pub struct ModelInfo {
     /// The name that the file gives, else the file's name.
     pub name: String,
-    /// `llama` or `qwen2`.
+    /// `llama` or `qwen2`; under llama.cpp whatever it knows.
     pub architecture: String,
     /// Weights in the file.
     pub parameters: u64,
@@ -64,7 +79,7 @@ pub struct ModelInfo {
     pub weight_bytes: u64,
     /// The licence that the file states, such as `apache-2.0`.
     pub licence: Option<String>,
-    /// Which instructions compute: `scalar`, `avx2`, `avx512-vnni`, `neon`.
+    /// Which instructions compute: `scalar`, `avx2`, `avx512-vnni`, `neon`; or `llama.cpp`.
     pub simd: &'static str,
     /// Threads that compute while the machine is free.
     pub threads: usize,
@@ -152,8 +167,11 @@ pub struct Ticket {
 
 type Sink = Box<dyn FnMut(Piece) + Send>;
 
+/// Lays messages out as the tokens of a prompt.
+pub(crate) type Layout = dyn Fn(&[ChatMessage]) -> Result<Vec<u32>, Error> + Send + Sync;
+
 /// A job on its way to the worker.
-struct Request {
+pub(crate) struct Request {
     job: Job,
     constraint: Option<Constraint>,
     sink: Sink,
@@ -163,7 +181,7 @@ struct Request {
 struct Handle {
     info: ModelInfo,
     tokenizer: Arc<Tokenizer>,
-    template: Arc<ChatTemplate>,
+    layout: Arc<Layout>,
     vocab: Arc<Vocab>,
     /// Taken away to end the worker.
     sender: Mutex<Option<Sender<Request>>>,
@@ -178,6 +196,7 @@ impl Default for Options {
             cache_bytes: 256 << 20,
             together: 16,
             plain: false,
+            carrier: None,
         }
     }
 }
@@ -192,10 +211,26 @@ impl Engine {
         let name = path
             .file_stem()
             .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-        Self::start(Gguf::open(PathBuf::from(path))?, name, options)
+        let carrier = match options.carrier {
+            None => carrier_wanted()?,
+            some => some,
+        };
+        if carrier == Some(Carrier::LlamaCpp) {
+            return with_llama_cpp(path, name, &options);
+        }
+        let ours = Gguf::open(PathBuf::from(path))
+            .and_then(|gguf| Self::start(gguf, name.clone(), options.clone()));
+        match ours {
+            Err(Error::Unsupported { .. } | Error::Tokenizer { .. })
+                if carrier.is_none() && cfg!(feature = "llama-cpp") =>
+            {
+                with_llama_cpp(path, name, &options)
+            }
+            ours => ours,
+        }
     }
 
-    /// Loads a GGUF file that is already in memory.
+    /// Loads a GGUF file that is already in memory. Only our own code runs it.
     ///
     /// # Errors
     /// As [`Engine::load`], without `Io`.
@@ -213,18 +248,14 @@ impl Engine {
         } else {
             Simd::detect()
         };
-        let threads = options
-            .threads
-            .or_else(threads_wanted)
-            .unwrap_or_else(|| cores().min(8))
-            .clamp(1, 64);
+        let threads = threads(&options);
         let pool = Pool::new(threads);
         // The vocabulary and the weights have nothing to do with each other, and each takes its time.
         let (words, model) = std::thread::scope(|scope| {
             let words = scope.spawn(|| {
                 let tokenizer = Tokenizer::from_gguf(&gguf)?;
                 let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
-                Ok::<_, Error>((Arc::new(tokenizer), Arc::new(template)))
+                Ok::<_, Error>((Arc::new(tokenizer), template))
             });
             let model = Model::load(&gguf, &pool, simd);
             (words.join(), model)
@@ -259,20 +290,33 @@ impl Engine {
         };
         // From here on nothing reads the file any more, so it may be moved or deleted.
         drop(gguf);
-        let (sender, receiver) = channel();
+        let words = Arc::clone(&tokenizer);
+        let layout: Arc<Layout> = Arc::new(move |messages| Ok(template.render(messages, &words)));
         let parts = worker::Parts {
-            model,
-            pool,
+            brain: Own::new(model, pool),
             simd,
             tokenizer: Arc::clone(&tokenizer),
-            template: Arc::clone(&template),
+            layout: Arc::clone(&layout),
             context: info.context,
             together: options.together.max(1),
             cache_bytes: options.cache_bytes,
         };
+        Self::run(info, tokenizer, layout, move |requests| {
+            worker::run(parts, requests);
+        })
+    }
+
+    /// Starts the thread that answers.
+    pub(crate) fn run(
+        info: ModelInfo,
+        tokenizer: Arc<Tokenizer>,
+        layout: Arc<Layout>,
+        work: impl FnOnce(&Receiver<Request>) + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (sender, receiver) = channel();
         let thread = std::thread::Builder::new()
             .name("kd-local".into())
-            .spawn(move || worker::run(parts, &receiver))
+            .spawn(move || work(&receiver))
             .map_err(|e| Error::Worker {
                 what: format!("no thread for the model: {e}"),
             })?;
@@ -280,7 +324,7 @@ impl Engine {
             info,
             vocab: Arc::new(Vocab::new(Arc::clone(&tokenizer))),
             tokenizer,
-            template,
+            layout,
             sender: Mutex::new(Some(sender)),
             thread: Mutex::new(Some(thread)),
         })))
@@ -359,7 +403,7 @@ impl Engine {
 
     /// Tokens of the prompt that these messages make.
     pub fn count_tokens(&self, messages: &[ChatMessage]) -> usize {
-        self.0.template.render(messages, &self.0.tokenizer).len()
+        (self.0.layout)(messages).map_or(0, |prompt| prompt.len())
     }
 
     /// The vocabulary.
@@ -438,13 +482,41 @@ fn fail(request: &mut Request, error: Error) {
     member::speak(&mut request.sink, Piece::Failed(error));
 }
 
-fn threads_wanted() -> Option<usize> {
-    std::env::var("KD_THREADS")
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
-        .filter(|n| *n > 0)
+/// Threads that shall compute.
+pub(crate) fn threads(options: &Options) -> usize {
+    let wanted = || {
+        let text = std::env::var("KD_THREADS").ok()?;
+        text.trim().parse().ok().filter(|n| *n > 0)
+    };
+    options
+        .threads
+        .or_else(wanted)
+        .unwrap_or_else(|| cores().min(8))
+        .clamp(1, 64)
+}
+
+/// What `KD_ENGINE` asks for.
+fn carrier_wanted() -> Result<Option<Carrier>, Error> {
+    match std::env::var("KD_ENGINE").as_deref().map(str::trim) {
+        Err(_) | Ok("" | "auto") => Ok(None),
+        Ok("built-in") => Ok(Some(Carrier::BuiltIn)),
+        Ok("llama-cpp") => Ok(Some(Carrier::LlamaCpp)),
+        Ok(other) => Err(Error::Unsupported {
+            what: format!("KD_ENGINE={other} (known: auto, built-in, llama-cpp)"),
+        }),
+    }
+}
+
+#[cfg(feature = "llama-cpp")]
+fn with_llama_cpp(path: &Path, name: String, options: &Options) -> Result<Engine, Error> {
+    crate::llama_cpp::load(path, name, options)
+}
+
+#[cfg(not(feature = "llama-cpp"))]
+fn with_llama_cpp(_: &Path, _: String, _: &Options) -> Result<Engine, Error> {
+    Err(Error::Unsupported {
+        what: "llama.cpp, which is not built in".into(),
+    })
 }
 
 #[cfg(test)]

@@ -66,10 +66,10 @@ impl Error {
                 "the download may be cut short: `kd model verify` checks it, `kd model pull` fetches it again"
             }
             Self::Unsupported { .. } => {
-                "take a llama or qwen2 model, or build with the feature `llama-cpp`, or use Ollama or an HTTP backend"
+                "take a llama or qwen2 model; or build with llama.cpp, which needs cmake, libclang and a C++ compiler (`cargo install --path crates/kd --features llama-cpp`); or use Ollama or an HTTP backend"
             }
             Self::Tokenizer { .. } => {
-                "take a GGUF file that carries a byte-level BPE vocabulary, or build with the feature `llama-cpp`"
+                "take a GGUF file that carries a byte-level BPE vocabulary, or build with llama.cpp (`cargo install --path crates/kd --features llama-cpp`)"
             }
             Self::TooLong { .. } => {
                 "shorten the question or the transcript, ask for fewer tokens, or raise the context up to what the model was trained on"

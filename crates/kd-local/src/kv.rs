@@ -109,6 +109,11 @@ impl Sequence {
             .chain([(&self.tail, own)])
     }
 
+    /// The stretches that it shares, or could share.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.shared.iter().map(|(segment, _)| segment)
+    }
+
     /// Makes room for `more` positions, so that [`Sequence::write`] finds its place.
     pub(crate) fn reserve(&mut self, more: usize) {
         let needed = self.tail.len + more;

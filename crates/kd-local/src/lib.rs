@@ -1,7 +1,8 @@
 //! Runs a small language model inside the process: load, batch, constrain to a schema, stream tokens.
 //!
 //! A GGUF file comes in; an [`Engine`] answers [`Job`]s piece by piece. Jobs that run at the same time are decoded
-//! together, and each answer is, bit for bit, the one it would have been alone.
+//! together, and each answer is, bit for bit, the one it would have been alone. With the feature `llama-cpp`, llama.cpp
+//! carries the models that our own code cannot run, behind the same `Engine`.
 
 pub mod catalog;
 pub mod chat;
@@ -11,13 +12,17 @@ mod error;
 pub mod gguf;
 mod kernels;
 mod kv;
+#[cfg(feature = "llama-cpp")]
+mod llama_cpp;
 mod model;
 mod pool;
 mod quant;
 mod sampler;
 pub mod tokenizer;
 
-pub use engine::{Engine, Job, ModelInfo, Options, Piece, StopReason, Ticket, Usage, Watch};
+pub use engine::{
+    Carrier, Engine, Job, ModelInfo, Options, Piece, StopReason, Ticket, Usage, Watch,
+};
 pub use error::Error;
 pub use kernels::Simd;
 pub use sampler::Sampling;

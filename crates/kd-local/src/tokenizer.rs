@@ -6,11 +6,15 @@
 //! special ids, so a prompt's structure is set by code alone.
 
 mod bpe;
+#[cfg(feature = "llama-cpp")]
+mod foreign;
 mod split;
 
 use std::collections::HashMap;
 
 use self::bpe::{Merges, Scratch};
+#[cfg(feature = "llama-cpp")]
+pub(crate) use self::foreign::Words;
 use self::split::Splitter;
 use crate::error::Error;
 use crate::gguf::{Array, Gguf, Value};
@@ -31,11 +35,14 @@ pub struct Tokenizer {
     splitter: Splitter,
     bos: Option<u32>,
     eos: Vec<u32>,
+    /// Somebody else's encoding, for vocabularies that are not byte-level BPE.
+    #[cfg(feature = "llama-cpp")]
+    foreign: Option<foreign::Encode>,
 }
 
 /// What a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// A piece of text.
     Text,
     /// A mark that is shown as text when a model says it (`<tool_call>`), but never read from text.
@@ -91,6 +98,8 @@ impl Tokenizer {
             splitter,
             bos: None,
             eos: Vec::new(),
+            #[cfg(feature = "llama-cpp")]
+            foreign: None,
         };
         this.add_tokens(tokens)?;
         this.add_merges(merges)?;
@@ -101,6 +110,10 @@ impl Tokenizer {
     /// Appends the tokens of `text` to `out`; never a special one. A byte that the vocabulary lacks
     /// (in SmolLM2 six control characters and two lead bytes of unassigned planes) is left out.
     pub fn encode(&self, text: &str, out: &mut Vec<u32>) {
+        #[cfg(feature = "llama-cpp")]
+        if let Some(encode) = &self.foreign {
+            return encode.apply(text, out);
+        }
         let mut pieces = Vec::new();
         self.splitter.split(text, &mut pieces);
         let mut scratch = Scratch::default();
@@ -166,6 +179,15 @@ impl Tokenizer {
     /// The token that stands before every prompt, if the file asks for one.
     pub fn bos_id(&self) -> Option<u32> {
         self.bos
+    }
+
+    /// Whether [`encode`](Self::encode) cuts a text as the model was trained to see it, wherever the text begins.
+    pub(crate) fn is_canonical(&self) -> bool {
+        #[cfg(feature = "llama-cpp")]
+        if self.foreign.is_some() {
+            return false;
+        }
+        true
     }
 
     /// The number of tokens. Ids are `0..vocab_len()`.

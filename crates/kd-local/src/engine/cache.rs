@@ -1,20 +1,14 @@
 //! Beginnings that were evaluated before, so that the next round of a conversation only evaluates what is new.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use crate::kv::Segment;
-
-/// A chain of stretches, each with how many of its positions count.
-pub(super) type Chain = Vec<(Arc<Segment>, usize)>;
+use super::brain::Brain;
 
 /// Beginnings, the one used last at the end, together at most so many bytes.
-pub(super) struct Cache {
+pub(super) struct Cache<S> {
     room: usize,
-    entries: Vec<(Vec<u32>, Chain)>,
+    entries: Vec<(Vec<u32>, S)>,
 }
 
-impl Cache {
+impl<S> Cache<S> {
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -22,8 +16,8 @@ impl Cache {
         }
     }
 
-    /// The entry that has the longest beginning in common with `tokens`, cut to it.
-    pub(super) fn find(&mut self, tokens: &[u32]) -> Chain {
+    /// A sequence with the longest known beginning of `tokens`.
+    pub(super) fn find<B: Brain<Sequence = S>>(&mut self, tokens: &[u32], brain: &mut B) -> S {
         let best = self
             .entries
             .iter()
@@ -31,17 +25,23 @@ impl Cache {
             .map(|(i, (known, _))| (common(known, tokens), i))
             .max();
         let Some((len @ 1.., i)) = best else {
-            return Chain::new();
+            return brain.empty();
         };
-        let entry = self.entries.remove(i);
-        let chain = cut(&entry.1, len);
+        let mut entry = self.entries.remove(i);
+        let sequence = brain.fork(&mut entry.1, len);
         self.entries.push(entry);
-        chain
+        sequence
     }
 
     /// Keeps the beginning `tokens`, unless a longer one that begins so is there already.
-    pub(super) fn keep(&mut self, tokens: Vec<u32>, chain: Chain) {
-        if tokens.is_empty()
+    pub(super) fn keep<B: Brain<Sequence = S>>(
+        &mut self,
+        tokens: Vec<u32>,
+        mut sequence: S,
+        brain: &mut B,
+    ) {
+        if self.room == 0
+            || tokens.is_empty()
             || self
                 .entries
                 .iter()
@@ -51,38 +51,28 @@ impl Cache {
         }
         self.entries
             .retain(|(known, _)| common(known, &tokens) < known.len());
-        self.entries.push((tokens, chain));
-        while self.bytes() > self.room && !self.entries.is_empty() {
+        // What is kept has no room for more, and shares what it can.
+        let kept = brain.fork(&mut sequence, tokens.len());
+        drop(sequence);
+        self.entries.push((tokens, kept));
+        while !self.entries.is_empty()
+            && (self.entries.len() > brain.keeps()
+                || brain.bytes(self.entries.iter().map(|(_, s)| s)) > self.room)
+        {
             self.entries.remove(0);
         }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
-    fn bytes(&self) -> usize {
-        let segments = self.entries.iter().flat_map(|(_, chain)| chain);
-        let unique: HashMap<_, _> = segments.map(|(s, _)| (Arc::as_ptr(s), s.bytes())).collect();
-        unique.values().sum()
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
     }
 }
 
 /// How many tokens two sequences have in common at the beginning.
 pub(super) fn common(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
-fn cut(chain: &Chain, len: usize) -> Chain {
-    let mut left = len;
-    let mut out = Chain::new();
-    for (segment, n) in chain {
-        let n = left.min(*n);
-        if n == 0 {
-            break;
-        }
-        out.push((Arc::clone(segment), n));
-        left -= n;
-    }
-    out
 }

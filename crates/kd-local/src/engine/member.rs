@@ -4,20 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::brain::Evaluated;
 use super::text::TextOut;
 use super::{Piece, Sink, StopReason, Usage};
 use crate::constrain::Constraint;
 use crate::error::Error;
 use crate::kernels::Simd;
-use crate::kv::Sequence;
 use crate::sampler::{Sampler, Sampling};
 use crate::tokenizer::Tokenizer;
 
 /// One running job.
-pub(super) struct Member {
+pub(super) struct Member<S> {
     /// Prompt and answer so far. What `sequence` does not hold yet is to be evaluated next.
     pub(super) tokens: Vec<u32>,
-    pub(super) sequence: Sequence,
+    pub(super) sequence: S,
     pub(super) prompt: usize,
     /// Tokens at the beginning that came from the cache or from another member.
     pub(super) shared: usize,
@@ -33,9 +33,9 @@ pub(super) struct Member {
 }
 
 /// What a job brings along.
-pub(super) struct Start {
+pub(super) struct Start<S> {
     pub(super) prompt: Vec<u32>,
-    pub(super) sequence: Sequence,
+    pub(super) sequence: S,
     /// Tokens that the answer may have.
     pub(super) limit: usize,
     pub(super) sampling: Sampling,
@@ -45,8 +45,8 @@ pub(super) struct Start {
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
-impl Member {
-    pub(super) fn new(start: Start, simd: Simd) -> Self {
+impl<S: Evaluated> Member<S> {
+    pub(super) fn new(start: Start<S>, simd: Simd) -> Self {
         let mut member = Self {
             prompt: start.prompt.len(),
             tokens: start.prompt,
@@ -82,6 +82,11 @@ impl Member {
     /// Whether the holder of the ticket has lost interest.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Tokens that may still be said.
+    pub(super) fn unsaid(&self) -> usize {
+        self.limit.saturating_sub(self.answered())
     }
 
     /// Chooses the token after the last one, and says what it adds to the answer.

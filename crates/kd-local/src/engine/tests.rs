@@ -17,13 +17,13 @@ fn a_panic_in_a_step_fails_its_jobs_and_the_worker_goes_on() {
     let pool = Pool::new(2);
     let model = Model::load(&gguf, &pool, Simd::detect()).unwrap();
     let tokenizer = Arc::new(Tokenizer::from_gguf(&words).unwrap());
-    let template = Arc::new(ChatTemplate::from_gguf(&words, &tokenizer).unwrap());
+    let template = ChatTemplate::from_gguf(&words, &tokenizer).unwrap();
+    let words = Arc::clone(&tokenizer);
     let parts = worker::Parts {
-        model,
-        pool,
+        brain: Own::new(model, pool),
         simd: Simd::detect(),
         tokenizer,
-        template,
+        layout: Arc::new(move |messages| Ok(template.render(messages, &words))),
         context: 256,
         together: 4,
         cache_bytes: 1 << 20,

@@ -3,21 +3,20 @@
 //! Jobs join and leave between two steps. A job whose prompt begins like another's waits for that part instead of
 //! evaluating it again. A panic inside a step fails the jobs that run, and the thread goes on.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+use super::brain::{Brain, Evaluated, Fault};
 use super::cache::{Cache, common};
 use super::member::{Member, Start, speak};
-use super::{Piece, Request};
-use crate::chat::ChatTemplate;
+use super::{Layout, Piece, Request};
 use crate::error::Error;
 use crate::kernels::Simd;
-use crate::kv::Sequence;
-use crate::model::{Model, Row, Scratch};
-use crate::pool::Pool;
+use crate::model::Row;
 use crate::tokenizer::Tokenizer;
 
 /// An idle engine waits this long for a job to be followed by another, so that a council starts together.
@@ -30,36 +29,33 @@ const STEP: Duration = Duration::from_millis(120);
 const ROWS: (usize, usize) = (16, 256);
 
 /// What the worker needs.
-pub(super) struct Parts {
-    pub(super) model: Model,
-    pub(super) pool: Pool,
-    pub(super) simd: Simd,
-    pub(super) tokenizer: Arc<Tokenizer>,
-    pub(super) template: Arc<ChatTemplate>,
-    pub(super) context: usize,
-    pub(super) together: usize,
-    pub(super) cache_bytes: usize,
+pub(crate) struct Parts<B> {
+    pub(crate) brain: B,
+    pub(crate) simd: Simd,
+    pub(crate) tokenizer: Arc<Tokenizer>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) context: usize,
+    pub(crate) together: usize,
+    pub(crate) cache_bytes: usize,
 }
 
-struct Worker {
-    parts: Parts,
-    waiting: std::collections::VecDeque<Request>,
-    members: Vec<Member>,
-    cache: Cache,
-    scratch: Scratch,
+struct Worker<B: Brain> {
+    parts: Parts<B>,
+    waiting: VecDeque<Request>,
+    members: Vec<Member<B::Sequence>>,
+    cache: Cache<B::Sequence>,
     /// Rows that a step may have, from the speed of the steps before.
     rows: usize,
 }
 
 /// Runs until the last handle of the engine is gone. Jobs that are unfinished then hear `Cancelled`.
-pub(super) fn run(parts: Parts, requests: &Receiver<Request>) {
+pub(crate) fn run<B: Brain>(parts: Parts<B>, requests: &Receiver<Request>) {
     let cache = Cache::new(parts.cache_bytes);
     let mut worker = Worker {
         parts,
-        waiting: std::collections::VecDeque::new(),
+        waiting: VecDeque::new(),
         members: Vec::new(),
         cache,
-        scratch: Scratch::default(),
         rows: 64,
     };
     while worker.take_in(requests) {
@@ -79,7 +75,7 @@ pub(super) fn run(parts: Parts, requests: &Receiver<Request>) {
     }
 }
 
-impl Worker {
+impl<B: Brain> Worker<B> {
     /// Waits for work if there is none, and takes in what has come. False when no more can come.
     fn take_in(&mut self, requests: &Receiver<Request>) -> bool {
         if self.members.is_empty() && self.waiting.is_empty() {
@@ -107,32 +103,49 @@ impl Worker {
 
     /// Makes members of waiting jobs while there are seats.
     fn admit(&mut self) {
-        while self.members.len() < self.parts.together {
+        // Whoever is cancelled need not wait for a seat to hear it.
+        for _ in 0..self.waiting.len() {
             let Some(mut request) = self.waiting.pop_front() else {
                 return;
             };
             if request.cancelled.load(Ordering::Relaxed) {
                 speak(&mut request.sink, Piece::Failed(Error::Cancelled));
-                continue;
+            } else {
+                self.waiting.push_back(request);
             }
-            let prompt = self
-                .parts
-                .template
-                .render(&request.job.messages, &self.parts.tokenizer);
+        }
+        while self.members.len() < self.parts.together {
+            let Some(mut request) = self.waiting.pop_front() else {
+                return;
+            };
             let context = self.parts.context;
-            if prompt.is_empty() || prompt.len() >= context {
-                let error = Error::TooLong {
-                    prompt: prompt.len(),
-                    limit: context,
-                };
-                speak(&mut request.sink, Piece::Failed(error));
-                continue;
+            let prompt = match (self.parts.layout)(&request.job.messages) {
+                Ok(prompt) if (1..context).contains(&prompt.len()) => prompt,
+                Ok(prompt) => {
+                    let error = Error::TooLong {
+                        prompt: prompt.len(),
+                        limit: context,
+                    };
+                    speak(&mut request.sink, Piece::Failed(error));
+                    continue;
+                }
+                Err(error) => {
+                    speak(&mut request.sink, Piece::Failed(error));
+                    continue;
+                }
+            };
+            let limit = request.job.max_tokens.min(context - prompt.len());
+            if !self.fits(&prompt, limit) {
+                self.waiting.push_front(request);
+                return;
             }
             // The last token is always evaluated, for its logits.
-            let known = self.cache.find(&prompt[..prompt.len() - 1]);
+            let sequence = self
+                .cache
+                .find(&prompt[..prompt.len() - 1], &mut self.parts.brain);
             let start = Start {
-                sequence: Sequence::new(self.parts.model.config.shape, known),
-                limit: request.job.max_tokens.min(context - prompt.len()),
+                sequence,
+                limit,
                 prompt,
                 sampling: request.job.sampling,
                 stop: request.job.stop,
@@ -142,6 +155,22 @@ impl Worker {
             };
             self.members.push(Member::new(start, self.parts.simd));
         }
+    }
+
+    /// Whether a new member's tokens and all that the running ones may still say find room together.
+    fn fits(&self, prompt: &[u32], limit: usize) -> bool {
+        let room = self.parts.brain.room();
+        if room == usize::MAX || self.members.is_empty() {
+            return true;
+        }
+        let own = |i: usize, tokens: &[u32]| {
+            let before = self.members[..i].iter();
+            let shared = before.map(|other| common(tokens, &other.tokens)).max();
+            tokens.len() - shared.unwrap_or(0)
+        };
+        let running = self.members.iter().enumerate();
+        let taken: usize = running.map(|(i, m)| own(i, &m.tokens) + m.unsaid()).sum();
+        taken + own(self.members.len(), prompt) + limit <= room
     }
 
     /// Evaluates one batch, and lets every member whose tokens are all evaluated choose its next one.
@@ -155,19 +184,27 @@ impl Worker {
         if rows.is_empty() {
             return;
         }
-        self.parts.pool.breathe();
         let begun = Instant::now();
-        let Parts {
-            model,
-            pool,
-            tokenizer,
-            ..
-        } = &self.parts;
-        let mut sequences: Vec<&mut Sequence> =
-            self.members.iter_mut().map(|m| &mut m.sequence).collect();
-        let mut logits = model.forward(pool, &mut sequences, &rows, &mut self.scratch);
+        let mut outcome = self.forward(&rows);
+        if matches!(outcome, Err(Fault::Full)) && !self.cache.is_empty() {
+            self.cache.clear();
+            outcome = self.forward(&rows);
+        }
+        let mut logits = match outcome {
+            Ok(logits) => logits,
+            Err(fault) => {
+                let error = match fault {
+                    Fault::Full => Error::Worker {
+                        what: "the running answers do not fit into its memory together".into(),
+                    },
+                    Fault::Broken(error) => error,
+                };
+                self.fail_all(&error);
+                return;
+            }
+        };
         for (member, logits) in asked.iter().zip(&mut logits) {
-            self.members[*member].advance(logits, tokenizer);
+            self.members[*member].advance(logits, &self.parts.tokenizer);
         }
         self.pace(rows.len(), begun.elapsed());
         self.part();
@@ -179,10 +216,9 @@ impl Worker {
         while i < self.members.len() {
             if self.members[i].is_over() {
                 let mut member = self.members.remove(i);
-                let len = member.sequence.len();
-                let chain = member.sequence.share(len);
-                member.tokens.truncate(len);
-                self.cache.keep(member.tokens, chain);
+                member.tokens.truncate(member.sequence.len());
+                self.cache
+                    .keep(member.tokens, member.sequence, &mut self.parts.brain);
             } else {
                 i += 1;
             }
@@ -213,8 +249,8 @@ impl Worker {
                     wait |= j < i && other.is_reading() && same > done && same > own;
                 }
                 if let (Some(j), false) = (from, wait) {
-                    let chain = self.members[j].sequence.share(most);
-                    self.members[i].sequence = Sequence::new(self.parts.model.config.shape, chain);
+                    let begun = &mut self.members[j].sequence;
+                    self.members[i].sequence = self.parts.brain.fork(begun, most);
                     self.members[i].shared = most;
                 }
                 !wait
@@ -233,7 +269,7 @@ impl Worker {
                 pending
             } else if reading[i] {
                 // One reservation for the whole prompt, and a little for the answer, saves copies.
-                member.sequence.reserve(pending + 32);
+                member.sequence.expect(pending + 32);
                 pending.min(left)
             } else {
                 0
@@ -270,10 +306,19 @@ impl Worker {
         let what = text
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "a panic".into());
+        self.fail_all(&Error::Worker { what });
+        self.parts.brain.reset();
+    }
+
+    fn fail_all(&mut self, error: &Error) {
         for mut member in self.members.drain(..) {
-            member.fail(Error::Worker { what: what.clone() });
+            member.fail(error.clone());
         }
         self.cache.clear();
-        self.scratch = Scratch::default();
+    }
+
+    fn forward(&mut self, rows: &[Row]) -> Result<Vec<Vec<f32>>, Fault> {
+        let mut sequences: Vec<_> = self.members.iter_mut().map(|m| &mut m.sequence).collect();
+        self.parts.brain.forward(&mut sequences, rows)
     }
 }
