@@ -151,3 +151,6 @@ fn backend() -> Result<&'static LlamaBackend, Error> {
         what: format!("llama.cpp did not start: {e}"),
     })
 }
+
+#[cfg(test)]
+mod tests;

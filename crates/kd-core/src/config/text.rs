@@ -19,6 +19,8 @@ const ENV_OTHERS: &[&str] = &[
     "KD_SKILL_HOME",
     "KD_AGENT_STREAMS",
     "KD_SIMD",
+    "KD_ENGINE",
+    "KD_LLAMA_LOG",
 ];
 
 /// What an environment variable is to the configuration.
