@@ -21,6 +21,7 @@ pub mod roles;
 pub mod roster;
 pub mod seating;
 pub mod view;
+pub mod voting;
 
 pub use council::{Budget, Council, OpenCouncil};
 pub use event::{Event, Record};

@@ -1,0 +1,236 @@
+//! Ballots as CSV: a head, then a ballot a row.
+//!
+//! Columns: `voter`, `n`, `weight`, `confidence`, `reliability`, `family`; and one of `choice`, `rank1` `rank2` …,
+//! `score:NAME` for each candidate, `approvals` (names with `;` between), `round1` `round2` …. `A=B` in a rank is a tie.
+
+use super::{Case, Expected, ReadError, gather};
+use serde_json::{Map, Value, json};
+
+/// Reads one poll.
+///
+/// # Errors
+/// A head without a column that says what was voted, a row of another length, a number that is none, an open quote.
+pub fn read_csv(text: &str) -> Result<Case, ReadError> {
+    let rows = rows(text)?;
+    let mut rows = rows.into_iter();
+    let Some((at, head)) = rows.next() else {
+        return Err(fail(1, "the file is empty".into()));
+    };
+    let columns: Vec<Column> = head.iter().map(|name| Column::of(name)).collect();
+    if !columns.iter().any(Column::marks) {
+        return Err(fail(
+            at,
+            format!("no column of `{}` says what was voted", head.join(",")),
+        ));
+    }
+    let mut lines = Vec::new();
+    for (line, row) in rows {
+        if row.len() != head.len() {
+            return Err(fail(
+                line,
+                format!("{} cells, and the head has {}", row.len(), head.len()),
+            ));
+        }
+        lines.push((
+            line,
+            ballot(&columns, &row).map_err(|what| fail(line, what))?,
+        ));
+    }
+    if lines.is_empty() {
+        return Err(fail(at, "there is no ballot below the head".into()));
+    }
+    let mut case = gather(lines)?;
+    case.expected = Expected::default();
+    Ok(case)
+}
+
+fn fail(line: usize, what: String) -> ReadError {
+    ReadError {
+        line,
+        what,
+        hint: "a head such as `voter,n,choice`, `n,rank1,rank2`, `voter,score:A,score:B` or `voter,approvals`, then a ballot a row".into(),
+    }
+}
+
+/// What a column holds.
+enum Column {
+    /// A text of the ballot.
+    Text(&'static str),
+    /// A number of the ballot.
+    Number(&'static str),
+    Choice,
+    Rank,
+    Round,
+    Approvals,
+    Score(String),
+    /// Something else, passed over.
+    Other,
+}
+
+impl Column {
+    fn of(name: &str) -> Self {
+        let plain: String = name
+            .trim()
+            .to_lowercase()
+            .chars()
+            .filter(|c| !" _-".contains(*c))
+            .collect();
+        let numbered = |word: &str| {
+            plain
+                .strip_prefix(word)
+                .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        match plain.as_str() {
+            "voter" | "member" => Column::Text("voter"),
+            "family" => Column::Text("family"),
+            "n" | "count" => Column::Number("n"),
+            "weight" => Column::Number("weight"),
+            "confidence" => Column::Number("confidence"),
+            "reliability" => Column::Number("reliability"),
+            "choice" | "vote" | "answer" => Column::Choice,
+            "approvals" => Column::Approvals,
+            _ if numbered("rank") => Column::Rank,
+            _ if numbered("round") => Column::Round,
+            _ => match name.trim().split_once(':') {
+                Some((word, who)) if word.eq_ignore_ascii_case("score") => {
+                    Column::Score(who.trim().into())
+                }
+                _ => Column::Other,
+            },
+        }
+    }
+
+    fn marks(&self) -> bool {
+        matches!(
+            self,
+            Column::Choice | Column::Rank | Column::Round | Column::Approvals | Column::Score(_)
+        )
+    }
+}
+
+/// A row as the object that JSON would have.
+fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, String> {
+    let mut object = Map::new();
+    let (mut ranks, mut rounds, mut scores) = (Vec::new(), Vec::new(), Map::new());
+    for (column, cell) in columns.iter().zip(row) {
+        let cell = cell.trim();
+        let number = || {
+            cell.parse::<f64>()
+                .map_err(|_| format!("`{cell}` is no number"))
+        };
+        match column {
+            Column::Other => {}
+            Column::Text(key) if !cell.is_empty() => {
+                object.insert((*key).into(), json!(cell));
+            }
+            Column::Number("n") if !cell.is_empty() => {
+                let n: u64 = cell
+                    .parse()
+                    .map_err(|_| format!("`{cell}` is no whole number of ballots"))?;
+                object.insert("n".into(), json!(n));
+            }
+            Column::Number(key) if !cell.is_empty() => {
+                object.insert((*key).into(), json!(number()?));
+            }
+            Column::Text(_) | Column::Number(_) => {}
+            Column::Choice => {
+                object.insert(
+                    "choice".into(),
+                    if cell.is_empty() {
+                        Value::Null
+                    } else {
+                        json!(cell)
+                    },
+                );
+            }
+            Column::Rank if cell.is_empty() => ranks.push(Value::Null),
+            Column::Rank if cell.contains('=') => {
+                ranks.push(cell.split('=').map(|who| json!(who.trim())).collect());
+            }
+            Column::Rank => ranks.push(json!(cell)),
+            Column::Round => rounds.push(if cell.is_empty() {
+                Value::Null
+            } else {
+                json!(cell)
+            }),
+            Column::Approvals => {
+                let names: Vec<Value> = cell
+                    .split(';')
+                    .map(str::trim)
+                    .filter(|n| !n.is_empty())
+                    .map(|n| json!(n))
+                    .collect();
+                object.insert("approvals".into(), json!(names));
+            }
+            Column::Score(who) => {
+                scores.insert(
+                    who.clone(),
+                    if cell.is_empty() {
+                        Value::Null
+                    } else {
+                        json!(number()?)
+                    },
+                );
+            }
+        }
+    }
+    if !ranks.is_empty() {
+        object.insert("ranks".into(), json!(ranks));
+    }
+    if !rounds.is_empty() {
+        object.insert("trail".into(), json!(rounds));
+    }
+    if !scores.is_empty() {
+        object.insert("scores".into(), Value::Object(scores));
+    }
+    Ok(object)
+}
+
+/// Cells by row, each with the line it began on. Quotes hold commas, line ends and doubled quotes.
+fn rows(text: &str) -> Result<Vec<(usize, Vec<String>)>, ReadError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut rows = Vec::new();
+    let (mut row, mut cell, mut quoted) = (Vec::new(), String::new(), false);
+    let (mut line, mut began) = (1, 1);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\n' {
+            line += 1;
+        }
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                end(&mut rows, &mut row, &mut cell, began);
+                began = line;
+            }
+            _ => cell.push(c),
+        }
+    }
+    if quoted {
+        return Err(fail(began, "a quote is never closed".into()));
+    }
+    end(&mut rows, &mut row, &mut cell, began);
+    Ok(rows)
+}
+
+/// Ends a row; a blank one is passed over.
+fn end(
+    rows: &mut Vec<(usize, Vec<String>)>,
+    row: &mut Vec<String>,
+    cell: &mut String,
+    began: usize,
+) {
+    if cell.ends_with('\r') {
+        cell.pop();
+    }
+    row.push(std::mem::take(cell));
+    let row = std::mem::take(row);
+    if row.iter().any(|c| !c.trim().is_empty()) {
+        rows.push((began, row));
+    }
+}

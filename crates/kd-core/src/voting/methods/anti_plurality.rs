@@ -1,0 +1,25 @@
+//! Anti-plurality: the fewest last places.
+
+use crate::voting::Amount;
+use crate::voting::profile::Profile;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "anti-plurality",
+    aliases: &["anti_plurality", "veto"],
+    doc: "the fewest last places win; whoever is not ranked shares the last place",
+    source: "studied by Saari 1989",
+    misleads: "nobody needs to like the winner; bland answers win",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let lasts = Profile::of(poll).lasts(&poll.standing);
+    // Fewer is better: what is counted is how often a candidate does not stand last.
+    let all = Profile::of(poll).weight();
+    let amounts: Vec<Amount> = lasts.iter().map(|l| &all - l).collect();
+    super::scored(poll, amounts, Vec::new())
+}

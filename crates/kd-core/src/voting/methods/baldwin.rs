@@ -1,0 +1,32 @@
+//! Baldwin: drop the lowest Borda score, again and again.
+
+use crate::voting::poll::least_of;
+use crate::voting::profile::Profile;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "baldwin",
+    aliases: &[],
+    doc: "whoever has the lowest Borda score among those left is dropped, all who tie for it together, until one is left",
+    source: "Baldwin 1926, The technique of the Nanson preferential majority system",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    super::eliminate(
+        poll,
+        |left| profile.borda(left),
+        super::nobody,
+        |left, borda| least_of(left, |c| &borda[c]),
+    )
+}

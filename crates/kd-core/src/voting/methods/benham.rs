@@ -1,0 +1,35 @@
+//! Benham: instant-runoff until somebody beats all who are left.
+
+use crate::voting::poll::least_of;
+use crate::voting::profile::Profile;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "benham",
+    aliases: &[],
+    doc: "while nobody beats everybody else who is left, whoever has the fewest first places is dropped, all who tie for it together",
+    source: "Benham; Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let duels = profile.duels();
+    let won =
+        |left: &[usize], _: &[crate::voting::Amount]| duels.condorcet(left).into_iter().collect();
+    super::eliminate(
+        poll,
+        |left| profile.firsts(left),
+        won,
+        |left, firsts| least_of(left, |c| &firsts[c]),
+    )
+}

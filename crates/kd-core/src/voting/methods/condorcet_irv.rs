@@ -1,0 +1,40 @@
+//! Condorcet, else instant-runoff.
+
+use crate::voting::poll::least_of;
+use crate::voting::profile::Profile;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "condorcet-irv",
+    aliases: &["condorcet_irv", "condorcet-hare"],
+    doc: "who beats everybody one against one wins; where nobody does, instant-runoff among all, all who tie for the lowest together",
+    source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
+    misleads: "may elect outside the Smith set; more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    if let Some(winner) = profile.duels().condorcet(&poll.standing) {
+        return Count {
+            winners: vec![winner],
+            ..Count::default()
+        };
+    }
+    let won = |left: &[usize], firsts: &[crate::voting::Amount]| {
+        let all: crate::voting::Amount = left.iter().map(|c| firsts[*c].clone()).sum();
+        left.iter()
+            .copied()
+            .filter(|c| &firsts[*c] * &crate::voting::Amount::whole(2) > all)
+            .collect()
+    };
+    super::eliminate(
+        poll,
+        |left| profile.firsts(left),
+        won,
+        |left, firsts| least_of(left, |c| &firsts[c]),
+    )
+}

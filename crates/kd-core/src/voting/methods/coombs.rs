@@ -1,0 +1,31 @@
+//! Coombs: drop whoever stands last most often.
+
+use crate::voting::poll::best_of;
+use crate::voting::profile::Profile;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "coombs",
+    aliases: &[],
+    doc: "while nobody has more than half of the first places, whoever has the most last places is dropped; all who tie for it together",
+    source: "Coombs 1964, A theory of data",
+    misleads: "last places are guesses where rankings are short; strategy is easy",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Majority],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let last = |left: &[usize], _: &[crate::voting::Amount]| {
+        let lasts = profile.lasts(left);
+        best_of(left, |c| &lasts[c])
+    };
+    super::eliminate(
+        poll,
+        |left| profile.firsts(left),
+        super::majority_of(&profile),
+        last,
+    )
+}

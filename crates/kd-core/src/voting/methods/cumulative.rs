@@ -1,0 +1,27 @@
+//! Cumulative vote: a purse of points, spent as the voter likes.
+
+use super::points;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "cumulative",
+    aliases: &["points"],
+    doc: "each voter has so many points (10 unless agreed otherwise) to spread over the candidates; the greatest sum wins",
+    source: "Dodgson 1884; for language model councils Kaesberg et al. 2025",
+    misleads: "putting everything on one is the strategy, and then it is plurality; models overspend",
+    reads: Reads::Points,
+    weighted: false,
+    keeps: &[Axiom::Anonymous],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let sums = poll.add_up(|vote| {
+        points(vote)
+            .iter()
+            .enumerate()
+            .map(|(c, p)| (c, p * vote.weight))
+            .collect()
+    });
+    super::scored_nanos_squared(poll, &sums)
+}

@@ -1,0 +1,130 @@
+//! What ranked pairs and river share: victories are locked in, the strongest first, unless they contradict what is
+//! locked. Where equally strong ones can be taken in several orders, every order is followed.
+
+use crate::voting::profile::{Duels, Strength};
+use crate::voting::{Count, Nano, Poll};
+use std::collections::BTreeSet;
+
+/// How many different states are followed at most. Beyond, the answer is the split-cycle set, which holds every
+/// winner of every order, with a note.
+const STATES_MAX: usize = 20_000;
+
+/// Who stands above whom, closed under "above the one above".
+pub(super) type Above = Vec<Vec<bool>>;
+
+/// Whether a victory can still be locked in: it neither stands already nor contradicts what stands.
+pub(super) type Open = fn(&Above, usize, usize) -> bool;
+
+/// Victories and ties, in groups of one strength, the strongest first.
+pub(super) fn groups(duels: &Duels, among: &[usize], by: Strength) -> Vec<Vec<(usize, usize)>> {
+    let mut edges: Vec<(Nano, usize, usize)> = Vec::new();
+    for &a in among {
+        for &b in among {
+            if a != b && !duels.beats(b, a) {
+                edges.push((-duels.strength(a, b, by), a, b));
+            }
+        }
+    }
+    edges.sort_unstable();
+    edges
+        .chunk_by(|x, y| x.0 == y.0)
+        .map(|group| group.iter().map(|(_, a, b)| (*a, *b)).collect())
+        .collect()
+}
+
+/// The winners over every order of equally strong victories.
+pub(super) fn every_order(poll: &Poll<'_>, duels: &Duels, by: Strength, open: Open) -> Count {
+    let among = &poll.standing;
+    if let Some(winner) = duels.condorcet(among) {
+        return Count {
+            winners: vec![winner],
+            ..Count::default()
+        };
+    }
+    let mut search = Search {
+        groups: groups(duels, among, by),
+        among,
+        open,
+        seen: BTreeSet::new(),
+        winners: BTreeSet::new(),
+    };
+    let n = poll.len();
+    if search.follow(vec![vec![false; n]; n], 0) {
+        return Count {
+            winners: search.winners.into_iter().collect(),
+            ..Count::default()
+        };
+    }
+    let notes = vec![
+        "too many equally strong victories to follow every order: these are all who may win in one"
+            .to_owned(),
+    ];
+    Count {
+        winners: duels.undefeated(among, by),
+        notes,
+        ..Count::default()
+    }
+}
+
+/// Locks a victory in with all that follows from it.
+pub(super) fn lock(above: &mut Above, a: usize, b: usize) {
+    let mut below = above[b].clone();
+    below[b] = true;
+    for (x, row) in above.iter_mut().enumerate() {
+        if x == a || row[a] {
+            for (stands, below) in row.iter_mut().zip(&below) {
+                *stands |= below;
+            }
+        }
+    }
+}
+
+/// Those below nobody.
+pub(super) fn tops(above: &Above, among: &[usize]) -> Vec<usize> {
+    among
+        .iter()
+        .copied()
+        .filter(|c| !among.iter().any(|a| above[*a][*c]))
+        .collect()
+}
+
+struct Search<'a> {
+    groups: Vec<Vec<(usize, usize)>>,
+    among: &'a [usize],
+    open: Open,
+    seen: BTreeSet<Above>,
+    winners: BTreeSet<usize>,
+}
+
+impl Search<'_> {
+    /// Follows every order from here; whether the search stayed within its bound.
+    fn follow(&mut self, above: Above, group: usize) -> bool {
+        let tops = tops(&above, self.among);
+        if tops.len() == 1 || group == self.groups.len() {
+            // Whoever is below nobody when all others are below somebody stays so.
+            self.winners.extend(tops);
+            return true;
+        }
+        // What is still open in a group follows from what stands, so that `above` alone tells two states apart.
+        if self.seen.contains(&above) {
+            return true;
+        }
+        let still: Vec<(usize, usize)> = self.groups[group]
+            .iter()
+            .copied()
+            .filter(|(a, b)| (self.open)(&above, *a, *b))
+            .collect();
+        if still.is_empty() {
+            return self.follow(above, group + 1);
+        }
+        if self.seen.len() >= STATES_MAX {
+            return false;
+        }
+        self.seen.insert(above.clone());
+        still.into_iter().all(|(a, b)| {
+            let mut next = above.clone();
+            lock(&mut next, a, b);
+            self.follow(next, group)
+        })
+    }
+}

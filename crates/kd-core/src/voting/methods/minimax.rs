@@ -1,0 +1,61 @@
+//! Minimax: the least bad worst defeat.
+
+use crate::voting::poll::least_of;
+use crate::voting::profile::{Profile, Strength};
+use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "minimax",
+    aliases: &["minimax(winning-votes)", "minimax-winning-votes", "simpson"],
+    doc: "the smallest greatest defeat wins; a defeat is as great as the votes against",
+    source: "Simpson 1969; Kramer 1977",
+    misleads: "can elect whom everybody else in a circle below it would beat together: it may leave the Smith set",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Monotone,
+    ],
+    method: winning_votes,
+};
+
+pub(super) const MARGINS: Rule = Rule {
+    name: "minimax-margins",
+    aliases: &["minimax(margins)", "simpson-kramer"],
+    doc: "the smallest greatest defeat wins; a defeat is as great as its margin",
+    source: "Simpson 1969; Kramer 1977",
+    misleads: "can elect the one who loses to everybody",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Monotone,
+    ],
+    method: margins,
+};
+
+fn winning_votes(poll: &Poll<'_>) -> Count {
+    by(poll, Strength::WinningVotes)
+}
+
+fn margins(poll: &Poll<'_>) -> Count {
+    by(poll, Strength::Margins)
+}
+
+fn by(poll: &Poll<'_>, strength: Strength) -> Count {
+    let duels = Profile::of(poll).duels();
+    let worst = |c: usize| duels.worst_loss(c, &poll.standing, strength);
+    // Standings grow with merit everywhere: a defeat counts below nothing.
+    let amounts = (0..poll.len())
+        .map(|c| Amount::of_nanos(-worst(c)))
+        .collect();
+    Count {
+        winners: least_of(&poll.standing, worst),
+        scores: super::shown(poll, amounts),
+        ..Count::default()
+    }
+}

@@ -1,0 +1,25 @@
+//! Plurality: the most first choices win.
+
+use super::support;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "plurality",
+    aliases: &["simple", "first-past-the-post"],
+    doc: "each voter names one; the most votes win",
+    source: "as old as voting; for samples of one model: self-consistency, Wang et al. 2022",
+    misleads: "like answers split their votes, and unequal members drown the best of them",
+    reads: Reads::Choice,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let sums = support(poll);
+    Count {
+        winners: poll.best(|c| sums[c]),
+        scores: poll.scores(&sums),
+        ..Count::default()
+    }
+}

@@ -1,0 +1,36 @@
+//! Raynaud: drop whoever suffered the greatest defeat, again and again.
+
+use crate::voting::Amount;
+use crate::voting::poll::best_of;
+use crate::voting::profile::Profile;
+use crate::voting::profile::Strength;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "raynaud",
+    aliases: &[],
+    doc: "whoever has the greatest defeat by margin among those left is dropped, all who tie for it together, until all who are left tie",
+    source: "Raynaud; Arrow and Raynaud 1986, Social choice and multicriterion decision-making",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let duels = Profile::of(poll).duels();
+    let worst = |left: &[usize]| -> Vec<Amount> {
+        (0..poll.len())
+            .map(|c| Amount::of_nanos(duels.worst_loss(c, left, Strength::Margins)))
+            .collect()
+    };
+    super::eliminate(poll, worst, super::nobody, |left, loss| {
+        best_of(left, |c| &loss[c])
+    })
+}

@@ -1,0 +1,60 @@
+//! Schulze: the strongest chains of victories.
+
+use crate::voting::profile::{Profile, Strength};
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "schulze",
+    aliases: &["schulze-winning-votes", "beatpath"],
+    doc: "who has against each other one a chain of victories at least as strong as any chain back wins; a victory is as strong as the votes for it",
+    source: "Schulze 2011, A new monotonic, clone-independent, reversal symmetric and Condorcet-consistent method",
+    misleads: "hard to explain to who lost; ties when several chains are equally strong",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+        Axiom::Monotone,
+        Axiom::Reversal,
+    ],
+    method: winning_votes,
+};
+
+pub(super) const MARGINS: Rule = Rule {
+    name: "schulze-margins",
+    aliases: &["schulze(beat_path,margins)", "schulze(margins)"],
+    doc: "Schulze, a victory being as strong as its margin",
+    source: "Schulze 2011",
+    misleads: "short rankings weaken a victory as much as opposition does",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+        Axiom::Monotone,
+        Axiom::Reversal,
+    ],
+    method: margins,
+};
+
+fn winning_votes(poll: &Poll<'_>) -> Count {
+    by(poll, Strength::WinningVotes)
+}
+
+fn margins(poll: &Poll<'_>) -> Count {
+    by(poll, Strength::Margins)
+}
+
+fn by(poll: &Poll<'_>, strength: Strength) -> Count {
+    let among = &poll.standing;
+    let paths = Profile::of(poll).duels().paths(among, strength);
+    let holds = |a: &usize| among.iter().all(|b| paths[*a][*b] >= paths[*b][*a]);
+    Count {
+        winners: among.iter().copied().filter(holds).collect(),
+        ..Count::default()
+    }
+}

@@ -1,0 +1,27 @@
+//! Score: points are added up.
+
+use super::points;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "score",
+    aliases: &["range", "utilitarian", "rating"],
+    doc: "each voter gives points to each candidate; the greatest sum wins; a blank is 0",
+    source: "Smith 2000, Range voting",
+    misleads: "who uses the whole scale outweighs who is careful; judges have different scales",
+    reads: Reads::Scores,
+    weighted: false,
+    keeps: &[Axiom::Anonymous],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let sums = poll.add_up(|vote| {
+        points(vote)
+            .iter()
+            .enumerate()
+            .map(|(c, p)| (c, p * vote.weight))
+            .collect()
+    });
+    super::scored_nanos_squared(poll, &sums)
+}

@@ -1,0 +1,20 @@
+//! Unanimity: all or nothing.
+
+use super::consensus::over;
+use crate::voting::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "unanimity",
+    aliases: &["consensus", "unanimous"],
+    doc: "wins when everybody who votes names it; else nothing is decided",
+    source: "Wicksell 1896; as a consensus level of language model debates: MALLM 2025",
+    misleads: "members who err alike are unanimous too; one stubborn voter stops everything",
+    reads: Reads::Choice,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    over(poll, |own, all| own > 0 && own == all)
+}

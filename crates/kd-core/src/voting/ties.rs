@@ -1,0 +1,168 @@
+//! How a tie is broken: by a chain of questions, each recorded, and by lot only when nothing else tells. The lot is
+//! drawn from the seed, the question and the name of the answer, so anybody can draw it again.
+
+use super::amount::{Amount, NANOS, Nano};
+use super::methods::log_odds;
+use super::poll::{Poll, Sees, best_of};
+use super::profile::Profile;
+use super::tally::TieStep;
+use sha2::{Digest, Sha256};
+
+/// The number that a name draws: the lowest wins. It depends on nothing but the three.
+pub fn lot(seed: u64, question: &str, name: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    // Lengths stand before texts, so that no two triples read alike.
+    hash.update((question.len() as u64).to_le_bytes());
+    hash.update(question.as_bytes());
+    hash.update(name.as_bytes());
+    hash.finalize().into()
+}
+
+/// Orders candidates by lot: the first has drawn the lowest number.
+pub(crate) fn by_lot(poll: &Poll<'_>, mut tied: Vec<usize>) -> Vec<usize> {
+    let rules = poll.rules;
+    tied.sort_by_cached_key(|c| (lot(rules.seed, &rules.question, &rules.candidates[*c]), *c));
+    tied
+}
+
+/// The one of several winners, and the steps that led to it. No steps where there was no tie.
+pub(crate) fn untie(poll: &Poll<'_>, winners: &[usize]) -> (Option<usize>, Vec<TieStep>) {
+    let mut left = winners.to_vec();
+    let mut path = Vec::new();
+    let chain: [fn(&Poll<'_>, &[usize]) -> Step; 5] =
+        [weights, pairwise, best_member, arbiter, draw];
+    for step in chain {
+        if left.len() < 2 {
+            break;
+        }
+        let Step { name, kept, why } = step(poll, &left);
+        if !kept.is_empty() {
+            left = kept;
+        }
+        path.push(TieStep {
+            step: name,
+            left: left.clone(),
+            why,
+        });
+    }
+    (left.first().copied(), path)
+}
+
+struct Step {
+    name: &'static str,
+    /// Who is left; nobody where the step cannot tell.
+    kept: Vec<usize>,
+    why: String,
+}
+
+fn cannot(name: &'static str, why: &str) -> Step {
+    Step {
+        name,
+        kept: Vec::new(),
+        why: why.into(),
+    }
+}
+
+/// 1: the log-odds weights of those who put each first.
+fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    const NAME: &str = "weights";
+    if poll.votes.iter().all(|v| v.ballot.reliability.is_none()) {
+        return cannot(NAME, "nobody's reliability is known");
+    }
+    let mut sums: Vec<Nano> = vec![0; poll.len()];
+    for (vote, weight) in poll.votes.iter().zip(log_odds::weights(poll)) {
+        if let [first] = poll.firsts(vote).as_slice() {
+            sums[*first] += weight * i128::from(vote.ballot.count);
+        }
+    }
+    let kept = best_of(tied, |c| sums[c]);
+    Step {
+        name: NAME,
+        kept,
+        why: said(poll, tied, "log-odds of its backers", |c| {
+            Amount::of_nanos(sums[c])
+        }),
+    }
+}
+
+/// 2: victories one against one among the tied.
+fn pairwise(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    const NAME: &str = "pairwise";
+    if !poll.votes.iter().any(|v| matches!(v.sees, Sees::Tiers(_))) {
+        return cannot(NAME, "the ballots are no rankings");
+    }
+    let duels = Profile::of(poll).duels();
+    let wins = |c: usize| tied.iter().filter(|b| duels.beats(c, **b)).count();
+    let kept = best_of(tied, wins);
+    Step {
+        name: NAME,
+        kept,
+        why: said(poll, tied, "victories among the tied", |c| {
+            Amount::whole(wins(c) as i128)
+        }),
+    }
+}
+
+/// 3: the choice of the most reliable voter who put exactly one of them first.
+fn best_member(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    const NAME: &str = "best member";
+    let known: Vec<(Nano, usize)> = poll
+        .votes
+        .iter()
+        .filter_map(|v| match poll.firsts(v).as_slice() {
+            [c] if tied.contains(c) => v.ballot.reliability.map(|p| (p, *c)),
+            _ => None,
+        })
+        .collect();
+    let Some(top) = known.iter().map(|(p, _)| *p).max() else {
+        return cannot(NAME, "no voter of known reliability chose one of them");
+    };
+    let kept: Vec<usize> = tied
+        .iter()
+        .copied()
+        .filter(|c| known.contains(&(top, *c)))
+        .collect();
+    let why = format!(
+        "a voter right {} % of the time chose it",
+        Amount::fraction(top * 100, NANOS)
+    );
+    Step {
+        name: NAME,
+        kept,
+        why,
+    }
+}
+
+/// 4: what an arbiter said.
+fn arbiter(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    const NAME: &str = "arbiter";
+    match poll.rules.arbiter {
+        Some(c) if tied.contains(&c) => Step {
+            name: NAME,
+            kept: vec![c],
+            why: "it was asked".into(),
+        },
+        Some(_) => cannot(NAME, "it named none of them"),
+        None => cannot(NAME, "none was asked"),
+    }
+}
+
+/// 5: the lot.
+fn draw(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    let kept: Vec<usize> = by_lot(poll, tied.to_vec()).into_iter().take(1).collect();
+    let why = format!("drawn with seed {}", poll.rules.seed);
+    Step {
+        name: "lot",
+        kept,
+        why,
+    }
+}
+
+fn said(poll: &Poll<'_>, tied: &[usize], what: &str, value: impl Fn(usize) -> Amount) -> String {
+    let each: Vec<String> = tied
+        .iter()
+        .map(|c| format!("{} {}", poll.rules.candidates[*c], value(*c)))
+        .collect();
+    format!("{what}: {}", each.join(", "))
+}
