@@ -111,11 +111,18 @@ fn main() {
                 (t.reading + t.answering, t.reading_cpu + t.answering_cpu)
             });
         }
+        table(&figures, round + 1, threads);
     }
+}
+
+/// After every round, so that an interrupted run has told something.
+fn table(figures: &[Figure], rounds: usize, threads: usize) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("{threads} threads, {rounds} rounds, load {}", load.split(' ').take(3).collect::<Vec<_>>().join(" "));
+    let load = load.split(' ').next().unwrap_or_default();
+    println!("\n{rounds} rounds, {threads} threads, load {load}");
     println!("{:30}{:>32}{:>34}", "", "wall clock", "processor time");
-    println!("{:30}{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}", "", "kd-local", "llama.cpp", "ratio", "kd-local", "llama.cpp", "ratio");
+    let head = ["kd-local", "llama.cpp", "ratio"];
+    println!("{:30}{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}", "", head[0], head[1], head[2], head[0], head[1], head[2]);
     figures.iter().for_each(Figure::show);
 }
 

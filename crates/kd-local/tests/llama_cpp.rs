@@ -1,6 +1,10 @@
 //! The engine carried by llama.cpp: the promises that hold there, too. Run with the feature `llama-cpp` and
 //! `KD_MODEL=SmolLM2-135M-Instruct.Q4_1.gguf`; without the variable only what needs no model runs.
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and say that it did not run"
+)]
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
