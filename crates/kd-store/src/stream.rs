@@ -107,7 +107,8 @@ impl StreamWriter {
         let Some(folder) = writers.first().and_then(|w| w.path.parent()) else {
             return Ok(());
         };
-        beside(&folder.to_path_buf(), || {
+        let folder = folder.to_path_buf();
+        beside(&folder, || {
             writers.iter_mut().try_for_each(StreamWriter::unlink)
         })
     }
