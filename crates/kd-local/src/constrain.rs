@@ -209,6 +209,9 @@ impl Constraint {
     /// # Errors
     /// [`Error::Schema`] if the grammar's limits are exceeded.
     pub fn forced(&mut self) -> Result<Vec<u32>, Error> {
+        if !self.tokenizer.is_canonical() {
+            return Ok(Vec::new());
+        }
         let tokens = self.matcher.consume_ff_tokens();
         if self.matcher.is_error() {
             return Err(wrong(&self.matcher.get_error().unwrap_or_default()));
@@ -324,7 +327,7 @@ fn build(tokenizer: &Arc<Tokenizer>) -> Result<ParserFactory, Error> {
             trie,
         });
         let able = InferenceCapabilities {
-            ff_tokens: true,
+            ff_tokens: tokenizer.is_canonical(),
             ..InferenceCapabilities::default()
         };
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
