@@ -9,6 +9,7 @@ pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod model;
 mod values;
+pub(crate) mod vote;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -72,6 +73,9 @@ pub(crate) enum Command {
     /// Fetch, check and measure models for the built-in engine
     #[command(subcommand, arg_required_else_help = true)]
     Model(model::Model),
+    /// Count ballots by any rule, or compare our counts with recorded ones
+    #[command(subcommand, arg_required_else_help = true)]
+    Vote(vote::Vote),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),

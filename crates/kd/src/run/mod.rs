@@ -18,6 +18,7 @@ mod signals;
 mod status;
 mod terminal;
 mod thread;
+mod vote;
 
 use crate::args::{Cli, Command, council};
 use crate::error::Error;
@@ -51,6 +52,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Init(args) => init::run(&args, here)?,
         Command::Config(args) => return config::run(&args, here),
         Command::Model(args) => return model::run(&args, here),
+        Command::Vote(args) => return vote::run(&args, here),
         Command::Completions(args) => shell::completions(&args)?,
         Command::ExitCodes(_) => shell::exit_codes()?,
         Command::Man(args) => shell::man(&args)?,
@@ -61,7 +63,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
 impl Command {
     /// Whether errors are wanted as JSON too.
     fn wants_json(&self) -> bool {
-        use crate::args::{config::Config, model::Model};
+        use crate::args::{config::Config, model::Model, vote::Vote};
         match self {
             Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
                 args.output.json || args.output.jsonl
@@ -72,6 +74,9 @@ impl Command {
             Command::Config(Config::Show(args)) => args.json,
             Command::Model(Model::List(args)) => args.json,
             Command::Model(Model::Bench(args)) => args.json,
+            Command::Vote(Vote::Tally(args)) => args.json,
+            Command::Vote(Vote::Check(args)) => args.json,
+            Command::Vote(Vote::Rules(args)) => args.json,
             _ => false,
         }
     }

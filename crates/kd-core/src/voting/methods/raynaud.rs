@@ -14,12 +14,7 @@ pub(super) const RULE: Rule = Rule {
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
-        Axiom::Anonymous,
-        Axiom::Majority,
-        Axiom::Condorcet,
-        Axiom::Smith,
-    ],
+    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: count,
 };
 
