@@ -1,6 +1,6 @@
 //! Our counts beside those of other programs: 1,700 profiles of pref_voting, 25 elections of RCTab.
 
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use kd_core::voting::{CaseReport, RULES, check, find, read_json_lines, tally};
 
