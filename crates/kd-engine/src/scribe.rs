@@ -70,7 +70,7 @@ struct Desk {
     /// the next message.
     log: Option<EventLog>,
     /// Messages waiting for one sync.
-    drafts: Vec<Box<Draft>>,
+    drafts: Vec<Draft>,
     /// Facts waiting for one write.
     facts: Vec<Arc<Record>>,
 }
@@ -97,7 +97,7 @@ impl Desk {
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
-            Order::Save(draft) => self.drafts.push(draft),
+            Order::Save(draft) => self.drafts.push(*draft),
             Order::Log(record) => self.facts.push(record),
             Order::Finish(done) => {
                 self.save();
@@ -124,7 +124,7 @@ impl Desk {
             return;
         }
         let drafts = std::mem::take(&mut self.drafts);
-        let texts: Vec<&Draft> = drafts.iter().map(Box::as_ref).collect();
+        let texts: Vec<&Draft> = drafts.iter().collect();
         let words = |error: kd_store::Error| format!("{error}; {}", error.hint());
         let written: Vec<Result<Message, String>> = match self.thread.append_all(&texts) {
             Ok(all) => all.into_iter().map(|one| one.map_err(words)).collect(),
