@@ -7,7 +7,18 @@ use std::path::Path;
 
 /// The doors that the plan draws: (room, rooms it may enter). Every room may enter `kd-core`.
 pub const DOORS: &[(&str, &[&str])] = &[
-    ("kd", &["kd-engine", "kd-backends", "kd-store"]),
+    (
+        "kd",
+        &[
+            "kd-tui",
+            "kd-server",
+            "kd-engine",
+            "kd-backends",
+            "kd-store",
+        ],
+    ),
+    ("kd-tui", &["kd-engine"]),
+    ("kd-server", &["kd-engine"]),
     ("kd-engine", &["kd-backends", "kd-store"]),
     ("kd-backends", &["kd-local"]),
     ("kd-store", &[]),
@@ -35,7 +46,7 @@ pub const NEVER: &[(&str, &[&str])] = &[
 pub struct House {
     /// Room → rooms that its code (not its tests) enters.
     pub edges: BTreeMap<String, BTreeSet<String>>,
-    /// Room → everything its normal dependencies reach.
+    /// Room of [`NEVER`] → every crate its normal dependencies reach.
     pub reach: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -49,39 +60,53 @@ pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
         .iter()
         .map(|p| (p.id.clone(), p.name.to_string()))
         .collect();
-    let mut next: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for node in metadata.resolve.iter().flat_map(|r| &r.nodes) {
-        let deps = node
-            .deps
-            .iter()
-            .filter(|d| d.dep_kinds.iter().any(|k| k.kind == DependencyKind::Normal))
-            .map(|d| names[&d.pkg].clone());
-        next.entry(names[&node.id].clone())
-            .or_default()
-            .extend(deps);
-    }
+    let rooms: BTreeSet<_> = metadata
+        .workspace_packages()
+        .iter()
+        .map(|p| p.name.to_string())
+        .collect();
     let mut house = House::default();
-    for package in metadata.workspace_packages() {
-        let name = package.name.to_string();
-        let rooms: BTreeSet<_> = metadata
-            .workspace_packages()
-            .iter()
-            .map(|p| p.name.to_string())
-            .collect();
-        let direct = next.get(&name).cloned().unwrap_or_default();
-        house
-            .edges
-            .insert(name.clone(), direct.intersection(&rooms).cloned().collect());
-        let mut reach = BTreeSet::new();
-        let mut todo: Vec<_> = direct.into_iter().collect();
-        while let Some(dep) = todo.pop() {
-            if reach.insert(dep.clone()) {
-                todo.extend(next.get(&dep).into_iter().flatten().cloned());
-            }
+    for node in metadata.resolve.iter().flat_map(|r| &r.nodes) {
+        let room = &names[&node.id];
+        if rooms.contains(room) {
+            let doors = node
+                .deps
+                .iter()
+                .filter(|d| d.dep_kinds.iter().any(|k| k.kind == DependencyKind::Normal))
+                .map(|d| names[&d.pkg].clone())
+                .filter(|name| rooms.contains(name));
+            house.edges.insert(room.clone(), doors.collect());
         }
-        house.reach.insert(name, reach);
+    }
+    for (room, _) in NEVER {
+        house.reach.insert((*room).to_string(), reach(root, room)?);
     }
     Ok(house)
+}
+
+/// Everything that a room's code reaches, with the features it has when it is built alone. `cargo metadata` cannot tell: it
+/// mixes in the features that tests and other rooms ask for.
+fn reach(root: &Path, room: &str) -> Result<BTreeSet<String>, cargo_metadata::Error> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let told = std::process::Command::new(cargo)
+        .args([
+            "tree", "--locked", "--edges", "normal", "--target", "all", "--prefix", "none",
+            "--format", "{p}",
+        ])
+        .args(["--package", room])
+        .current_dir(root)
+        .output()?;
+    if !told.status.success() {
+        return Err(cargo_metadata::Error::CargoMetadata {
+            stderr: String::from_utf8_lossy(&told.stderr).into_owned(),
+        });
+    }
+    Ok(String::from_utf8_lossy(&told.stdout)
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Everything that the plan forbids and the manifests do.

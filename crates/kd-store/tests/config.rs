@@ -391,7 +391,7 @@ fn a_repository_cannot_take_keys_away() {
     );
     let told = house.problems();
     assert_eq!(told.len(), 3, "{told:#?}");
-    for (at, key) in ["base_url", "key_command", "key_file"].iter().enumerate() {
+    for (at, key) in ["base_url", "key_file", "key_command"].iter().enumerate() {
         assert!(
             told[at].contains(&format!(
                 "providers.openai.{key} cannot be set in .kd/config.json"
