@@ -4,11 +4,11 @@ mod args;
 mod error;
 mod exit;
 mod face;
-mod render;
 mod run;
 
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
+use kd_tui::text as render;
 use std::io::Write;
 use std::process::ExitCode;
 

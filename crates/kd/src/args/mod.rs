@@ -58,6 +58,16 @@ pub(crate) enum Color {
     Never,
 }
 
+impl From<Color> for crate::render::style::Color {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
 /// The commands, in the order of `kd --help`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

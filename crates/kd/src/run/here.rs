@@ -84,7 +84,7 @@ impl Here {
     }
 
     fn styles(&self, terminal: bool) -> Styles {
-        Styles::decide(self.color, terminal, &|name| self.var(name))
+        Styles::decide(self.color.into(), terminal, &|name| self.var(name))
     }
 
     /// Whether stdout is a terminal on which lines can be repainted, and the person does not mind.

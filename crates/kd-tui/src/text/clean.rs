@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// The text without anything that could steer the terminal. Tabs become four spaces.
-pub(crate) fn text(foreign: &str) -> Cow<'_, str> {
+pub fn text(foreign: &str) -> Cow<'_, str> {
     let clean = kd_core::clean::clean_text(foreign);
     if clean.chars().all(|c| c == '\n' || !is_unsafe(c)) {
         return clean;
@@ -24,7 +24,7 @@ pub(crate) fn text(foreign: &str) -> Cow<'_, str> {
 }
 
 /// The text as one safe line.
-pub(crate) fn line(foreign: &str) -> String {
+pub fn line(foreign: &str) -> String {
     text(foreign)
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -33,7 +33,7 @@ pub(crate) fn line(foreign: &str) -> String {
 
 /// Control characters (C0, DEL, C1), line and paragraph separators, direction overrides and isolates, tag characters.
 /// Joiners and variation selectors stay: emoji and scripts need them.
-pub(crate) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{200e}' | '\u{200f}' | '\u{061c}'        // direction marks

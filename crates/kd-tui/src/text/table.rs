@@ -8,10 +8,10 @@ use pulldown_cmark::Alignment;
 const WORD_MAX: usize = 16;
 
 /// One cell, before it is wrapped.
-pub(crate) type Cell = Vec<Span>;
+pub type Cell = Vec<Span>;
 
 /// Lays a table out. The first row is the head; `unicode` picks the rules.
-pub(crate) fn layout(
+pub fn layout(
     rows: &[Vec<Cell>],
     aligns: &[Alignment],
     columns: usize,

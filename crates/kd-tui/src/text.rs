@@ -1,7 +1,7 @@
 //! From text to lines on a terminal: cleaning, widths, styles, Markdown. Pure: text and a width come in, text goes out.
 
-pub(crate) mod clean;
-pub(crate) mod markdown;
-pub(crate) mod style;
-pub(crate) mod table;
-pub(crate) mod wrap;
+pub mod clean;
+pub mod markdown;
+pub mod style;
+pub mod table;
+pub mod wrap;

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// Renders Markdown into lines of at most `columns`.
-pub(crate) fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
+pub fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
     let text = clean::text(foreign);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -407,7 +407,7 @@ fn hard_wrap(line: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::wrap::width;
+    use crate::text::wrap::width;
 
     const SAMPLE: &str = include_str!("../../tests/data/answer.md");
 

@@ -1,28 +1,38 @@
 //! Colours and glyphs: whether they are used at all, and which one a speaker gets. Never colour alone: every speaker
 //! has a name and a glyph too. Only the 16 colours of the palette that the person chose for the terminal are used.
 
-use crate::args::Color;
 use anstyle::{AnsiColor, Style};
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal that has them.
+    #[default]
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
 
 /// Whether and how text is decorated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Styles {
+pub struct Styles {
     /// Escape sequences for colour and weight may be written.
-    pub(crate) color: bool,
+    pub color: bool,
     /// Glyphs and rules beyond ASCII may be written.
-    pub(crate) unicode: bool,
+    pub unicode: bool,
 }
 
 impl Styles {
-    /// No escapes at all: what tests compare.
-    #[cfg(test)]
-    pub(crate) const NONE: Styles = Styles {
+    /// No escapes at all.
+    pub const NONE: Styles = Styles {
         color: false,
         unicode: true,
     };
 
     /// Decides for one stream. `env` looks a variable up; `terminal` says whether the stream is one.
-    pub(crate) fn decide(
+    pub fn decide(
         choice: Color,
         terminal: bool,
         env: &dyn Fn(&str) -> Option<String>,
@@ -44,7 +54,7 @@ impl Styles {
     }
 
     /// The text in a style, if styles are on.
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+    pub fn paint(&self, style: Style, text: &str) -> String {
         if self.color && !text.is_empty() && style != Style::new() {
             format!("{style}{text}{style:#}")
         } else {
@@ -53,17 +63,17 @@ impl Styles {
     }
 
     /// Bold.
-    pub(crate) fn bold(&self, text: &str) -> String {
+    pub fn bold(&self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
     }
 
     /// Less important.
-    pub(crate) fn dim(&self, text: &str) -> String {
+    pub fn dim(&self, text: &str) -> String {
         self.paint(Style::new().dimmed(), text)
     }
 
     /// A failure.
-    pub(crate) fn bad(&self, text: &str) -> String {
+    pub fn bad(&self, text: &str) -> String {
         self.paint(
             Style::new().bold().fg_color(Some(AnsiColor::Red.into())),
             text,
@@ -71,12 +81,12 @@ impl Styles {
     }
 
     /// A glyph, or its ASCII stand-in.
-    pub(crate) fn glyph<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
+    pub fn glyph<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
         if self.unicode { unicode } else { ascii }
     }
 
     /// The mark of the speaker with this place at the table.
-    pub(crate) fn mark(&self, place: usize) -> &'static str {
+    pub fn mark(&self, place: usize) -> &'static str {
         const MARKS: [(&str, &str); 6] = [
             ("●", "o"),
             ("■", "#"),
@@ -91,7 +101,7 @@ impl Styles {
 }
 
 /// The style of the speaker with this place at the table: readable on light and on dark ground.
-pub(crate) fn speaker(place: usize) -> Style {
+pub fn speaker(place: usize) -> Style {
     const COLORS: [AnsiColor; 6] = [
         AnsiColor::Cyan,
         AnsiColor::Magenta,

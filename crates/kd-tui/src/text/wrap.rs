@@ -6,19 +6,19 @@ use unicode_width::UnicodeWidthStr;
 
 /// A piece of one line in one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// How it looks.
-    pub(crate) style: Style,
+    pub style: Style,
     /// What it says: no newline in it.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// One line on the screen.
-pub(crate) type Line = Vec<Span>;
+pub type Line = Vec<Span>;
 
 impl Span {
     /// A piece in a style.
-    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
+    pub fn new(style: Style, text: impl Into<String>) -> Self {
         Self {
             style,
             text: text.into(),
@@ -26,13 +26,13 @@ impl Span {
     }
 
     /// A piece without style.
-    pub(crate) fn plain(text: impl Into<String>) -> Self {
+    pub fn plain(text: impl Into<String>) -> Self {
         Self::new(Style::new(), text)
     }
 }
 
 /// Columns that a text takes in one line.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
     }
@@ -40,12 +40,12 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Columns that a line takes.
-pub(crate) fn line_width(line: &[Span]) -> usize {
+pub fn line_width(line: &[Span]) -> usize {
     line.iter().map(|s| width(&s.text)).sum()
 }
 
 /// The beginning of a text in at most `columns`, with `…` where something was cut.
-pub(crate) fn clip(text: &str, columns: usize) -> String {
+pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -66,7 +66,7 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
 }
 
 /// Breaks one line of text (no newline in it) into lines of at most `columns`.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_spans(&[Span::plain(text)], columns)
         .into_iter()
         .map(|line| line.into_iter().map(|s| s.text).collect())
@@ -76,7 +76,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 /// Breaks spans into lines of at most `columns`: at blanks and around wide characters; inside a word only when it is
 /// longer than a line. Leading blanks stay on the first line; blanks at a break vanish. A column too narrow for a wide
 /// character still gets it: nothing is ever lost.
-pub(crate) fn wrap_spans(spans: &[Span], columns: usize) -> Vec<Line> {
+pub fn wrap_spans(spans: &[Span], columns: usize) -> Vec<Line> {
     let columns = columns.max(1);
     let mut wrapper = Wrapper::new(columns);
     let mut word: Vec<(Style, &str)> = Vec::new();

@@ -1,0 +1,4 @@
+//! The chat screen: draws a thread and turns keys into ops. It decides nothing; it folds the engine's records into
+//! panels and sends the king's wishes back.
+
+pub mod text;
