@@ -32,11 +32,7 @@ impl Styles {
     };
 
     /// Decides for one stream. `env` looks a variable up; `terminal` says whether the stream is one.
-    pub fn decide(
-        choice: Color,
-        terminal: bool,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Self {
+    pub fn decide(choice: Color, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
         let on = |name: &str| env(name).is_some_and(|v| !v.is_empty() && v != "0");
         let dumb = env("TERM").is_some_and(|t| t == "dumb");
