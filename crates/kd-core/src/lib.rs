@@ -7,6 +7,7 @@
 pub mod clean;
 pub mod config;
 pub mod council;
+pub mod eval;
 pub mod event;
 pub mod failure;
 pub mod ids;

@@ -1,0 +1,393 @@
+//! `auto`: which protocol and which decision rule a council should use.
+//!
+//! Comes in: what kind of task it is, and what is known of the members' strength. Goes out: an [`Auto`], with the
+//! reasons in words. A pure function: the planner, `kd deliberate` and `kd eval` call the same one.
+//!
+//! The evidence: a plurality of unequal members is worse than the best of them (Li et al. 2025, arXiv 2502.00674; and
+//! `kd eval` on recorded answers), voting helps reasoning and a discussion helps knowledge (Kaesberg et al. 2025,
+//! arXiv 2502.19130), work in many dependent steps is done best by one (arXiv 2512.08296).
+
+use super::weights::odds;
+use crate::voting::{NANOS, Nano, nanos};
+
+/// Members within so much of the best one are its peers: all councils of such members gained by plurality.
+pub const PEERS: f64 = 0.05;
+
+/// What kind of task a question is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Task {
+    /// Nobody has said.
+    #[default]
+    Unknown,
+    /// To know something.
+    Knowledge,
+    /// To work something out.
+    Reasoning,
+    /// A program can tell whether an answer is right.
+    Checkable,
+    /// A number or a probability.
+    Estimate,
+    /// A text: there is no one answer to compare.
+    OpenText,
+    /// Many steps, each of which rests on the one before; tools.
+    Sequential,
+}
+
+/// How often a member was right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Strength {
+    /// The share of questions that it answered rightly, 0 to 1.
+    pub right: f64,
+    /// On how many questions that was measured.
+    pub questions: u64,
+}
+
+impl Strength {
+    /// The share right with one success and one failure added: few questions prove little.
+    pub fn estimate(self) -> f64 {
+        let n = self.questions as f64;
+        let right = if self.right.is_finite() {
+            self.right.clamp(0.0, 1.0)
+        } else {
+            0.5
+        };
+        (right * n + 1.0) / (n + 2.0)
+    }
+}
+
+/// What is known before a council starts.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The kind of task.
+    pub task: Task,
+    /// The strength of each member, in the order of the seats; `None` where nobody has measured it.
+    pub members: Vec<Option<Strength>>,
+    /// Weights fitted on answers that all of them gave to the same questions ([`super::weights::learned`]), if there are any.
+    pub learned: Option<Vec<f64>>,
+    /// Whether calls shall be saved where little is lost by it.
+    pub thrifty: bool,
+}
+
+/// What `auto` chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Auto {
+    /// The name of a protocol: `solo`, `sample-vote`, `vote`, `cascade`, `gate-debate`, `peer-review`, `delphi`.
+    pub protocol: &'static str,
+    /// The name of a decision rule of `kd vote rules`.
+    pub rule: &'static str,
+    /// What each member's vote weighs, in billionths, one on average. Equal where nothing is known.
+    pub weights: Vec<Nano>,
+    /// Who is to be asked, in the order in which to ask; a cascade asks the last one only where the others disagree.
+    pub seats: Vec<usize>,
+    /// Whether a checker shall throw out wrong answers before the vote.
+    pub verify: bool,
+    /// The strongest member, who breaks ties, where it is known.
+    pub best: Option<usize>,
+    /// Why, in words, one sentence a line.
+    pub why: Vec<String>,
+    /// What the king should know before he pays for it.
+    pub warning: Option<String>,
+}
+
+/// Chooses.
+pub fn auto(known: &Known) -> Auto {
+    let n = known.members.len();
+    let estimates: Option<Vec<f64>> = known
+        .members
+        .iter()
+        .map(|m| m.map(Strength::estimate))
+        .collect();
+    let weights = weights_of(known, estimates.as_deref());
+    let best = estimates.as_deref().and_then(strongest);
+    let mut auto = Auto {
+        protocol: "vote",
+        rule: "plurality",
+        weights: weights.iter().map(|w| nanos(*w)).collect(),
+        seats: (0..n).collect(),
+        verify: false,
+        best,
+        why: Vec::new(),
+        warning: None,
+    };
+    if n < 2 {
+        auto.protocol = "solo";
+        auto.why.push("one member is no council".into());
+        return auto;
+    }
+    if known.task == Task::Sequential {
+        auto.alone("solo", "work in dependent steps is done best by one member");
+        return auto;
+    }
+    judge_strength(&mut auto, known, estimates.as_deref());
+    match known.task {
+        Task::OpenText => {
+            auto.protocol = "peer-review";
+            auto.rule = "borda";
+            auto.why.push(
+                "texts cannot be counted: the members rank each other's, without names".into(),
+            );
+            return auto;
+        }
+        Task::Estimate => {
+            auto.protocol = "delphi";
+            auto.rule = "plurality";
+            auto.why
+                .push("numbers are brought together by their median, in two rounds".into());
+            return auto;
+        }
+        _ => {}
+    }
+    // Whom the others together cannot outvote decides alone: asking them would change nothing.
+    if let (Some(best), Some(_)) = (best, &estimates) {
+        let own = weights[best];
+        let others: f64 = weights.iter().sum::<f64>() - own;
+        if own >= others {
+            auto.alone(
+                "sample-vote",
+                "the strongest member outweighs all others together: its own samples vote",
+            );
+            auto.rule = "plurality";
+            return auto;
+        }
+    }
+    match known.task {
+        Task::Checkable => {
+            auto.verify = true;
+            auto.why.push("a checker throws out wrong answers, then the rest is voted on".into());
+        }
+        Task::Knowledge => {
+            auto.protocol = "gate-debate";
+            auto.why.push("on knowledge a discussion can help: one round, and only where the vote is open".into());
+        }
+        _ => auto.why.push("a vote gives most of what a council gives; a debate moves it little and breaks right answers".into()),
+    }
+    if known.thrifty
+        && n >= 3
+        && auto.protocol == "vote"
+        && let Some(best) = best
+    {
+        auto.protocol = "cascade";
+        let mut others: Vec<usize> = (0..n).filter(|m| *m != best).collect();
+        others.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
+        others.truncate(2);
+        others.sort_unstable();
+        others.push(best);
+        auto.seats = others;
+        auto.why
+            .push("two answer first; the strongest is asked only where they disagree".into());
+    }
+    auto
+}
+
+impl Auto {
+    /// The strongest member, or the first where nobody is known to be, works alone.
+    fn alone(&mut self, protocol: &'static str, why: &str) {
+        self.protocol = protocol;
+        self.seats = vec![self.best.unwrap_or(0)];
+        self.why.push(why.into());
+    }
+}
+
+/// Says by which rule votes are counted, and warns where members are unequal.
+fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
+    let Some(p) = estimates else {
+        auto.why
+            .push("the strength of some members is unknown: every vote counts alike".into());
+        auto.warning = Some("if one member is much stronger than the others, it alone may be right more often than this council; `kd eval` measures it".into());
+        return;
+    };
+    let top = p.iter().copied().fold(0.0, f64::max);
+    let low = p.iter().copied().fold(1.0, f64::min);
+    auto.rule = "weighted";
+    if top - low <= PEERS {
+        auto.why.push(format!(
+            "the members are near peers ({:.0} to {:.0} % right)",
+            low * 100.0,
+            top * 100.0
+        ));
+    } else {
+        auto.warning = Some(format!(
+            "the members are unequal ({:.0} to {:.0} % right): counted alike they would lose to the best of them, so votes are weighted",
+            low * 100.0,
+            top * 100.0
+        ));
+    }
+    auto.why.push(
+        if known.learned.is_some() {
+            "weights were fitted on questions that all of them answered"
+        } else {
+            "a vote weighs the odds that its voter is right"
+        }
+        .into(),
+    );
+}
+
+/// Weights with a mean of one.
+fn weights_of(known: &Known, estimates: Option<&[f64]>) -> Vec<f64> {
+    let n = known.members.len();
+    let raw: Vec<f64> = match (&known.learned, estimates) {
+        (Some(fitted), _) if fitted.len() == n && fitted.iter().all(|w| w.is_finite()) => {
+            fitted.iter().map(|w| w.max(0.0)).collect()
+        }
+        (_, Some(p)) => odds(p),
+        _ => vec![1.0; n],
+    };
+    let sum: f64 = raw.iter().sum();
+    if sum <= 0.0 {
+        return vec![1.0; n];
+    }
+    let scale = n as f64 / sum;
+    // Billionths, so that what is compared here is what is counted there.
+    raw.iter()
+        .map(|w| nanos(w * scale) as f64 / NANOS as f64)
+        .collect()
+}
+
+/// The first of the greatest.
+fn strongest(p: &[f64]) -> Option<usize> {
+    (0..p.len()).max_by(|a, b| p[*a].total_cmp(&p[*b]).then(b.cmp(a)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn council(task: Task, right: &[f64]) -> Known {
+        Known {
+            task,
+            members: right
+                .iter()
+                .map(|r| {
+                    Some(Strength {
+                        right: *r,
+                        questions: 1000,
+                    })
+                })
+                .collect(),
+            ..Known::default()
+        }
+    }
+
+    #[test]
+    fn each_kind_of_task_has_its_protocol() {
+        let peers = [0.7, 0.69, 0.71];
+        for (task, protocol, rule) in [
+            (Task::Unknown, "vote", "weighted"),
+            (Task::Reasoning, "vote", "weighted"),
+            (Task::Knowledge, "gate-debate", "weighted"),
+            (Task::Checkable, "vote", "weighted"),
+            (Task::Estimate, "delphi", "plurality"),
+            (Task::OpenText, "peer-review", "borda"),
+        ] {
+            let auto = auto(&council(task, &peers));
+            assert_eq!((auto.protocol, auto.rule), (protocol, rule), "{task:?}");
+            assert_eq!(auto.verify, task == Task::Checkable);
+            assert_eq!(auto.warning, None, "near peers");
+            assert_eq!(auto.seats, [0, 1, 2]);
+            assert!(crate::voting::find(auto.rule).is_some(), "a rule of ours");
+        }
+        let sequential = auto(&council(Task::Sequential, &peers));
+        assert_eq!((sequential.protocol, sequential.seats), ("solo", vec![2]));
+    }
+
+    #[test]
+    fn a_member_whom_nobody_can_outvote_is_asked_alone() {
+        let auto = auto(&council(Task::Reasoning, &[0.5, 0.95, 0.6, 0.6]));
+        assert_eq!(
+            (auto.protocol, auto.seats, auto.best),
+            ("sample-vote", vec![1], Some(1))
+        );
+        assert!(
+            auto.warning
+                .is_some_and(|w| w.contains("unequal (50 to 95 % right)"))
+        );
+    }
+
+    #[test]
+    fn unequal_members_are_weighted_and_the_king_is_warned() {
+        let auto = auto(&council(Task::Reasoning, &[0.8, 0.7, 0.7, 0.6]));
+        assert_eq!(
+            (auto.protocol, auto.rule, auto.best),
+            ("vote", "weighted", Some(0))
+        );
+        assert_eq!(auto.weights.iter().sum::<Nano>(), 4 * NANOS);
+        assert!(auto.weights[0] > auto.weights[1] && auto.weights[1] > auto.weights[3]);
+        assert!(auto.warning.is_some());
+    }
+
+    #[test]
+    fn of_strangers_nothing_is_assumed() {
+        let mut known = council(Task::Reasoning, &[0.9, 0.5, 0.5]);
+        known.members[2] = None;
+        let auto = auto(&known);
+        assert_eq!(
+            (auto.protocol, auto.rule, auto.best),
+            ("vote", "plurality", None)
+        );
+        assert_eq!(auto.weights, [NANOS; 3]);
+        assert!(auto.warning.is_some());
+    }
+
+    #[test]
+    fn a_perfect_score_on_two_questions_is_no_proof() {
+        assert_eq!(
+            Strength {
+                right: 1.0,
+                questions: 2
+            }
+            .estimate(),
+            0.75
+        );
+        assert_eq!(
+            Strength {
+                right: f64::NAN,
+                questions: 2
+            }
+            .estimate(),
+            0.5
+        );
+        let known = Known {
+            members: vec![
+                Some(Strength {
+                    right: 1.0,
+                    questions: 2,
+                }),
+                Some(Strength {
+                    right: 0.8,
+                    questions: 500,
+                }),
+                Some(Strength {
+                    right: 0.8,
+                    questions: 500,
+                }),
+            ],
+            ..Known::default()
+        };
+        assert_eq!(auto(&known).best, Some(1));
+    }
+
+    #[test]
+    fn thrift_asks_the_strongest_last() {
+        let known = Known {
+            thrifty: true,
+            ..council(Task::Reasoning, &[0.8, 0.7, 0.6, 0.72])
+        };
+        let auto = auto(&known);
+        assert_eq!((auto.protocol, auto.seats), ("cascade", vec![1, 3, 0]));
+    }
+
+    #[test]
+    fn learned_weights_stand_before_strength_and_nonsense_does_not() {
+        let mut known = council(Task::Reasoning, &[0.8, 0.75, 0.75]);
+        known.learned = Some(vec![1.0, 2.0, -3.0]);
+        assert_eq!(auto(&known).weights, [NANOS, 2 * NANOS, 0]);
+        known.learned = Some(vec![f64::NAN, 1.0, 1.0]);
+        assert!(auto(&known).weights[0] > NANOS);
+    }
+
+    #[test]
+    fn nobody_and_one_are_no_council() {
+        assert_eq!(auto(&Known::default()).seats, Vec::<usize>::new());
+        assert_eq!(auto(&council(Task::Unknown, &[0.7])).protocol, "solo");
+    }
+}

@@ -1,0 +1,224 @@
+//! What a member's vote should weigh: from how often it is right, or fitted on answers that all members gave.
+
+/// Shares right are kept this far from nothing and from everything: nobody is infallible on the next question.
+const CLIP: f64 = 0.01;
+
+/// The odds `p / (1 - p)` that each is right.
+///
+/// Log-odds are best for members who err independently (Nitzan and Paroush 1982). Real members err together, so that
+/// the weaker ones agree on wrong answers more often than log-odds allow for; the odds themselves allow for it. On 40
+/// random councils of each of four recorded data sets log-odds lose to the best member on two, odds gain on all
+/// (`docs/eval.md`).
+pub fn odds(right: &[f64]) -> Vec<f64> {
+    right
+        .iter()
+        .map(|p| {
+            let p = if p.is_finite() {
+                p.clamp(CLIP, 1.0 - CLIP)
+            } else {
+                0.5
+            };
+            p / (1.0 - p)
+        })
+        .collect()
+}
+
+/// How strongly [`learned`] pulls weights towards nothing: the precision of a normal prior of variance one.
+const PRIOR: f64 = 1.0;
+/// Newton's method needs five to eight steps here.
+const STEPS: usize = 40;
+/// No step of Newton's method is longer than this in any weight, in log-odds.
+const STEP_MAX: f64 = 1.0;
+
+/// The answers of all members to one question: `None` abstains, equal numbers are equal answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a> {
+    /// A member's answer each.
+    pub answers: &'a [Option<usize>],
+    /// Whether an answer is right.
+    pub right: &'a [bool],
+}
+
+/// Weights fitted on questions whose right answer is known, one for each of `n` members.
+///
+/// A conditional logit: an answer is right with probability `exp(Σ weights of those who gave it) / Σ over the answers
+/// given`. It is fitted by Newton's method on the posterior with a normal prior, which has one maximum. Because the
+/// members are fitted together, those who err together share one weight and nobody's correlation has to be stated.
+/// Questions that nobody or everybody answered rightly, and those with one answer, teach nothing and are passed over.
+pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
+    let taught: Vec<Contest> = questions.iter().filter_map(|q| Contest::of(q, n)).collect();
+    let mut w = vec![0.0; n];
+    for _ in 0..STEPS {
+        let (mut gradient, mut curvature) = (vec![0.0; n], vec![vec![0.0; n]; n]);
+        for m in 0..n {
+            gradient[m] = -PRIOR * w[m];
+            curvature[m][m] = PRIOR;
+        }
+        for contest in &taught {
+            contest.add(&w, &mut gradient, &mut curvature);
+        }
+        let step = solve(curvature, gradient);
+        let mut longest = 0.0f64;
+        for (w, s) in w.iter_mut().zip(step) {
+            let s = s.clamp(-STEP_MAX, STEP_MAX);
+            longest = longest.max(s.abs());
+            *w += s;
+        }
+        if longest < 1e-9 {
+            break;
+        }
+    }
+    w
+}
+
+/// A question with several answers, one of them right: who gave which.
+struct Contest {
+    /// The place of each member's answer among the answers given, and `None` where it gave none.
+    gave: Vec<Option<usize>>,
+    answers: usize,
+    right: usize,
+}
+
+impl Contest {
+    fn of(question: &Labelled<'_>, n: usize) -> Option<Self> {
+        let mut seen: Vec<usize> = Vec::new();
+        let gave: Vec<Option<usize>> = (0..n)
+            .map(|m| {
+                let key = question.answers.get(m).copied().flatten()?;
+                Some(seen.iter().position(|k| *k == key).unwrap_or_else(|| {
+                    seen.push(key);
+                    seen.len() - 1
+                }))
+            })
+            .collect();
+        let right = seen
+            .iter()
+            .position(|k| question.right.get(*k) == Some(&true))?;
+        (seen.len() > 1).then_some(Self {
+            gave,
+            answers: seen.len(),
+            right,
+        })
+    }
+
+    fn add(&self, w: &[f64], gradient: &mut [f64], curvature: &mut [Vec<f64>]) {
+        let mut strength = vec![0.0; self.answers];
+        for (m, a) in self.gave.iter().enumerate() {
+            if let Some(a) = a {
+                strength[*a] += w[m];
+            }
+        }
+        let top = strength.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut share: Vec<f64> = strength.iter().map(|s| (s - top).exp()).collect();
+        let sum: f64 = share.iter().sum();
+        share.iter_mut().for_each(|s| *s /= sum);
+        for (m, a) in self.gave.iter().enumerate() {
+            let Some(a) = *a else { continue };
+            gradient[m] += f64::from(u8::from(a == self.right)) - share[a];
+            for (o, b) in self.gave.iter().enumerate() {
+                let Some(b) = *b else { continue };
+                let both = if a == b { share[a] } else { 0.0 };
+                curvature[m][o] += both - share[a] * share[b];
+            }
+        }
+    }
+}
+
+/// Solves `a x = b` for a positive definite `a`, by elimination with pivots.
+fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+    let n = b.len();
+    for c in 0..n {
+        let pivot = (c..n)
+            .max_by(|x, y| a[*x][c].abs().total_cmp(&a[*y][c].abs()))
+            .unwrap_or(c);
+        a.swap(c, pivot);
+        b.swap(c, pivot);
+        if a[c][c] == 0.0 {
+            continue;
+        }
+        for r in c + 1..n {
+            let f = a[r][c] / a[c][c];
+            if f != 0.0 {
+                let (upper, lower) = a.split_at_mut(r);
+                for (x, y) in lower[0].iter_mut().zip(&upper[c]).skip(c) {
+                    *x -= f * y;
+                }
+                b[r] -= f * b[c];
+            }
+        }
+    }
+    for c in (0..n).rev() {
+        let known: f64 = (c + 1..n).map(|k| a[c][k] * b[k]).sum();
+        b[c] = if a[c][c] == 0.0 {
+            0.0
+        } else {
+            (b[c] - known) / a[c][c]
+        };
+    }
+    b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odds_are_odds_and_never_endless() {
+        let w = odds(&[0.5, 0.8, 1.0, 0.0, f64::NAN]);
+        for (w, expected) in w.iter().zip([1.0, 4.0, 99.0, 1.0 / 99.0, 1.0]) {
+            assert!((w - expected).abs() < 1e-9, "{w} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_system_of_equations_is_solved() {
+        let x = solve(vec![vec![4.0, 1.0], vec![1.0, 3.0]], vec![1.0, 2.0]);
+        assert!((x[0] - 1.0 / 11.0).abs() < 1e-12 && (x[1] - 7.0 / 11.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn twins_share_one_weight_and_the_better_member_has_more() {
+        // Of 100 questions the first member is right on 80; two others are always right together, on the other 60.
+        let right = [true, false];
+        let rows: Vec<[Option<usize>; 3]> = (0..100)
+            .map(|q| {
+                let (a, b) = (usize::from(q % 5 == 0), usize::from(q % 5 < 2));
+                [Some(a), Some(b), Some(b)]
+            })
+            .collect();
+        let questions: Vec<Labelled<'_>> = rows
+            .iter()
+            .map(|answers| Labelled {
+                answers,
+                right: &right,
+            })
+            .collect();
+        let w = learned(&questions, 3);
+        assert!((w[1] - w[2]).abs() < 1e-9, "twins: {w:?}");
+        assert!(
+            w[0] > w[1] + w[2],
+            "two who are one do not outvote the better: {w:?}"
+        );
+        // At the maximum nothing is left to gain.
+        let again = learned(&questions, 3);
+        assert_eq!(w, again, "the same in, the same out");
+    }
+
+    #[test]
+    fn what_teaches_nothing_changes_nothing() {
+        let same = Labelled {
+            answers: &[Some(0), Some(0)],
+            right: &[true],
+        };
+        let none = Labelled {
+            answers: &[Some(0), Some(1)],
+            right: &[false, false],
+        };
+        let silent = Labelled {
+            answers: &[None, None],
+            right: &[true],
+        };
+        assert_eq!(learned(&[same, none, silent], 2), [0.0, 0.0]);
+        assert_eq!(learned(&[], 0), Vec::<f64>::new());
+    }
+}
