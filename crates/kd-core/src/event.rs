@@ -34,6 +34,20 @@ pub enum Purpose {
     Answer,
     /// To conclude from the answers of the others.
     Conclude,
+    /// To plan who sits and how they decide.
+    Plan,
+    /// To judge the answers of the others, without knowing whose they are.
+    Review,
+    /// To fill in a ballot.
+    Vote,
+    /// To answer once more, knowing what the others said.
+    Revise,
+    /// To sum up what was said, for those who speak next.
+    Compress,
+    /// To break a tie.
+    Arbitrate,
+    /// To speak to another seat, out of the king's sight.
+    Exchange,
 }
 
 /// How a round ended.
@@ -98,14 +112,15 @@ pub enum Event {
         /// The piece.
         delta: Delta,
     },
-    /// A turn ended with a whole answer; its message is on disk.
+    /// A turn ended with a whole answer; its message, if the answer is part of the conversation, is on disk.
     TurnFinished {
         /// The turn.
         turn: TurnId,
         /// The seat.
         seat: SeatName,
-        /// The number of its message.
-        message: u32,
+        /// The number of its message; none where the answer is kept in the log alone: a ballot, a plan.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<u32>,
         /// What it used.
         usage: Option<Usage>,
     },

@@ -498,7 +498,7 @@ mod tests {
         view.fold(&Event::TurnFinished {
             turn: TurnId(2),
             seat: seat("codex"),
-            message: 2,
+            message: Some(2),
             usage: Some(usage),
         });
         let failure = Failure::new(FailureKind::Crashed, "disk full");
@@ -561,7 +561,7 @@ mod tests {
         view.fold(&Event::TurnFinished {
             turn: TurnId(1),
             seat: seat("claude"),
-            message: 2,
+            message: Some(2),
             usage: None,
         });
         view.fold(&text(2, "y"));

@@ -13,7 +13,7 @@ pub use clock::Clock;
 use actor::{Actor, Start};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
-use kd_core::{Failure, FailureKind, Op, SeatName, ThreadId};
+use kd_core::{Effects, Failure, FailureKind, Machine, Member, Op, SeatName, ThreadId};
 use kd_store::Thread;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -47,6 +47,18 @@ impl Error {
     }
 }
 
+/// A machine that is ready to run in a thread.
+pub struct Opening {
+    /// The thread.
+    pub id: ThreadId,
+    /// Who decides.
+    pub machine: Box<dyn Machine + Send>,
+    /// The effects of opening it.
+    pub opened: Effects,
+    /// Everybody whom it may ask.
+    pub seats: Vec<Member>,
+}
+
 /// Opens sessions. One for each process: all sessions share the hands, and with them connections and the built-in model.
 #[derive(Clone)]
 pub struct Engine {
@@ -61,19 +73,40 @@ impl Engine {
         }
     }
 
-    /// Starts the loop of one thread. Must be called inside a tokio runtime.
+    /// Starts the loop of a council in its thread. Must be called inside a tokio runtime.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
         let id = open.thread.clone();
+        let seats = open
+            .roster
+            .members()
+            .iter()
+            .chain(open.roster.chair())
+            .cloned()
+            .collect();
+        let (council, opened) = Council::open(open);
+        self.run(
+            thread,
+            Opening {
+                id,
+                machine: Box::new(council),
+                opened,
+                seats,
+            },
+        )
+    }
+
+    /// Starts the loop of any machine in its thread. Must be called inside a tokio runtime.
+    pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
+        let id = opening.id;
         let hands = self.hands.clone();
-        let roster = open.roster.clone();
-        let seats = move |name: &SeatName| match roster.get(name) {
+        let members = opening.seats;
+        let seats = move |name: &SeatName| match members.iter().find(|m| &m.name == name) {
             Some(member) => hands.seat(member),
             None => Err(Failure::new(
                 FailureKind::Missing,
                 format!("nobody sits as {name}"),
             )),
         };
-        let (council, opened) = Council::open(open);
         let (sender, inbox) = actor::inbox();
         let scribe =
             scribe::Scribe::start(Arc::new(thread), sender.clone()).map_err(Error::Scribe)?;
@@ -83,9 +116,9 @@ impl Engine {
         let (ops, wishes) = mpsc::channel(OPS);
         let start = Start {
             thread: id.clone(),
-            machine: Box::new(council),
+            machine: opening.machine,
             seats: Box::new(seats),
-            opened,
+            opened: opening.opened,
             bus,
             clock: Clock::new(),
         };

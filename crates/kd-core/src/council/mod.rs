@@ -308,12 +308,12 @@ impl Council {
         let mut opened = 0;
         for Assignment { seat, manner } in asked {
             let member = match purpose {
-                Purpose::Answer => self.roster.get(&seat),
                 Purpose::Conclude => self
                     .roster
                     .chair()
                     .filter(|c| c.name == seat)
                     .or(self.roster.get(&seat)),
+                _ => self.roster.get(&seat),
             };
             let Some(member) = member else { continue };
             if self.floor.holds(&seat) || self.roster.is_muted(&seat) {
@@ -573,18 +573,6 @@ impl Council {
                 round.usage.add(usage);
             }
             match turn.purpose {
-                Purpose::Answer => {
-                    let known: Vec<&SeatName> = self.members.iter().collect();
-                    round.spoke.push(Spoke {
-                        seat: turn.seat.clone(),
-                        answered,
-                        mentions: if answered {
-                            mentions(turn.body(), &known).seats
-                        } else {
-                            Vec::new()
-                        },
-                    });
-                }
                 Purpose::Conclude => {
                     let stand_in = matches!(round.conclusion, Conclusion::Asked { stand_in: true });
                     round.conclusion = match &end.result {
@@ -596,13 +584,25 @@ impl Council {
                         },
                     };
                 }
+                _ => {
+                    let known: Vec<&SeatName> = self.members.iter().collect();
+                    round.spoke.push(Spoke {
+                        seat: turn.seat.clone(),
+                        answered,
+                        mentions: if answered {
+                            mentions(turn.body(), &known).seats
+                        } else {
+                            Vec::new()
+                        },
+                    });
+                }
             }
         }
         fx.events.push(match (end.result, message) {
             (Ok(()), Some(message)) => Event::TurnFinished {
                 turn: id,
                 seat: turn.seat,
-                message,
+                message: Some(message),
                 usage: end.usage,
             },
             (Ok(()), None) => return,

@@ -221,7 +221,7 @@ impl Laws {
                     self.sound.insert(*turn);
                     let file = disk
                         .iter()
-                        .find(|m| m.seq == *message && m.from == seat.as_str());
+                        .find(|m| Some(m.seq) == *message && m.from == seat.as_str());
                     assert_eq!(file.and_then(|m| m.status), Some(Status::Complete));
                 }
                 Event::TurnFailed {

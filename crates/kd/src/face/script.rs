@@ -114,7 +114,7 @@ impl Script {
         self.event(Event::TurnFinished {
             turn: TurnId(turn),
             seat: seat(name),
-            message: self.messages,
+            message: Some(self.messages),
             usage: Some(usage),
         });
     }
