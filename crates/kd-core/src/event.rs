@@ -64,6 +64,40 @@ pub enum Outcome {
     Interrupted,
 }
 
+/// What a seat of a duet is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DuetPhase {
+    /// It looks at the question first.
+    FirstLook,
+    /// It answers what the other seat wrote to it.
+    Debate,
+    /// It must answer the king: the exchange is over, or it is alone.
+    Decision,
+}
+
+/// Why the exchange of a duet ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DuetEnd {
+    /// A reply had nothing for the other seat.
+    Agreed,
+    /// There were as many messages as allowed.
+    Cap,
+    /// A message said what one before it had said.
+    Cycle,
+    /// The tokens would not have lasted for another message and the answer.
+    Budget,
+    /// The time was up.
+    Time,
+    /// One seat failed, and the other went on without it.
+    Alone,
+    /// The king stopped it.
+    Interrupted,
+    /// Nobody was left to answer.
+    Failed,
+}
+
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -160,6 +194,51 @@ pub enum Event {
         outcome: Outcome,
         /// What the whole round used.
         usage: Usage,
+    },
+    /// A turn of a duet began: what it is for.
+    PhaseBegan {
+        /// The turn.
+        turn: TurnId,
+        /// The seat.
+        seat: SeatName,
+        /// What it is at.
+        phase: DuetPhase,
+        /// How many messages the seats have exchanged.
+        exchanged: u32,
+        /// The most they may.
+        exchanges_max: u32,
+    },
+    /// A seat of a duet wrote to the other. The king is told that, not what.
+    CouncilSaid {
+        /// The turn.
+        turn: TurnId,
+        /// Who wrote.
+        from: SeatName,
+        /// To whom.
+        to: SeatName,
+        /// How long it is, in characters.
+        chars: u64,
+        /// The words, where they may be told: in the log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// A turn of a duet ended with nothing for the king: all of it was for the other seat. It has no message.
+    TurnPassed {
+        /// The turn.
+        turn: TurnId,
+        /// The seat.
+        seat: SeatName,
+        /// What it used.
+        usage: Option<Usage>,
+    },
+    /// The exchange of a duet ended.
+    DuetEnded {
+        /// Why.
+        why: DuetEnd,
+        /// How many messages the seats exchanged.
+        exchanged: u32,
+        /// The number of the message that is the answer; none if there is no answer.
+        answer: Option<u32>,
     },
     /// Something the king should know.
     Noticed {

@@ -7,6 +7,7 @@
 pub mod clean;
 pub mod config;
 pub mod council;
+pub mod duet;
 pub mod eval;
 pub mod event;
 pub mod failure;
@@ -25,6 +26,7 @@ pub mod view;
 pub mod voting;
 
 pub use council::{Budget, Council, OpenCouncil};
+pub use duet::{Duet, OpenDuet};
 pub use event::{Event, Record};
 pub use failure::{Failure, FailureKind};
 pub use ids::{SeatName, ThreadId, TimerId, TurnId};

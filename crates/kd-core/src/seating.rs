@@ -99,7 +99,7 @@ pub fn choices(config: &Config) -> Vec<String> {
     config.agents.keys().cloned().chain(roles).collect()
 }
 
-fn member(
+pub(crate) fn member(
     config: &Config,
     wishes: &Wishes,
     name: &str,
@@ -179,6 +179,15 @@ fn from_role(config: &Config, wishes: &Wishes, name: SeatName, role: &Role, plac
         role: Some(role.title.to_owned()),
         ..from_agent(config, wishes, name, &agent, place)
     }
+}
+
+/// The built-in model in a seat of this name, without a persona.
+pub(crate) fn built_in(config: &Config, wishes: &Wishes, name: SeatName, place: u64) -> Member {
+    let agent = AgentConfig {
+        backend: LOCAL.to_owned(),
+        ..AgentConfig::default()
+    };
+    from_agent(config, wishes, name, &agent, place)
 }
 
 /// The chair borrows the backend of the agent that `council.chair` names, else of the first member. It keeps the

@@ -288,6 +288,14 @@ pub const KEYS: &[Key] = &[
     key("local.context", Kind::Whole { min: 64, max: 16_777_216 }, "null", "The most tokens of prompt and answer together; unset means what the model allows.").short_env("KD_CONTEXT"),
     key("local.offline", Kind::Bool, "false", "Never fetch a model; say what is missing instead.").short_env("KD_OFFLINE"),
 
+    key("think.fast", Kind::Agent, "null", "Who looks first in `kd think`; unset means the first member of the council."),
+    key("think.rigorous", Kind::Agent, "null", "Who checks in `kd think`; unset means the second member of the council."),
+    key("think.arbiter", Kind::Agent, "null", "Who answers when the two seats of `kd think` do not agree; unset means the rigorous one."),
+    key("think.exchanges_max", Kind::Whole { min: 1, max: 100 }, "6", "The most messages between the two seats of `kd think`."),
+    key("think.exchanges_min", Kind::Whole { min: 0, max: 100 }, "null", "The fewest: replies before that are checked by the other seat; unset means 1 for the built-in model and 0 for others."),
+    key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit."),
+    key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit."),
+
     key("peasant.agent", Kind::Text, "\"claude\"", "Who works on tickets.").only_kingdom(),
     key("peasant.max_iterations", COUNT, "50", "The most steps of a worker.").only_kingdom(),
     key("lord.agent", Kind::Text, "null", "Who watches the workers.").only_kingdom(),

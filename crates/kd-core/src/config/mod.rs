@@ -40,6 +40,42 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The built-in model.
     pub local: LocalConfig,
+    /// The two seats of `kd think`.
+    pub think: ThinkConfig,
+}
+
+/// `think.*`: a fast and a rigorous seat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThinkConfig {
+    /// Who looks first; none means the first member of the council.
+    pub fast: Option<String>,
+    /// Who checks; none means the second member of the council.
+    pub rigorous: Option<String>,
+    /// Who answers when they do not agree; none means the rigorous seat.
+    pub arbiter: Option<String>,
+    /// The most messages between them.
+    pub exchanges_max: u32,
+    /// The fewest; none means 1 for the built-in model and 0 for others.
+    pub exchanges_min: Option<u32>,
+    /// The most tokens of all prompts and replies for one question; none means no limit.
+    pub tokens_max: Option<u64>,
+    /// Seconds until the answer is asked for; none means no limit.
+    pub seconds_max: Option<u64>,
+}
+
+impl Default for ThinkConfig {
+    fn default() -> Self {
+        Self {
+            fast: None,
+            rigorous: None,
+            arbiter: None,
+            exchanges_max: 6,
+            exchanges_min: None,
+            tokens_max: None,
+            seconds_max: None,
+        }
+    }
 }
 
 /// `council.*`

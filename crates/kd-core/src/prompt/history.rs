@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 /// The first line of a history with several messages.
 const HEADER: &str = "[Previous conversation]";
 /// The line between history and turn.
-pub(super) const END: &str = "---";
+pub(crate) const END: &str = "---";
 /// What is put before a line that only looks like structure.
 const QUOTE: &str = "> ";
 /// The name of a sender whose own name cannot be written in a history.

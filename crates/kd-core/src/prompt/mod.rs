@@ -5,6 +5,7 @@
 
 mod history;
 
+pub(crate) use history::END as HISTORY_END;
 pub use history::{Spoken, parse, render};
 
 use crate::ids::SeatName;

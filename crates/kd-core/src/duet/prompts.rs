@@ -1,0 +1,94 @@
+//! What a seat of a duet is told. The texts stand beside this file, one for each part; all are short, so that a small
+//! model copes.
+//!
+//! In: the two seats, the transcript and the part. Out: a [`Prompt`]. The transcript is the history of the council, in
+//! which no body can pass for somebody else's line.
+
+use crate::ids::SeatName;
+use crate::prompt::{self, HISTORY_END, PromptRules};
+use crate::request::Prompt;
+use crate::roster::Member;
+
+const RULES: &str = include_str!("prompts/rules.md");
+pub(super) const FAST: &str = include_str!("prompts/fast.md");
+pub(super) const RIGOROUS: &str = include_str!("prompts/rigorous.md");
+
+/// What a seat is to do in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    /// To look first.
+    First,
+    /// To answer the other seat's message.
+    Debate {
+        /// The number of the message it would write, and the most there may be.
+        n: u32,
+        max: u32,
+    },
+    /// To check an answer that the king has read already.
+    Verify,
+    /// To answer, because the exchange is over.
+    Decide {
+        /// Why it is over.
+        why: &'a str,
+    },
+    /// To answer, because the other seat failed.
+    Alone,
+}
+
+/// The prompt of one turn.
+pub(super) fn build(
+    rules: &PromptRules,
+    member: &Member,
+    other: &SeatName,
+    history: String,
+    part: Part<'_>,
+) -> Prompt {
+    let (text, n, max, why) = match part {
+        Part::First => (include_str!("prompts/first.md"), 0, 0, ""),
+        Part::Debate { n, max } => (include_str!("prompts/debate.md"), n, max, ""),
+        Part::Verify => (include_str!("prompts/verify.md"), 0, 0, ""),
+        Part::Decide { why } => (include_str!("prompts/decide.md"), 0, 0, why),
+        Part::Alone => (include_str!("prompts/alone.md"), 0, 0, ""),
+    };
+    let fill = |text: &str| {
+        text.trim()
+            .replace("{me}", member.name.as_str())
+            .replace("{other}", other.as_str())
+            .replace("{n}", &n.to_string())
+            .replace("{max}", &max.to_string())
+            .replace("{why}", why)
+    };
+    // The persona, the phase prompts and the leave to write files are those of every council.
+    let mut prompt = prompt::build(rules, member, history, prompt::Manner::Answer);
+    if !matches!(part, Part::Decide { .. } | Part::Alone) {
+        prompt.rules = format!("{}\n{}", prompt.rules, fill(RULES)).trim().to_owned();
+    }
+    prompt.turn = format!("{HISTORY_END}\n{}", fill(text));
+    prompt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_short_and_filled() {
+        let member = super::super::tests::member("fast");
+        let other = SeatName::new("rigorous").unwrap();
+        for part in [
+            Part::First,
+            Part::Debate { n: 2, max: 6 },
+            Part::Verify,
+            Part::Decide { why: "it is late" },
+            Part::Alone,
+        ] {
+            let prompt = build(&PromptRules::default(), &member, &other, "Why?".into(), part);
+            let text = prompt.as_text();
+            assert!(!text.contains('{'), "{text}");
+            assert!(text.contains("You are fast. ") && text.contains("rigorous") || matches!(part, Part::Decide { .. }));
+            assert!(text.split_whitespace().count() < 190, "{text}");
+            let told = text.contains("<council>");
+            assert_eq!(told, !matches!(part, Part::Decide { .. } | Part::Alone), "{text}");
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Splits a reply that arrives in pieces into what the king reads and what only the other seat reads.
+//!
+//! In: pieces of a reply, cut anywhere. Out: the text outside `<council>` tags as soon as it is certain, and at the end
+//! the messages inside them. Where the pieces were cut never shows in either text. `docs/think.md` states what becomes
+//! of tags that are unclosed, nested, written in capitals, with attributes, escaped or in code; a test reads that table.
+//!
+//! Source: the seed of the debate in tags, whose original removed tags from a text that had been shown already.
+
+/// The name of the tag, in any mixture of cases.
+const NAME: &str = "council";
+/// A tag that has not ended after so many bytes counts as ended: attributes are no place for a message.
+const TAG_BYTES_MAX: usize = 256;
+/// The most blanks between the brackets and the name.
+const BLANKS_MAX: usize = 8;
+/// Of a tag that the end of a reply cuts, so many letters of the name are needed to know it from text such as `a<c`.
+const LETTERS_MIN: usize = 2;
+
+/// A reply being split.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Splitter {
+    /// How many tags are open: 0 is outside.
+    depth: u32,
+    /// A `<` and what follows, as long as it may be a tag.
+    held: String,
+    /// A whole tag right after a backtick: one right behind it makes both code.
+    ticked: bool,
+    /// The message of the open tag so far.
+    inside: String,
+    /// Messages whose tags are closed.
+    council: Vec<String>,
+    /// The last character of the text we are in, and how many backslashes end it.
+    last: Option<char>,
+    backslashes: u32,
+    line: Line,
+    /// The code fence that is open outside: its character and its length.
+    fence: Option<(char, u32)>,
+}
+
+/// What may follow from a `<` and the characters behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Partial,
+    Text,
+    Open,
+    Close,
+    /// Opened and closed at once.
+    Empty,
+}
+
+impl Splitter {
+    /// Takes a piece in; gives the text outside the tags that is certain now.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut spoken = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            self.take(c, &mut spoken);
+        }
+        spoken
+    }
+
+    /// The reply is over: the rest of the text outside, and all messages inside, without blank ones.
+    pub fn finish(mut self) -> (String, Vec<String>) {
+        let mut spoken = String::new();
+        if self.ticked {
+            self.tag(classify(&self.held));
+        } else if !self.held.is_empty() && !is_cut_tag(&self.held) {
+            self.give_up_held(&mut spoken);
+        }
+        if self.depth > 0 {
+            self.keep_message();
+        }
+        (spoken, self.council)
+    }
+
+    /// Whether the reply stands inside a tag at this moment.
+    pub fn is_inside(&self) -> bool {
+        self.depth > 0
+    }
+
+    fn take(&mut self, c: char, spoken: &mut String) {
+        if self.ticked {
+            self.ticked = false;
+            if c == '`' {
+                let code = std::mem::take(&mut self.held);
+                code.chars().for_each(|c| self.text(c, spoken));
+                return self.text(c, spoken);
+            }
+            self.tag(classify(&self.held));
+            return self.take(c, spoken);
+        }
+        if self.held.is_empty() {
+            if c == '<' && self.backslashes.is_multiple_of(2) && self.fence.is_none() {
+                self.held.push(c);
+            } else {
+                self.text(c, spoken);
+            }
+            return;
+        }
+        self.held.push(c);
+        match classify(&self.held) {
+            Verdict::Partial => {}
+            Verdict::Text => self.give_up_held(spoken),
+            verdict if self.last == Some('`') && self.held.ends_with('>') => {
+                self.ticked = true;
+                debug_assert!(verdict != Verdict::Partial);
+            }
+            verdict => self.tag(verdict),
+        }
+    }
+
+    /// The `<` was text after all; what follows it may still begin a tag.
+    fn give_up_held(&mut self, spoken: &mut String) {
+        let held = std::mem::take(&mut self.held);
+        let mut rest = held.chars();
+        if let Some(first) = rest.next() {
+            self.text(first, spoken);
+        }
+        rest.for_each(|c| self.take(c, spoken));
+    }
+
+    /// A character that is no part of a tag.
+    fn text(&mut self, c: char, spoken: &mut String) {
+        self.last = Some(c);
+        self.backslashes = if c == '\\' { self.backslashes + 1 } else { 0 };
+        if self.depth > 0 {
+            self.inside.push(c);
+            return;
+        }
+        spoken.push(c);
+        if c == '\n' {
+            self.fence = std::mem::take(&mut self.line).fence_after(self.fence);
+        } else {
+            self.line.push(c);
+        }
+    }
+
+    fn tag(&mut self, verdict: Verdict) {
+        self.held.clear();
+        self.last = None;
+        self.backslashes = 0;
+        match verdict {
+            Verdict::Open => self.depth = self.depth.saturating_add(1),
+            Verdict::Close if self.depth == 1 => {
+                self.depth = 0;
+                self.keep_message();
+            }
+            // A closing tag without an opening one is shown to nobody.
+            Verdict::Close => self.depth = self.depth.saturating_sub(1),
+            Verdict::Empty | Verdict::Partial | Verdict::Text => {}
+        }
+    }
+
+    fn keep_message(&mut self) {
+        let message = std::mem::take(&mut self.inside);
+        let message = message.trim();
+        if !message.is_empty() {
+            self.council.push(message.to_owned());
+        }
+    }
+}
+
+/// What a text that begins with `<` is, as far as it goes.
+fn classify(held: &str) -> Verdict {
+    let Some((blanks, closing, name)) = head(held) else {
+        return Verdict::Text;
+    };
+    let Some(rest) = after_name(name) else {
+        return Verdict::Text;
+    };
+    let Some(rest) = rest else {
+        return Verdict::Partial;
+    };
+    let done = |empty| match (closing, empty) {
+        (true, _) => Verdict::Close,
+        (false, true) => Verdict::Empty,
+        (false, false) => Verdict::Open,
+    };
+    match rest.chars().next() {
+        None => return Verdict::Partial,
+        Some('>') => return done(false),
+        Some(c) if c == '/' || c.is_whitespace() => {}
+        Some(_) => return Verdict::Text,
+    }
+    // `< council` with words behind it is a comparison, not a tag.
+    if blanks > 0 && !closing && !rest.trim_start().is_empty() && rest.trim_start() != ">" {
+        return Verdict::Text;
+    }
+    let mut quote = None;
+    let mut before = ' ';
+    for c in rest.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') && before == '=' => quote = Some(c),
+            None if c == '>' => return done(before == '/'),
+            None => {}
+        }
+        before = c;
+    }
+    if held.len() >= TAG_BYTES_MAX {
+        return done(false);
+    }
+    Verdict::Partial
+}
+
+/// Blanks before the name, whether the tag closes, and what follows; none if no tag looks like this.
+fn head(held: &str) -> Option<(usize, bool, &str)> {
+    let blank = [' ', '\t'];
+    let rest = held.strip_prefix('<')?;
+    let name = rest.trim_start_matches(blank);
+    let before = rest.len() - name.len();
+    let (closing, name) = match name.strip_prefix('/') {
+        Some(name) => (true, name),
+        None => (false, name),
+    };
+    let bare = name.trim_start_matches(blank);
+    let between = name.len() - bare.len();
+    (before <= BLANKS_MAX && between <= BLANKS_MAX && (closing || between == 0))
+        .then_some((before + between, closing, bare))
+}
+
+/// What follows the name: none if this is another name, `Some(None)` if it is not whole yet.
+#[expect(clippy::option_option, reason = "another name, a name in the making, a name")]
+fn after_name(text: &str) -> Option<Option<&str>> {
+    let letters = text.len().min(NAME.len());
+    let begun = text.get(..letters)?;
+    if !NAME.get(..letters)?.eq_ignore_ascii_case(begun) {
+        return None;
+    }
+    Some((letters == NAME.len()).then(|| &text[letters..]))
+}
+
+/// Whether a text that the end of a reply cut was going to be a tag.
+fn is_cut_tag(held: &str) -> bool {
+    head(held).is_some_and(|(_, closing, name)| {
+        name.len() >= LETTERS_MIN || closing && !name.is_empty()
+    })
+}
+
+/// What is known of the line that the king reads, for code fences (CommonMark 4.5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Line {
+    indent: u32,
+    /// The character of the fence that the line begins with, and how often it stands there.
+    mark: Option<char>,
+    run: u32,
+    /// Something stands behind the run, and whether it is more than blanks or holds a backtick.
+    ended: bool,
+    words: bool,
+    ticks: bool,
+}
+
+impl Line {
+    fn push(&mut self, c: char) {
+        if self.mark.is_none() && !self.words {
+            match c {
+                ' ' => return self.indent += 1,
+                '\t' => return self.indent += 4,
+                '`' | '~' => self.mark = Some(c),
+                _ => self.words = true,
+            }
+        }
+        if Some(c) == self.mark && !self.ended {
+            self.run += 1;
+        } else {
+            self.ended = true;
+            self.words |= !c.is_whitespace();
+            self.ticks |= c == '`';
+        }
+    }
+
+    /// The fence that is open behind this line.
+    fn fence_after(self, open: Option<(char, u32)>) -> Option<(char, u32)> {
+        match (open, self.mark) {
+            (Some((c, length)), Some(mark)) if mark == c && self.run >= length && !self.words => {
+                None
+            }
+            (None, Some(mark)) if self.run >= 3 && self.indent <= 3 => {
+                (mark == '~' || !self.ticks).then_some((mark, self.run))
+            }
+            _ => open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, Vec<String>) {
+        let mut splitter = Splitter::default();
+        let mut spoken: String = pieces.into_iter().map(|p| splitter.push(p)).collect();
+        let (rest, council) = splitter.finish();
+        spoken.push_str(&rest);
+        (spoken, council)
+    }
+
+    /// The rows of the table in the manual: what it is, the reply, what the king reads, what the other seat reads. In
+    /// the manual `↵` is a line end and `∅` is nothing.
+    fn manual() -> Vec<[String; 4]> {
+        let page = include_str!("../../../../docs/think.md");
+        let (_, table) = page.split_once("<!-- tags -->").expect("the table begins");
+        let (table, _) = table.split_once("<!-- /tags -->").expect("the table ends");
+        let cell = |cell: &str| {
+            let cell = cell.trim();
+            let code = cell.strip_prefix("`` ").and_then(|c| c.strip_suffix(" ``"));
+            let code = code.or_else(|| cell.strip_prefix('`').and_then(|c| c.strip_suffix('`')));
+            code.unwrap_or(cell).replace('↵', "\n").replace('∅', "")
+        };
+        let rows: Vec<[String; 4]> = table
+            .lines()
+            .filter(|l| l.starts_with("| ") && !l.starts_with("| what"))
+            .map(|l| {
+                let cells: Vec<String> = l.trim_matches('|').split(" | ").map(cell).collect();
+                cells.try_into().unwrap_or_else(|_| panic!("four cells: {l}"))
+            })
+            .collect();
+        assert!(rows.len() >= 20, "{} rows", rows.len());
+        rows
+    }
+
+    #[test]
+    fn the_manual_tells_the_truth() {
+        for [what, reply, king, other] in manual() {
+            let (spoken, council) = split([reply.as_str()]);
+            assert_eq!(spoken, king, "{what}: {reply:?}");
+            assert_eq!(council.join(" + "), other, "{what}: {reply:?}");
+        }
+    }
+
+    #[test]
+    fn every_split_of_the_short_samples_is_the_same() {
+        for sample in [
+            "<council>a</council>",
+            "a<CoUnCiL x>b</council",
+            "\\<council>`<council>`",
+            "~~~\n<council>\n~~~\n<",
+            "<council/>é</council>b",
+        ] {
+            let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
+            let whole = split([sample]);
+            for mask in 0u32..1 << cuts.len() {
+                let mut splitter = Splitter::default();
+                let (mut spoken, mut from) = (String::new(), 0);
+                for (bit, cut) in cuts.iter().enumerate() {
+                    if mask >> bit & 1 == 1 {
+                        spoken += &splitter.push(&sample[from..*cut]);
+                        from = *cut;
+                    }
+                }
+                spoken += &splitter.push(&sample[from..]);
+                let (rest, council) = splitter.finish();
+                assert_eq!((spoken + &rest, council), whole, "{sample:?} {mask:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_cuts_anywhere_in_the_manual_do_not_show() {
+        for [_, sample, ..] in manual() {
+            let whole = split([sample.as_str()]);
+            let ends: Vec<usize> = sample.char_indices().map(|(i, _)| i).collect();
+            for (n, a) in ends.iter().enumerate() {
+                for b in &ends[n..] {
+                    let cut = split([&sample[..*a], &sample[*a..*b], &sample[*b..]]);
+                    assert_eq!(cut, whole, "{sample:?} cut at {a} and {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_certain_is_given_at_once() {
+        let mut splitter = Splitter::default();
+        assert_eq!(splitter.push("Hello, a < b"), "Hello, a < b");
+        assert_eq!(splitter.push(" <"), " ");
+        assert_eq!(splitter.push("coun"), "");
+        assert_eq!(splitter.push("ter>"), "<counter>");
+        assert_eq!(splitter.push("<council>s"), "");
+        assert!(splitter.is_inside());
+        assert_eq!(splitter.push("</council>x"), "x");
+    }
+
+    #[test]
+    fn a_tag_that_never_ends_hides_what_follows_and_costs_little() {
+        let long = format!("a<council {}", "x".repeat(1 << 20));
+        let (spoken, council) = split([long.as_str()]);
+        assert_eq!(spoken, "a");
+        assert_eq!(council.len(), 1);
+        let (spoken, council) = split([format!("a<council {}", "x".repeat(99)).as_str()]);
+        assert_eq!((spoken.as_str(), council.len()), ("a", 0));
+        let brackets = "<".repeat(1 << 20);
+        assert_eq!(split([brackets.as_str()]).0, brackets);
+    }
+
+    /// Replies rich in what matters.
+    fn reply() -> impl Strategy<Value = String> {
+        let bits = [
+            "<council>", "</council>", "<COUNCIL>", "</Council >", "<council to=\"a>b\">", "<council/>", "< council >",
+            "< council of", "<counc", "</coun", "<", ">", "/", "\\", "`", "``", "```", "```\n", "~~~", "\n", "\n\n",
+            "    ", " ", "x", "é", "👑", "council", "\"", "=", "'", "SECRET",
+        ];
+        proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..24)
+            .prop_map(|bits| bits.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn cuts_do_not_show(reply in reply(), cuts in proptest::collection::vec(0usize..200, 0..8)) {
+            let mut ends: Vec<usize> = cuts
+                .into_iter()
+                .filter_map(|n| reply.char_indices().nth(n).map(|(i, _)| i))
+                .chain([0, reply.len()])
+                .collect();
+            ends.sort_unstable();
+            let pieces = ends.windows(2).map(|w| &reply[w[0]..w[1]]);
+            prop_assert_eq!(split(pieces), split([reply.as_str()]));
+        }
+
+        #[test]
+        fn one_character_at_a_time_does_not_show(reply in reply()) {
+            let ends: Vec<usize> = reply.char_indices().map(|(i, _)| i).chain([reply.len()]).collect();
+            prop_assert_eq!(split(ends.windows(2).map(|w| &reply[w[0]..w[1]])), split([reply.as_str()]));
+        }
+
+        /// Outside code and escapes nothing that looks like a tag is shown, and no word between two tags.
+        #[test]
+        fn nothing_of_a_tag_or_its_content_is_shown(
+            before in "[a-z \n]{0,12}", attributes in "( [a-z]{1,5}=\"[a-z<>/ ]{0,8}\"){0,3}", secret in "[a-z<>/\n\\\\]{0,20}", after in "[a-z \n]{0,12}",
+        ) {
+            let reply = format!("{before}<cOuncil{attributes}>{secret} SECRET</COUNCIL>{after}");
+            let (spoken, council) = split([reply.as_str()]);
+            prop_assert!(council.concat().contains("SECRET"));
+            prop_assert_eq!(spoken, format!("{before}{after}"));
+        }
+
+        /// No text is invented, none is lost outside tags: without a `<` both are plain.
+        #[test]
+        fn text_without_brackets_is_untouched(text in "[^<]{0,60}") {
+            prop_assert_eq!(split([text.as_str()]), (text.clone(), vec![]));
+        }
+    }
+}
