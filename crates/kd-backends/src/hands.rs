@@ -26,6 +26,8 @@ pub struct Hands {
     clients: Arc<Clients>,
     services: Mutex<BTreeMap<String, Arc<Service>>>,
     engines: Arc<Engines>,
+    /// Players of scripts, by member and script.
+    scripts: Mutex<BTreeMap<(String, String), Arc<dyn Backend>>>,
 }
 
 /// What seats a member: one row for each kind of backend that is not an HTTP service.
@@ -52,6 +54,7 @@ impl Hands {
             clients: Arc::default(),
             services: Mutex::default(),
             engines: Arc::default(),
+            scripts: Mutex::default(),
         }
     }
 
@@ -147,9 +150,18 @@ fn local_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failur
     ))))
 }
 
-fn scripted_seat(_: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
-    let script = scripted::Script::load(member.model.as_deref().unwrap_or("echo"))?;
-    Ok(timed(Arc::new(scripted::Scripted::new(script))))
+/// One player for each member, so that its calls play one run after another.
+fn scripted_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    let model = member.model.as_deref().unwrap_or("echo");
+    let mut players = hands.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (member.name.to_string(), model.to_owned());
+    if let Some(player) = players.get(&key) {
+        return Ok(player.clone());
+    }
+    let script = scripted::Script::load(model)?;
+    let player = timed(Arc::new(scripted::Scripted::new(script)));
+    players.insert(key, player.clone());
+    Ok(player)
 }
 
 /// Programs retry by themselves, so they are not asked again.

@@ -222,15 +222,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// A turn of a duet ended with nothing for the king: all of it was for the other seat. It has no message.
-    TurnPassed {
-        /// The turn.
-        turn: TurnId,
-        /// The seat.
-        seat: SeatName,
-        /// What it used.
-        usage: Option<Usage>,
-    },
     /// The exchange of a duet ended.
     DuetEnded {
         /// Why.

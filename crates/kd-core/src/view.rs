@@ -222,6 +222,14 @@ impl View {
             Event::Noticed { text } => {
                 self.push(Content::Notice(text.clone()));
             }
+            // That they wrote, not what: the words are kept for those who ask for them.
+            Event::CouncilSaid {
+                from, to, chars, ..
+            } => {
+                let text = format!("{from} wrote {chars} characters to {to}");
+                self.push(Content::Notice(text));
+            }
+            Event::PhaseBegan { .. } | Event::DuetEnded { .. } => {}
         }
     }
 

@@ -9,6 +9,7 @@
 //!
 //! Source: the seed of the debate in tags. Corrected here: its original showed the tags, and ended without an answer.
 
+mod draft;
 mod exchange;
 mod prompts;
 pub mod seats;
@@ -19,7 +20,7 @@ mod turn;
 mod tests;
 
 use crate::clean::{clean_line, clean_text};
-use crate::council::drafts::{self, Reply};
+use crate::config::ThinkConfig;
 use crate::event::{DuetEnd, DuetPhase, Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TimerId, TurnId};
@@ -28,7 +29,6 @@ use crate::message::{Address, Message};
 use crate::op::Op;
 use crate::prompt::{self, PromptRules};
 use crate::request::{Delta, Request, Usage};
-use crate::roster::Member;
 use exchange::Exchange;
 use jiff::{SignedDuration, Timestamp};
 use prompts::Part;
@@ -37,9 +37,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use turn::{End, Heard, Turn};
 
-/// Front matter of what a seat told the king on the way: `think: update`. The answer has no such key.
-const THINK: &str = "think";
-const UPDATE: &str = "update";
 /// The tokens that a reply is thought to need where nothing limits it.
 const REPLY_TOKENS: u64 = 1024;
 /// A reply is never limited to fewer tokens than this, or it would say nothing.
@@ -89,6 +86,22 @@ impl Default for DuetLimits {
             seconds_max: None,
             text_bytes_max: 16 << 20,
             waiting_max: 64,
+        }
+    }
+}
+
+impl DuetLimits {
+    /// The bounds that the settings give these seats. The built-in model hardly ever asks by itself, so what it says first
+    /// is checked.
+    pub fn of(think: &ThinkConfig, seats: &Seats) -> Self {
+        Self {
+            exchanges_max: think.exchanges_max,
+            exchanges_min: think
+                .exchanges_min
+                .unwrap_or_else(|| seats.built_in().into()),
+            tokens_max: think.tokens_max,
+            seconds_max: think.seconds_max,
+            ..Self::default()
         }
     }
 }
@@ -286,7 +299,7 @@ impl Duet {
                     let Some((body, ask)) = self.waiting.pop_front() else {
                         return;
                     };
-                    let draft = drafts::king(body, Address::All, now);
+                    let draft = draft::king(body, now);
                     fx.commands.push(Command::Save(Box::new(draft)));
                     self.stage = Stage::Saving(ask);
                     return;
@@ -579,19 +592,8 @@ impl Duet {
             self.close(now, turn, end, None, fx);
             return;
         }
-        let reply = Reply {
-            turn: turn.id,
-            seat: &turn.seat,
-            body: turn.body(),
-            result: &end.result,
-            finish: end.finish,
-            model: turn.model.as_deref(),
-            version: turn.version.as_deref(),
-        };
-        let mut draft = drafts::of_reply(&reply, self.seats.get(&turn.seat), now);
-        if self.goes_on(&turn, &end) {
-            draft.extra.insert(THINK.to_owned(), UPDATE.to_owned());
-        }
+        let update = self.goes_on(&turn, &end);
+        let draft = draft::of_turn(&turn, &end, self.seats.get(&turn.seat), update, now);
         fx.commands.push(Command::Save(Box::new(draft)));
         turn.end = Some(end);
         self.turn = Some(turn);
@@ -726,7 +728,7 @@ impl Duet {
                 fx.events.push(Event::TurnFinished {
                     turn: id,
                     seat: seat.clone(),
-                    message,
+                    message: Some(message),
                     usage: end.usage,
                 });
                 round.told = Some(message);
@@ -736,9 +738,10 @@ impl Duet {
                 }
             }
             (Ok(()), None) => {
-                fx.events.push(Event::TurnPassed {
+                fx.events.push(Event::TurnFinished {
                     turn: id,
                     seat: seat.clone(),
+                    message: None,
                     usage: end.usage,
                 });
                 if deciding {

@@ -99,11 +99,14 @@ impl Splitter {
         match classify(&self.held) {
             Verdict::Partial => {}
             Verdict::Text => self.give_up_held(spoken),
-            verdict if self.last == Some('`') && self.held.ends_with('>') => {
-                self.ticked = true;
-                debug_assert!(verdict != Verdict::Partial);
+            _ if self.last == Some('`') && c == '>' => self.ticked = true,
+            verdict => {
+                self.tag(verdict);
+                if c == '<' {
+                    // It cut the tag short, and may begin another.
+                    self.take(c, spoken);
+                }
             }
-            verdict => self.tag(verdict),
         }
     }
 
@@ -192,6 +195,8 @@ fn classify(held: &str) -> Verdict {
             Some(_) => {}
             None if matches!(c, '"' | '\'') && before == '=' => quote = Some(c),
             None if c == '>' => return done(before == '/'),
+            // A tag within a tag: the outer one was never finished.
+            None if c == '<' => return done(false),
             None => {}
         }
         before = c;
@@ -330,40 +335,39 @@ mod tests {
 
     #[test]
     fn every_split_of_the_short_samples_is_the_same() {
-        for sample in [
-            "<council>a</council>",
-            "a<CoUnCiL x>b</council",
-            "\\<council>`<council>`",
-            "~~~\n<council>\n~~~\n<",
-            "<council/>é</council>b",
-        ] {
+        for sample in ["<council>a</", "a<CoUnCiL x>", "\\<council>`b", "~~~\n<council", "`<council>`é"] {
             let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
             let whole = split([sample]);
             for mask in 0u32..1 << cuts.len() {
-                let mut splitter = Splitter::default();
-                let (mut spoken, mut from) = (String::new(), 0);
-                for (bit, cut) in cuts.iter().enumerate() {
-                    if mask >> bit & 1 == 1 {
-                        spoken += &splitter.push(&sample[from..*cut]);
-                        from = *cut;
-                    }
-                }
-                spoken += &splitter.push(&sample[from..]);
-                let (rest, council) = splitter.finish();
-                assert_eq!((spoken + &rest, council), whole, "{sample:?} {mask:b}");
+                let chosen = cuts.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
+                let ends: Vec<usize> = [0]
+                    .into_iter()
+                    .chain(chosen.map(|(_, cut)| *cut))
+                    .chain([sample.len()])
+                    .collect();
+                let pieces = ends.windows(2).map(|w| &sample[w[0]..w[1]]);
+                assert_eq!(split(pieces), whole, "{sample:?} {mask:b}");
             }
         }
     }
 
+    /// From the state before any character, any piece leads to the same state and text as its characters one by one. By
+    /// induction so does every one of the 2^(n-1) splits of the sample.
     #[test]
-    fn two_cuts_anywhere_in_the_manual_do_not_show() {
+    fn every_split_of_every_row_of_the_manual_is_the_same() {
         for [_, sample, ..] in manual() {
-            let whole = split([sample.as_str()]);
-            let ends: Vec<usize> = sample.char_indices().map(|(i, _)| i).collect();
-            for (n, a) in ends.iter().enumerate() {
-                for b in &ends[n..] {
-                    let cut = split([&sample[..*a], &sample[*a..*b], &sample[*b..]]);
-                    assert_eq!(cut, whole, "{sample:?} cut at {a} and {b}");
+            let ends: Vec<usize> = sample.char_indices().map(|(i, _)| i).chain([sample.len()]).collect();
+            let mut states = vec![(Splitter::default(), String::new())];
+            for w in ends.windows(2) {
+                let (mut splitter, mut spoken) = states[states.len() - 1].clone();
+                spoken += &splitter.push(&sample[w[0]..w[1]]);
+                states.push((splitter, spoken));
+            }
+            for (i, (splitter, spoken)) in states.iter().enumerate() {
+                for (j, state) in states.iter().enumerate().skip(i) {
+                    let mut splitter = splitter.clone();
+                    let spoken = spoken.clone() + &splitter.push(&sample[ends[i]..ends[j]]);
+                    assert_eq!(&(splitter, spoken), state, "{sample:?} from {i} to {j}");
                 }
             }
         }
@@ -397,7 +401,7 @@ mod tests {
     fn reply() -> impl Strategy<Value = String> {
         let bits = [
             "<council>", "</council>", "<COUNCIL>", "</Council >", "<council to=\"a>b\">", "<council/>", "< council >",
-            "< council of", "<counc", "</coun", "<", ">", "/", "\\", "`", "``", "```", "```\n", "~~~", "\n", "\n\n",
+            "< council of", "<counc", "</coun", "<", ">", "/", "\\", "`", "``", "```", "<council ", "</council ", "```\n", "~~~", "\n", "\n\n",
             "    ", " ", "x", "é", "👑", "council", "\"", "=", "'", "SECRET",
         ];
         proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..24)
@@ -405,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
         fn cuts_do_not_show(reply in reply(), cuts in proptest::collection::vec(0usize..200, 0..8)) {

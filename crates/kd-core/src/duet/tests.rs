@@ -1,7 +1,9 @@
 //! The duet with its outside done at once, by hand or by chance.
 
 use super::seats::Seats;
+use super::draft::{THINK, UPDATE};
 use super::*;
+use crate::roster::Member;
 use crate::message::{Draft, Provenance, Status};
 use crate::request::{Deadlines, Finish, Sampling};
 use proptest::prelude::*;
@@ -368,7 +370,7 @@ enum Act {
 fn act() -> impl Strategy<Value = Act> {
     let words = proptest::sample::select(vec![
         "yes", "<council>SECRET a</council>", "<council>SECRET b</council> so", "<council>SECRET c", "", " ", "\u{1b}[1m",
-        "<COUNCIL x='1'>SECRET d</COUNCIL", "</council>", "fast: <council>SECRET e</council>",
+        "<COUNCIL x='1'>SECRET d</COUNCIL", "</council>", "<council ", "fast: <council>SECRET e</council>",
     ]);
     prop_oneof![
         8 => words.clone().prop_map(|w| Act::Reply(w.to_owned())),
@@ -382,7 +384,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Whatever the seats do: it ends, every turn ends once, an answer is not empty, and nothing private is shown unless
     /// a notice says that it is the answer.
@@ -417,7 +419,7 @@ proptest! {
         for event in &bench.events {
             match event {
                 Event::TurnQueued { turn, .. } => prop_assert!(open.insert(*turn)),
-                Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } | Event::TurnPassed { turn, .. } => {
+                Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
                     prop_assert!(open.remove(turn));
                 }
                 _ => {}

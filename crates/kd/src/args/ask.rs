@@ -49,6 +49,19 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
+    #[command(flatten)]
+    pub(crate) going: Going,
+
+    #[command(flatten)]
+    pub(crate) model: Model,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// In which thread.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Going {
     /// Go on in the current thread, or in the one named
     #[arg(short = 'c', long = "continue", value_name = "ID", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "thread", help_heading = "Thread")]
@@ -56,7 +69,18 @@ pub(crate) struct Ask {
     /// Go on in this thread (a unique beginning of its id will do)
     #[arg(long, value_name = "ID", help_heading = "Thread")]
     pub(crate) thread: Option<String>,
+}
 
+impl Going {
+    /// The thread to go on in: its id, or nothing for the current one.
+    pub(crate) fn wanted(&self) -> Option<&str> {
+        self.thread.as_deref().or(self.resume.as_deref())
+    }
+}
+
+/// Which model, and how it picks its words.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Model {
     /// The model for every member that names none; for the built-in one a key of `kd model list` or a GGUF file
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Option<String>,
@@ -73,9 +97,6 @@ pub(crate) struct Ask {
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue, help_heading = "Model")]
     pub(crate) offline: bool,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
 }
 
 /// How the answers are shown.

@@ -19,7 +19,8 @@ pub(crate) enum Council {
 Examples:
   kd council show              the newest turn of the current thread
   kd council show a94d --all   all of the thread whose id begins with council-a94d
-  kd council show --last 2     the two newest turns")]
+  kd council show --last 2     the two newest turns
+  kd show --council            also what the seats of `kd think` wrote to each other")]
 pub(crate) struct Show {
     /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
     pub(crate) id: Option<String>,
@@ -29,6 +30,9 @@ pub(crate) struct Show {
     /// The whole thread
     #[arg(long)]
     pub(crate) all: bool,
+    /// Also what the seats of `kd think` wrote to each other
+    #[arg(long)]
+    pub(crate) council: bool,
     /// As one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -8,6 +8,7 @@ pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod model;
+pub(crate) mod think;
 mod values;
 pub(crate) mod vote;
 
@@ -72,9 +73,11 @@ impl From<Color> for crate::render::style::Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ask(Box<ask::Ask>),
+    Think(Box<think::Think>),
     /// Look at the councils of this folder
     #[command(subcommand, arg_required_else_help = true)]
     Council(council::Council),
+    Show(council::Show),
     Export(export::Export),
     Init(init::Init),
     /// See, check and change the settings
@@ -130,6 +133,7 @@ mod tests {
         for path in [
             &[][..],
             &["ask"],
+            &["think"],
             &["council"],
             &["council", "ask"],
             &["council", "show"],

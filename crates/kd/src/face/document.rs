@@ -19,8 +19,10 @@ pub(crate) fn markdown(round: &Round) -> String {
         }
     }
     let mut turns: Vec<&Turn> = round.turns.iter().collect();
-    turns.sort_by_key(|t| (t.purpose == Purpose::Conclude, t.place, t.id));
-    for turn in turns {
+    if round.duet.is_none() {
+        turns.sort_by_key(|t| (t.purpose == Purpose::Conclude, t.place, t.id));
+    }
+    for turn in turns.into_iter().filter(|t| !t.passed()) {
         let took = words::took(turn, " · ");
         let _ = writeln!(doc, "## {}\n", turn.seat);
         if !took.is_empty() {

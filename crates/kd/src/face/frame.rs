@@ -60,8 +60,10 @@ fn head(turn: &Turn, now: Timestamp, columns: usize, styles: Styles) -> String {
     let mark = styles.mark(turn.place);
     let name = clip(turn.seat.as_str(), columns.saturating_sub(width(mark) + 1));
     let dot = styles.glyph("·", "-");
+    let part = turn.part.map(|part| format!("{} {dot} ", words::part(part)));
     let state = format!(
-        "{} {dot} {}",
+        "{}{} {dot} {}",
+        part.unwrap_or_default(),
         words::doing(turn, now),
         words::seconds(turn.elapsed(now))
     );

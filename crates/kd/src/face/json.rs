@@ -2,7 +2,7 @@
 
 use super::round::{Phase, Round, Turn};
 use super::{Face, Io};
-use kd_core::event::{FORMAT, Outcome, Purpose};
+use kd_core::event::{DuetEnd, FORMAT, Outcome, Purpose};
 use kd_core::{FailureKind, Record, Usage};
 use serde::Serialize;
 use std::io;
@@ -10,12 +10,22 @@ use std::io;
 /// The face of `--json`.
 pub(crate) struct Json {
     quiet: bool,
+    council: bool,
 }
 
 impl Json {
     /// A face; `quiet` leaves out notices on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self {
+            quiet,
+            council: false,
+        }
+    }
+
+    /// The same that also tells what seats write to each other.
+    pub(crate) fn with_council(mut self, council: bool) -> Self {
+        self.council = council;
+        self
     }
 }
 
@@ -28,10 +38,33 @@ pub(crate) struct Answered<'a> {
     question: Option<&'a str>,
     answers: Vec<Answer<'a>>,
     conclusion: Option<Answer<'a>>,
+    /// Of `kd think` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Think<'a>>,
     outcome: Option<Outcome>,
     usage: Usage,
     /// The command that goes on from here.
     resume: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Think<'a> {
+    /// The answer; none if nobody could give one.
+    answer: Option<&'a str>,
+    by: Option<&'a str>,
+    message: Option<u32>,
+    ended: DuetEnd,
+    exchanged: u32,
+    /// What the seats wrote to each other, where that is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    council: Option<Vec<Whispered<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Whispered<'a> {
+    from: &'a str,
+    to: &'a str,
+    text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -55,14 +88,33 @@ struct Failed<'a> {
     hint: &'a str,
 }
 
-/// The object of a round.
-pub(crate) fn object(round: &Round) -> Answered<'_> {
+/// What is told of a duet; `council` also tells what the seats wrote to each other.
+fn think(round: &Round, council: bool) -> Option<Think<'_>> {
+    let end = round.duet?;
+    let turn = round.answer();
+    let whispers = round.whispers.iter().map(|w| Whispered {
+        from: w.from.as_str(),
+        to: w.to.as_str(),
+        text: &w.text,
+    });
+    Some(Think {
+        answer: turn.map(Turn::body),
+        by: turn.map(|t| t.seat.as_str()),
+        message: end.answer,
+        ended: end.why,
+        exchanged: end.messages,
+        council: council.then(|| whispers.collect()),
+    })
+}
+
+/// The object of a round; `council` also tells what seats wrote to each other.
+pub(crate) fn object(round: &Round, council: bool) -> Answered<'_> {
     let thread = round.thread.as_ref().map(|t| t.0.as_str());
     let of = |purpose| {
         round
             .turns
             .iter()
-            .filter(move |t| t.purpose == purpose)
+            .filter(move |t| t.purpose == purpose && !t.passed())
             .map(answer)
     };
     Answered {
@@ -71,13 +123,17 @@ pub(crate) fn object(round: &Round) -> Answered<'_> {
         question: round.question.as_ref().map(|q| q.body.as_str()),
         answers: of(Purpose::Answer).collect(),
         conclusion: of(Purpose::Conclude).next_back(),
+        think: think(round, council),
         outcome: round.yielded.as_ref().map(|(outcome, _)| *outcome),
         usage: round
             .yielded
             .as_ref()
             .map(|(_, usage)| *usage)
             .unwrap_or_default(),
-        resume: thread.map(|t| format!("kd ask --thread {t} …")),
+        resume: thread.map(|t| {
+            let command = if round.duet.is_some() { "think" } else { "ask" };
+            format!("kd {command} --thread {t} …")
+        }),
     }
 }
 
@@ -157,7 +213,7 @@ impl Face for Json {
     }
 
     fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        writeln!(io.out, "{}", text(&object(round), true)?)?;
+        writeln!(io.out, "{}", text(&object(round, self.council), true)?)?;
         io.out.flush()
     }
 }
@@ -166,7 +222,7 @@ impl Face for Json {
 mod tests {
     use super::*;
     use crate::face::jsonl::JsonLines;
-    use crate::face::script::full_round;
+    use crate::face::script::{duet_round, full_round};
 
     /// Checks values against a published schema.
     fn check(schema: &str, values: &[serde_json::Value]) {
@@ -191,6 +247,31 @@ mod tests {
             include_str!("../../../../docs/schemas/ask.schema.json"),
             &[value],
         );
+    }
+
+    #[test]
+    fn a_duet_is_told_with_its_words_only_where_they_are_wanted() {
+        let (ask, record) = (
+            include_str!("../../../../docs/schemas/ask.schema.json"),
+            include_str!("../../../../docs/schemas/record.schema.json"),
+        );
+        for council in [false, true] {
+            let (out, _) = duet_round().play(&mut Json::new(true).with_council(council));
+            let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+            assert_eq!(value["think"]["answer"], "Perhaps; entropy stays open.");
+            assert_eq!(value["think"]["ended"], "cap");
+            assert_eq!(value["answers"].as_array().expect("a list").len(), 1);
+            assert_eq!(value["think"]["council"].is_array(), council);
+            check(ask, &[value]);
+            let (lines, _) = duet_round().play(&mut JsonLines::new(true).with_council(council));
+            assert_eq!(lines.contains("diluted"), council);
+            assert_eq!(out.contains("diluted"), council);
+            let values: Vec<serde_json::Value> = lines
+                .lines()
+                .map(|l| serde_json::from_str(l).expect("JSON"))
+                .collect();
+            check(record, &values);
+        }
     }
 
     #[test]

@@ -2,26 +2,47 @@
 
 use super::round::Round;
 use super::{Face, Io, json};
-use kd_core::Record;
+use kd_core::{Event, Record};
 use std::io;
 
 /// The face of `--jsonl`.
 pub(crate) struct JsonLines {
     quiet: bool,
+    council: bool,
     last: u64,
 }
 
 impl JsonLines {
     /// A face; `quiet` leaves out notices on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, last: 0 }
+        Self {
+            quiet,
+            council: false,
+            last: 0,
+        }
+    }
+
+    /// The same that also tells what seats write to each other.
+    pub(crate) fn with_council(mut self, council: bool) -> Self {
+        self.council = council;
+        self
     }
 }
 
 impl Face for JsonLines {
     fn hear(&mut self, record: &Record, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
         self.last = record.seq;
-        writeln!(io.out, "{}", json::text(record, false)?)?;
+        if let Event::CouncilSaid { .. } = record.event
+            && !self.council
+        {
+            let mut told = record.clone();
+            if let Event::CouncilSaid { text, .. } = &mut told.event {
+                *text = None;
+            }
+            writeln!(io.out, "{}", json::text(&told, false)?)?;
+        } else {
+            writeln!(io.out, "{}", json::text(record, false)?)?;
+        }
         io.out.flush()
     }
 

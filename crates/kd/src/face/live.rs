@@ -5,7 +5,7 @@
 //! below it, but never moves that place, so the next frame begins there and clears what is below: no counting of rows,
 //! nothing of the scrollback is ever touched. Each frame is one synchronized update and writes only changed lines.
 
-use super::round::{Phase, Round, Turn};
+use super::round::{Phase, Round, Turn, Whisper};
 use super::{Face, Io, frame, words};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, width, wrap};
@@ -40,6 +40,8 @@ pub(crate) struct Live {
     rows: usize,
     /// Draw the region at all?
     region: bool,
+    /// Print what seats write to each other?
+    council: bool,
     /// Notices go to the same terminal as answers: make room for them.
     shared: bool,
     /// What stands on the screen.
@@ -59,6 +61,7 @@ impl Live {
             columns: columns.max(1).into(),
             rows: rows.max(1).into(),
             region: !quiet,
+            council: false,
             shared,
             painted: Vec::new(),
             stale: false,
@@ -66,6 +69,27 @@ impl Live {
             dirty: false,
             printed: BTreeSet::new(),
         }
+    }
+
+    /// The same that also shows what seats write to each other.
+    pub(crate) fn with_council(mut self, council: bool) -> Self {
+        self.council = council;
+        self
+    }
+
+    /// What a seat wrote to another, as it goes into the scrollback.
+    fn whisper(&self, whisper: &Whisper) -> String {
+        let styles = self.styles;
+        let arrow = styles.glyph("→", ">");
+        let head = format!("{} {arrow} {}", whisper.from, whisper.to);
+        let mut card = styles.dim(&clip(&head, self.columns.saturating_sub(1)));
+        card.push('\n');
+        let columns = self.columns.saturating_sub(3).min(PROSE_MAX);
+        for line in markdown::render(&whisper.text, columns, styles) {
+            let _ = writeln!(card, "{}", format!("  {line}").trim_end());
+        }
+        card.push('\n');
+        card
     }
 
     /// A finished answer as it goes into the scrollback. Its label alone begins at the first column, so that no body
@@ -141,7 +165,7 @@ impl Live {
         now: Timestamp,
         io: &mut Io<'_>,
     ) -> io::Result<()> {
-        if self.printed.insert(turn.id) {
+        if self.printed.insert(turn.id) && !turn.passed() {
             self.painted = self.frame(round, now);
             self.stale = false;
             let card = self.card(turn);
@@ -219,6 +243,20 @@ impl Face for Live {
                 Some(turn) => self.notice(&format!("{}: {text}", turn.seat), io),
                 None => Ok(()),
             },
+            Event::CouncilSaid { .. } if self.council => match round.whispers.last() {
+                Some(whisper) => {
+                    self.painted = self.frame(round, record.ts);
+                    let card = self.whisper(whisper);
+                    self.print(&card, io)
+                }
+                None => Ok(()),
+            },
+            Event::CouncilSaid {
+                from, to, chars, ..
+            } if self.region => {
+                let wrote = words::count(*chars, "char");
+                self.notice(&format!("{from} wrote {wrote} to {to}"), io)
+            }
             Event::OpRefused { why } => self.notice(&format!("refused: {why}"), io),
             Event::SaveFailed { why, .. } => {
                 self.notice(&format!("warning: a message could not be kept: {why}"), io)
@@ -308,7 +346,7 @@ impl Face for Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::script::{Script, full_round};
+    use crate::face::script::{Script, duet_round, full_round};
 
     #[test]
     fn the_region_never_goes_into_the_history_of_tmux() {
@@ -349,6 +387,16 @@ mod tests {
             let (out, _) = full_round().play(&mut face);
             insta::assert_snapshot!(format!("live-{columns}"), screen(&out, columns, rows));
         }
+    }
+
+    #[test]
+    fn a_duet_names_its_phases_and_keeps_its_secrets() {
+        let mut face = Live::new(Styles::NONE, 60, 20, false, false);
+        let (out, _) = duet_round().play(&mut face);
+        assert!(out.contains("first look") && !out.contains("diluted"), "{out}");
+        let mut face = Live::new(Styles::NONE, 60, 20, false, false).with_council(true);
+        let (out, _) = duet_round().play(&mut face);
+        insta::assert_snapshot!("live-duet-council", screen(&out, 60, 20));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! `name ! text` is something that happened to the member. Paragraphs are written whole, so that members who write at
 //! the same time stay readable.
 
-use super::round::{Phase, Round, Turn};
+use super::round::{Phase, Round, Turn, Whisper};
 use super::{Face, Io, words};
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
@@ -21,6 +21,7 @@ const PARAGRAPH_MAX: usize = 2048;
 pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
+    council: bool,
     /// How much of each turn's text is written, in bytes.
     written: BTreeMap<TurnId, usize>,
 }
@@ -31,8 +32,24 @@ impl Plain {
         Self {
             styles,
             quiet,
+            council: false,
             written: BTreeMap::new(),
         }
+    }
+
+    /// The same that also shows what seats write to each other.
+    pub(crate) fn with_council(mut self, council: bool) -> Self {
+        self.council = council;
+        self
+    }
+
+    /// `from > to | text`: what a seat wrote to another. Every line carries both names.
+    fn whisper(&self, whisper: &Whisper, io: &mut Io<'_>) -> io::Result<()> {
+        for line in clean::text(&whisper.text).lines() {
+            let line = format!("{} > {} | {line}", whisper.from, whisper.to);
+            writeln!(io.out, "{}", self.styles.dim(line.trim_end()))?;
+        }
+        Ok(())
     }
 
     fn label(&self, turn: &Turn, round: &Round, mark: char) -> String {
@@ -135,6 +152,26 @@ impl Face for Plain {
     fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::TurnQueued { seat, .. } if !self.quiet => writeln!(io.err, "{seat}: asked")?,
+            Event::PhaseBegan {
+                seat,
+                phase,
+                exchanged,
+                exchanges_max,
+                ..
+            } if !self.quiet => {
+                let part = words::part(*phase);
+                writeln!(io.err, "{seat}: {part}, {exchanged} of {exchanges_max} messages exchanged")?;
+            }
+            Event::CouncilSaid { .. } if self.council => {
+                if let Some(whisper) = round.whispers.last() {
+                    self.whisper(whisper, io)?;
+                }
+            }
+            Event::CouncilSaid {
+                from, to, chars, ..
+            } if !self.quiet => {
+                writeln!(io.err, "{from}: wrote {} to {to}", words::count(*chars, "char"))?;
+            }
             Event::TurnDelta { turn, delta } => {
                 if let Some(turn) = round.turn(*turn) {
                     match delta {
@@ -225,13 +262,22 @@ fn same_words(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::script::{Script, full_round};
+    use crate::face::script::{Script, duet_round, full_round};
 
     #[test]
     fn a_whole_round() {
         let (out, err) = full_round().play(&mut Plain::new(Styles::NONE, false));
         insta::assert_snapshot!("plain-out", out);
         insta::assert_snapshot!("plain-err", err);
+    }
+
+    #[test]
+    fn a_duet_with_and_without_what_they_wrote_to_each_other() {
+        let (out, err) = duet_round().play(&mut Plain::new(Styles::NONE, false));
+        assert!(!out.contains("entropy\n") && !err.contains("diluted"), "{out}{err}");
+        insta::assert_snapshot!("plain-duet", format!("{out}--- stderr\n{err}"));
+        let (out, _) = duet_round().play(&mut Plain::new(Styles::NONE, true).with_council(true));
+        insta::assert_snapshot!("plain-duet-council", out);
     }
 
     #[test]

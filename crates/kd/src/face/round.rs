@@ -1,7 +1,7 @@
 //! The fold of events that all faces share: one round from the king's words to the yielded floor.
 
 use jiff::Timestamp;
-use kd_core::event::{Outcome, Purpose};
+use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::view::{Content, Growing, State, View};
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Record, SeatName, ThreadId, TurnId, Usage,
@@ -19,8 +19,34 @@ pub(crate) struct Round {
     pub(crate) question: Option<Message>,
     /// Turns in the order they were queued.
     pub(crate) turns: Vec<Turn>,
+    /// What the seats of a duet wrote to each other.
+    pub(crate) whispers: Vec<Whisper>,
+    /// How the exchange of a duet ended.
+    pub(crate) duet: Option<Exchanged>,
     /// How it ended, once it has, and what it used.
     pub(crate) yielded: Option<(Outcome, Usage)>,
+}
+
+/// A message from seat to seat.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Whisper {
+    /// Who wrote.
+    pub(crate) from: SeatName,
+    /// To whom.
+    pub(crate) to: SeatName,
+    /// The words.
+    pub(crate) text: String,
+}
+
+/// The end of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Exchanged {
+    /// Why it ended.
+    pub(crate) why: DuetEnd,
+    /// How many messages there were.
+    pub(crate) messages: u32,
+    /// The number of the message that is the answer.
+    pub(crate) answer: Option<u32>,
 }
 
 /// One seat at work.
@@ -34,6 +60,8 @@ pub(crate) struct Turn {
     pub(crate) place: usize,
     /// To answer or to conclude.
     pub(crate) purpose: Purpose,
+    /// What it is for, in a duet.
+    pub(crate) part: Option<DuetPhase>,
     /// What it is doing.
     pub(crate) phase: Phase,
     /// The model's own name.
@@ -92,6 +120,11 @@ impl Turn {
         Duration::try_from(until.duration_since(self.since)).unwrap_or_default()
     }
 
+    /// Whether it is over and left nothing for the king: all of it was for another seat.
+    pub(crate) fn passed(&self) -> bool {
+        self.phase == Phase::Done && self.message.is_none() && self.text.trim().is_empty()
+    }
+
     /// The final text: of the message where there is one, else what came.
     pub(crate) fn body(&self) -> &str {
         match (&self.message, &self.phase) {
@@ -134,6 +167,27 @@ impl Round {
                     turn.phase = Phase::Failed(failure.clone());
                     turn.ended = Some(record.ts);
                 }
+            }
+            Event::PhaseBegan { turn, phase, .. } => {
+                if let Some(turn) = self.turn_mut(*turn) {
+                    turn.part = Some(*phase);
+                }
+            }
+            Event::CouncilSaid { from, to, text, .. } => self.whispers.push(Whisper {
+                from: from.clone(),
+                to: to.clone(),
+                text: text.clone().unwrap_or_default(),
+            }),
+            Event::DuetEnded {
+                why,
+                exchanged,
+                answer,
+            } => {
+                self.duet = Some(Exchanged {
+                    why: *why,
+                    messages: *exchanged,
+                    answer: *answer,
+                });
             }
             Event::FloorYielded { outcome, usage } => self.yielded = Some((*outcome, *usage)),
             // Said by others, or of no weight for the answers.
@@ -196,6 +250,13 @@ impl Round {
         self.turns.iter().find(|t| t.id == id)
     }
 
+    /// The turn whose message is the answer of a duet.
+    pub(crate) fn answer(&self) -> Option<&Turn> {
+        let answer = self.duet?.answer?;
+        let is_it = |t: &&Turn| t.message.as_ref().is_some_and(|m| m.seq == answer);
+        self.turns.iter().find(is_it)
+    }
+
     /// Whether all failures were time-outs, and there was one.
     pub(crate) fn timeouts_only(&self) -> bool {
         let mut kinds = self.turns.iter().filter_map(|t| match &t.phase {
@@ -215,6 +276,7 @@ impl Round {
             seat: seat.clone(),
             place: self.place(seat),
             purpose,
+            part: None,
             phase: Phase::Waiting,
             model: None,
             text: String::new(),

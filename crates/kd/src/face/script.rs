@@ -236,3 +236,62 @@ pub(crate) fn full_round() -> Script {
     s.yielded(Outcome::Partial);
     s
 }
+
+/// A duet: an update with a message for the other seat, a reply for that seat alone, a forced answer.
+pub(crate) fn duet_round() -> Script {
+    use kd_core::event::{DuetEnd, DuetPhase};
+    let mut s = Script::open(&["fast", "rigorous"]);
+    s.say("Is a cyclic universe possible?");
+    let begin = |s: &mut Script, turn, name: &str, phase, exchanged| {
+        let purpose = match phase {
+            DuetPhase::Decision => Purpose::Conclude,
+            _ => Purpose::Answer,
+        };
+        s.event(Event::TurnQueued {
+            turn: TurnId(turn),
+            seat: seat(name),
+            purpose,
+        });
+        s.event(Event::PhaseBegan {
+            turn: TurnId(turn),
+            seat: seat(name),
+            phase,
+            exchanged,
+            exchanges_max: 2,
+        });
+    };
+    let whisper = |s: &mut Script, turn, from: &str, to: &str, text: &str| {
+        s.event(Event::CouncilSaid {
+            turn: TurnId(turn),
+            from: seat(from),
+            to: seat(to),
+            chars: text.chars().count() as u64,
+            text: Some(text.into()),
+        });
+    };
+    begin(&mut s, 1, "fast", DuetPhase::FirstLook, 0);
+    s.text(1, "Hard: I ask **rigorous**.");
+    s.finish(1, "fast", "Hard: I ask **rigorous**.");
+    whisper(&mut s, 1, "fast", "rigorous", "Does entropy\nrigorous | forbid it?");
+    begin(&mut s, 2, "rigorous", DuetPhase::Debate, 1);
+    s.event(Event::TurnFinished {
+        turn: TurnId(2),
+        seat: seat("rigorous"),
+        message: None,
+        usage: None,
+    });
+    whisper(&mut s, 2, "rigorous", "fast", "Only if it is not diluted.");
+    s.event(Event::Noticed {
+        text: "that was the last message they may exchange: the answer is asked for".into(),
+    });
+    begin(&mut s, 3, "rigorous", DuetPhase::Decision, 2);
+    s.text(3, "Perhaps; entropy stays open.");
+    s.finish(3, "rigorous", "Perhaps; entropy stays open.");
+    s.event(Event::DuetEnded {
+        why: DuetEnd::Cap,
+        exchanged: 2,
+        answer: Some(3),
+    });
+    s.yielded(Outcome::Complete);
+    s
+}

@@ -1,9 +1,9 @@
 //! The few sentences that several faces say in the same way.
 
-use super::round::{Phase, Round, Turn};
+use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_core::event::{Outcome, Purpose};
+use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::{FailureKind, Usage};
 use std::time::Duration;
 
@@ -58,7 +58,9 @@ pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
 /// What a finished turn took: `model-1 · 3.0 s · 42 tokens`, joined by the given text.
 pub(crate) fn took(turn: &Turn, between: &str) -> String {
     let mut parts = Vec::new();
-    if turn.purpose == Purpose::Conclude {
+    if let Some(phase) = turn.part {
+        parts.push(part(phase).to_owned());
+    } else if turn.purpose == Purpose::Conclude {
         parts.push("conclusion".to_owned());
     }
     parts.extend(turn.model.as_deref().map(clean::line));
@@ -78,9 +80,42 @@ pub(crate) fn usage(usage: &Usage) -> String {
     }
 }
 
+/// What a turn of a duet is for.
+pub(crate) fn part(phase: DuetPhase) -> &'static str {
+    match phase {
+        DuetPhase::FirstLook => "first look",
+        DuetPhase::Debate => "debate",
+        DuetPhase::Decision => "decision",
+    }
+}
+
+/// How a duet ended.
+fn duet(end: &Exchanged, outcome: Outcome) -> String {
+    let after = format!("after {}", count(end.messages.into(), "message"));
+    let missing = if outcome == Outcome::Partial {
+        "; a seat failed"
+    } else {
+        ""
+    };
+    match end.why {
+        DuetEnd::Agreed if end.messages == 0 => "answered at first look".to_owned(),
+        DuetEnd::Agreed => format!("agreed {after}"),
+        DuetEnd::Cap => format!("not agreed {after}: one seat decided{missing}"),
+        DuetEnd::Cycle => format!("stopped {after}, which repeated another: one seat decided{missing}"),
+        DuetEnd::Budget => format!("out of tokens {after}: one seat decided{missing}"),
+        DuetEnd::Time => format!("out of time {after}: one seat decided{missing}"),
+        DuetEnd::Alone => format!("one seat failed {after}: the other answered alone"),
+        DuetEnd::Interrupted => format!("interrupted {after}, what came is kept"),
+        DuetEnd::Failed => format!("nobody could answer {after}"),
+    }
+}
+
 /// How the round ended, in one line that names who is missing.
 pub(crate) fn outcome(round: &Round) -> Option<String> {
     let (outcome, _) = round.yielded.as_ref()?;
+    if let Some(end) = &round.duet {
+        return Some(duet(end, *outcome));
+    }
     let asked: Vec<&Turn> = round
         .turns
         .iter()

@@ -15,8 +15,10 @@ mod seats;
 mod shell;
 mod show;
 mod signals;
+mod stage;
 mod status;
 mod terminal;
+mod think;
 mod thread;
 mod vote;
 
@@ -45,7 +47,10 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
             return ask::run(*args, here);
         }
-        Command::Council(council::Council::Show(args)) => show::run(&args, here)?,
+        Command::Think(args) => return think::run(*args, here),
+        Command::Show(args) | Command::Council(council::Council::Show(args)) => {
+            show::run(&args, here)?;
+        }
         Command::Council(council::Council::List(args)) => list::run(&args, here)?,
         Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
         Command::Export(args) => export::run(&args, here)?,
@@ -68,7 +73,8 @@ impl Command {
             Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
                 args.output.json || args.output.jsonl
             }
-            Command::Council(council::Council::Show(args)) => args.json,
+            Command::Think(args) => args.output.json || args.output.jsonl,
+            Command::Show(args) | Command::Council(council::Council::Show(args)) => args.json,
             Command::Council(council::Council::List(args)) => args.json,
             Command::Council(council::Council::Status(args)) => args.json,
             Command::Config(Config::Show(args)) => args.json,

@@ -3,7 +3,6 @@
 mod bench;
 
 use super::here::Here;
-use crate::args::ask::Ask;
 use crate::args::model::{List, Model};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -57,8 +56,13 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
 }
 
 /// Fetches what the built-in members need and is not here yet.
-pub(super) fn make_ready(config: &Config, args: &Ask, roster: &Roster) -> Result<(), Error> {
-    let env = environment(args.offline);
+pub(super) fn make_ready(
+    config: &Config,
+    offline: bool,
+    quiet: bool,
+    roster: &Roster,
+) -> Result<(), Error> {
+    let env = environment(offline);
     let seats = roster
         .members()
         .iter()
@@ -75,7 +79,7 @@ pub(super) fn make_ready(config: &Config, args: &Ask, roster: &Roster) -> Result
         match delivery::locate(&local, &env) {
             Ok(_) => {}
             Err(FetchError::Absent { model, .. }) => {
-                fetch(&model, &env, args.output.quiet)?;
+                fetch(&model, &env, quiet)?;
             }
             Err(error) => return Err(error.into()),
         }

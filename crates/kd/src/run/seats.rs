@@ -1,14 +1,15 @@
 //! Who sits, and who is asked: from the configuration, the flags and the mentions in the question.
 
 use super::question::Question;
-use crate::args::ask::Ask;
+use crate::args::ask::{Ask, Model};
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
-use kd_core::seating::{self, Seated, Wishes};
+use kd_core::seating::{self, Seated, SeatingError, Wishes};
 use kd_core::{Address, Roster, SeatName};
+use std::time::Duration;
 
 /// Backends whose members can use tools on files: only they need to be told to change nothing.
 const PROGRAMS: [&str; 6] = [
@@ -28,12 +29,7 @@ pub(super) fn seat(
 ) -> Result<Seated, Error> {
     let mut wishes = Wishes {
         members: args.members.clone(),
-        model: args.model.clone(),
-        temperature: args.temperature,
-        max_tokens: args.max_tokens,
-        seed: args.seed,
-        timeout: args.timeout.map(|t| t.as_secs()),
-        writable: None,
+        ..wishes(&args.model, args.timeout)
     };
     if let Some(thread) = thread.filter(|members| args.members.is_empty() && !members.is_empty()) {
         wishes.members = thread.iter().map(ToString::to_string).collect();
@@ -47,9 +43,27 @@ pub(super) fn seat(
         }
     }
     seating::seat(config, &wishes).map_err(|e| {
-        Error::new("unknown_member", Exit::Usage, e.to_string())
-            .next("`kd ask --members …` with these names, or `kd init` to seat others")
+        Error::from(e).next("`kd ask --members …` with these names, or `kd init` to seat others")
     })
+}
+
+/// What the person wants of every seat.
+pub(super) fn wishes(model: &Model, timeout: Option<Duration>) -> Wishes {
+    Wishes {
+        members: Vec::new(),
+        model: model.model.clone(),
+        temperature: model.temperature,
+        max_tokens: model.max_tokens,
+        seed: model.seed,
+        timeout: timeout.map(|t| t.as_secs()),
+        writable: None,
+    }
+}
+
+impl From<SeatingError> for Error {
+    fn from(error: SeatingError) -> Self {
+        Error::new("unknown_member", Exit::Usage, error.to_string())
+    }
 }
 
 /// Whom the question is for: `--to`, and the members it mentions; else everybody.

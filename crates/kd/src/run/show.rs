@@ -8,7 +8,7 @@ use crate::face::{json, words};
 use crate::render::style::{Styles, speaker};
 use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
-use kd_core::{Address, Message, SeatName, Status};
+use kd_core::{Address, Event, Message, SeatName, Status};
 use kd_store::Thread;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -35,16 +35,27 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         all.len().min(args.last as usize)
     };
     let turns = &all[all.len() - keep..];
+    let whispers = if args.council {
+        whispers(&thread, turns)?
+    } else {
+        Vec::new()
+    };
     let mut out = io::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
-        let object = serde_json::json!({
+        let mut object = serde_json::json!({
             "v": kd_core::event::FORMAT,
             "thread_id": thread.id(),
             "members": thread.members(),
             "message_count": thread.count()?,
             "messages": messages,
         });
+        if args.council {
+            object["council"] = whispers
+                .iter()
+                .map(|w| serde_json::json!({"after": w.after, "from": w.from, "to": w.to, "text": w.text}))
+                .collect();
+        }
         writeln!(out, "{}", json::text(&object, true)?)?;
         return Ok(());
     }
@@ -57,11 +68,54 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     };
     let mut text = page.head(&thread, shown)?;
     for turn in turns {
-        page.turn(turn, &mut text);
+        page.turn(turn, &whispers, &mut text);
+    }
+    if args.council && whispers.is_empty() {
+        let _ = writeln!(
+            text,
+            "{}",
+            page.styles.dim("no seats wrote to each other here (`kd think` lets them)")
+        );
     }
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// A message from seat to seat, as the log keeps it.
+struct Whisper {
+    /// The number of the message after which it was written.
+    after: u32,
+    from: SeatName,
+    to: SeatName,
+    text: String,
+}
+
+/// What seats wrote to each other in these turns, in order.
+fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error> {
+    let mut shown = turns.iter().flat_map(|turn| turn.iter()).map(|m| m.seq);
+    let first = shown.next().unwrap_or(u32::MAX);
+    let last = shown.next_back().unwrap_or(first);
+    let mut after = 0;
+    let mut found = Vec::new();
+    for record in kd_store::log::read(thread)?.records {
+        match record.event {
+            Event::MessageAdded { message, .. } => after = message.seq,
+            Event::CouncilSaid {
+                from,
+                to,
+                text: Some(text),
+                ..
+            } if (first..=last).contains(&after) => found.push(Whisper {
+                after,
+                from,
+                to,
+                text,
+            }),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 /// Enough of the tail to hold the newest `turns` turns: reads back in growing steps, so that a long thread costs no
@@ -106,10 +160,30 @@ impl Page<'_> {
         ))
     }
 
-    fn turn(&self, turn: &[Message], text: &mut String) {
+    fn turn(&self, turn: &[Message], whispers: &[Whisper], text: &mut String) {
         for message in turn {
             self.message(message, text);
+            for whisper in whispers.iter().filter(|w| w.after == message.seq) {
+                self.whisper(whisper, text);
+            }
         }
+    }
+
+    /// What a seat wrote to another, where it stood in the exchange.
+    fn whisper(&self, whisper: &Whisper, text: &mut String) {
+        let styles = self.styles;
+        let head = format!(
+            "{} {} {}",
+            whisper.from,
+            styles.glyph("→", ">"),
+            whisper.to
+        );
+        let _ = writeln!(text, "{}", styles.dim(&head));
+        let columns = self.columns.saturating_sub(3).min(100);
+        for line in markdown::render(&whisper.text, columns, styles) {
+            let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+        }
+        text.push('\n');
     }
 
     /// A message as in the live face: its label alone begins at the first column.

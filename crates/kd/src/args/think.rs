@@ -1,0 +1,65 @@
+//! `kd think`: a fast and a rigorous seat answer together.
+
+use super::ask::{Going, Model, Output};
+use super::values;
+use clap::Args;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  kd think \"Is a cyclic universe compatible with the second law?\"
+  kd think --fast haiku --rigorous opus \"Review this plan\" < plan.md
+  kd think --council \"…\"                 also show what the two write to each other
+  kd think --max-messages 2 --within 1m \"…\"
+  kd think --json \"…\" | jq -r .think.answer
+  kd show --council                      the same for the newest turn, afterwards
+
+What a reply holds outside <council> tags is shown at once; what it holds inside goes to the other
+seat alone, until a reply has no tag. Then, or when a limit cuts the exchange, the answer comes.";
+
+/// Let a fast and a rigorous seat think a question through
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = false)]
+pub(crate) struct Think {
+    /// The question; `-` reads it from stdin. What is piped in stands below it as context
+    #[arg(value_name = "QUESTION")]
+    pub(crate) question: Vec<String>,
+
+    /// Who looks first [default: think.fast, else the first member]
+    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    pub(crate) fast: Option<String>,
+    /// Who checks [default: think.rigorous, else the second member]
+    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    pub(crate) rigorous: Option<String>,
+    /// Who answers if they do not agree [default: think.arbiter, else the rigorous seat]
+    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    pub(crate) arbiter: Option<String>,
+    /// Stop a seat that takes longer [seconds, or 90s, 2m, 1h]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Seats")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// The most messages between the seats [default: 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Limits")]
+    pub(crate) max_messages: Option<u32>,
+    /// Have replies before this message checked by the other seat [default: 1 for the built-in model, else 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100), help_heading = "Limits")]
+    pub(crate) min_messages: Option<u32>,
+    /// The most tokens of all prompts and replies
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(256..), help_heading = "Limits")]
+    pub(crate) budget: Option<u64>,
+    /// Ask for the answer after this time [seconds, or 90s, 2m, 1h]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
+    pub(crate) within: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) going: Going,
+
+    #[command(flatten)]
+    pub(crate) model: Model,
+
+    /// Also show what the seats write to each other
+    #[arg(long, help_heading = "Output")]
+    pub(crate) council: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

@@ -1,0 +1,265 @@
+//! A session on a face: from the king's words to the yielded floor. Comes in: how to open the session, the words, and how
+//! to show what follows. Goes out: the round as it ended.
+
+use super::here::Here;
+use super::outfile;
+use super::signals::{Signals, Wish, suspend};
+use super::terminal::{self, Quiet};
+use crate::args::ask::Output;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::json::Json;
+use crate::face::jsonl::JsonLines;
+use crate::face::live::Live;
+use crate::face::plain::Plain;
+use crate::face::round::Round;
+use crate::face::{Face, Io, document, json};
+use jiff::Timestamp;
+use kd_backends::transport::process;
+use kd_core::{Event, Op, ThreadId};
+use kd_engine::{Session, Update};
+use std::io;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Updates that may wait for a slow reader of our output before the bus drops some: more than any round has.
+const WAITING: usize = 1 << 16;
+/// How long dropped calls get to close their connections and children when the person leaves at once.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// How long agent programs and their tools get to end before we leave: their grace is shorter.
+const CHILDREN: Duration = Duration::from_secs(3);
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) round: Round,
+    /// The person stopped it.
+    pub(super) stopped: bool,
+    /// Nobody reads our output any more.
+    pub(super) closed: bool,
+}
+
+impl Ended {
+    /// The code to leave with.
+    pub(super) fn exit(&self) -> Exit {
+        match &self.round.yielded {
+            _ if self.stopped || self.closed => Exit::Interrupted,
+            Some((outcome, _)) => Exit::of_round(*outcome, self.round.timeouts_only()),
+            None => Exit::Error,
+        }
+    }
+}
+
+/// Opens a session, says the king's words in it, and shows what follows until the floor is his again. `council` also
+/// shows what seats write to each other.
+pub(super) fn perform(
+    output: &Output,
+    council: bool,
+    here: &Here,
+    id: &ThreadId,
+    say: Op,
+    open: impl FnOnce() -> Result<Session, Error>,
+) -> Result<Ended, Error> {
+    let repaint = here.can_repaint() && !output.plain && !output.json && !output.jsonl;
+    // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    let mut stage = Stage {
+        face: face(output, council, here, repaint),
+        round: Round::default(),
+        closed: false,
+        unwritten: None,
+    };
+    let screen = repaint.then(Quiet::enter);
+    let ended = runtime.block_on(conduct(open, say, &mut stage, screen));
+    runtime.shutdown_timeout(FAREWELL);
+    // No agent program, and no tool of one, outlives us.
+    process::settle(CHILDREN);
+    let stopped = ended?;
+    let round = stage.round;
+    if let Some(path) = &output.output {
+        let text = if output.json || output.jsonl || outfile::is_json(path) {
+            json::text(&json::object(&round, council), true)? + "\n"
+        } else {
+            document::markdown(&round)
+        };
+        outfile::write(path, text.as_bytes())?;
+    }
+    if let Some(why) = stage.unwritten {
+        return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
+    }
+    Ok(Ended {
+        round,
+        stopped,
+        closed: stage.closed,
+    })
+}
+
+fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn Face> {
+    let quiet = output.quiet;
+    if output.json {
+        Box::new(Json::new(quiet).with_council(council))
+    } else if output.jsonl {
+        Box::new(JsonLines::new(quiet).with_council(council))
+    } else if repaint {
+        let (columns, rows) = terminal::size().unwrap_or((80, 24));
+        let shared = io::IsTerminal::is_terminal(&io::stderr());
+        Box::new(
+            Live::new(here.out_styles(), columns, rows, quiet, shared).with_council(council),
+        )
+    } else {
+        Box::new(Plain::new(here.out_styles(), quiet).with_council(council))
+    }
+}
+
+/// The face and what it has seen.
+struct Stage {
+    face: Box<dyn Face>,
+    round: Round,
+    /// Nobody reads our output any more.
+    closed: bool,
+    /// Why it could not be written, where that is an error and not a reader who left.
+    unwritten: Option<io::Error>,
+}
+
+impl Stage {
+    /// Lets the face do something. Output that cannot be written ends the round, but never before what came is kept:
+    /// so it is remembered here.
+    fn show(&mut self, act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>) {
+        if self.closed {
+            return;
+        }
+        let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+        let mut io = Io {
+            out: &mut out,
+            err: &mut err,
+        };
+        if let Err(e) = act(self.face.as_mut(), &self.round, &mut io) {
+            self.closed = true;
+            self.unwritten = (e.kind() != io::ErrorKind::BrokenPipe).then_some(e);
+        }
+    }
+
+    fn hear(&mut self, update: &Update) {
+        match update {
+            Update::Record(record) => {
+                self.round.apply(record);
+                self.show(|face, round, io| face.hear(record, round, io))
+            }
+            Update::Lagged(view) => {
+                self.round.catch_up(view);
+                self.show(|face, round, io| face.catch_up(round, io))
+            }
+        }
+    }
+
+    /// Whether the king's words could not be taken, so that no round will come.
+    fn refused(&self, update: &Update) -> Option<String> {
+        match update {
+            Update::Record(record) => match &record.event {
+                Event::OpRefused { why } if self.round.question.is_none() => Some(why.clone()),
+                Event::SaveFailed { turn: None, why } => Some(why.clone()),
+                _ => None,
+            },
+            Update::Lagged(_) => None,
+        }
+    }
+}
+
+/// Carries the round from the question to the yielded floor; true if the person stopped it.
+async fn conduct(
+    open: impl FnOnce() -> Result<Session, Error>,
+    say: Op,
+    stage: &mut Stage,
+    mut screen: Option<Quiet>,
+) -> Result<bool, Error> {
+    let mut signals = Signals::listen(screen.is_some())
+        .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
+    let mut session = open()?;
+    let mut updates = follow(&mut session);
+    session.send(say)?;
+    let mut stopped = false;
+    loop {
+        let tick = stage.face.tick_in(Timestamp::now());
+        tokio::select! {
+            update = updates.recv() => {
+                let Some(update) = update else { break };
+                stage.hear(&update);
+                if let Some(why) = stage.refused(&update) {
+                    return Err(Error::new("refused", Exit::Error, "the question could not be asked").because(why));
+                }
+                // Many pieces at once are one frame.
+                while let Ok(update) = updates.try_recv() {
+                    stage.hear(&update);
+                }
+                if stage.round.yielded.is_some() {
+                    break;
+                }
+                if stage.closed && !stopped {
+                    stopped = true;
+                    session.send(Op::Interrupt)?;
+                }
+            }
+            wish = signals.next() => match wish {
+                Wish::Stop if stopped => {
+                    // The second time means: at once. Dropping the session stops all calls.
+                    stage.show(|face, round, io| face.end(round, io));
+                    return Ok(true);
+                }
+                Wish::Stop => {
+                    stopped = true;
+                    stage.show(|face, _, io| face.notice("stopping; what came is kept (once more to leave at once)", io));
+                    session.send(Op::Interrupt)?;
+                }
+                Wish::Resize => {
+                    if let Some((columns, rows)) = terminal::size() {
+                        stage.face.resize(columns, rows);
+                    }
+                }
+                Wish::Suspend => {
+                    if let Some(screen) = &mut screen {
+                        stage.show(|face, _, io| face.hide(io));
+                        screen.release();
+                        suspend();
+                        screen.resume();
+                        stage.face.repaint();
+                    }
+                }
+            },
+            () = wait(tick), if tick.is_some() => {}
+        }
+        let now = Timestamp::now();
+        stage.show(|face, round, io| face.tick(now, round, io));
+    }
+    // Whatever is still to be written is written; a second wish to stop ends the wait.
+    tokio::select! {
+        () = session.close() => {}
+        () = async { while signals.next().await != Wish::Stop {} } => {}
+    }
+    while let Ok(update) = updates.try_recv() {
+        stage.hear(&update);
+    }
+    stage.show(|face, round, io| face.end(round, io));
+    drop(screen);
+    Ok(stopped)
+}
+
+async fn wait(tick: Option<Duration>) {
+    tokio::time::sleep(tick.unwrap_or_default()).await;
+}
+
+/// Takes updates off the bus as they come, so that a slow reader of our output loses none.
+fn follow(session: &mut Session) -> mpsc::Receiver<Update> {
+    let mut bus = session.subscribe();
+    let (sender, receiver) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        while let Some(update) = bus.next().await {
+            if sender.send(update).await.is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

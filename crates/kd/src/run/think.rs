@@ -1,0 +1,84 @@
+//! `kd think`: seats a fast and a rigorous member, lets them answer together, and says how it went.
+
+use super::ask::{closing, going_on, new_thread, notice_line};
+use super::here::Here;
+use super::{first, model, question, seats, stage};
+use crate::args::think::Think;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::config::Config;
+use kd_core::duet::seats::{DuetWishes, Seats, seat};
+use kd_core::duet::{DuetLimits, OpenDuet};
+use kd_core::{Address, Duet, Op};
+use kd_engine::{Engine, Opening, Session};
+use kd_store::Thread;
+
+pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
+    let quiet = args.output.quiet;
+    let found = here.find_layout()?;
+    let loaded = here.config(found.as_ref())?;
+    let place = going_on(&args.going, found.as_ref(), here)?;
+    let wishes = DuetWishes {
+        fast: args.fast.clone(),
+        rigorous: args.rigorous.clone(),
+        arbiter: args.arbiter.clone(),
+        all: seats::wishes(&args.model, args.timeout),
+    };
+    let seats = seat(&loaded.config, &wishes).map_err(|e| {
+        Error::from(e).next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
+    })?;
+    let question = question::read(&args.question, quiet)?;
+    if !quiet {
+        loaded.notices.iter().for_each(|notice| notice_line(notice));
+    }
+    let roster = seats.roster();
+    model::make_ready(&loaded.config, args.model.offline, quiet, &roster)?;
+    if seats.built_in() && loaded.config.agents.is_empty() && !quiet {
+        first::notice(found.is_none());
+    }
+    let thread = match place {
+        Some(place) => Thread::open(&place)?,
+        None => new_thread(&roster, quiet, here)?,
+    };
+    let id = thread.id().clone();
+    let say = Op::Say {
+        body: question.text,
+        to: Address::All,
+    };
+    let ended = stage::perform(&args.output, args.council, here, &id, say, || {
+        open(&args, &loaded.config, seats, thread)
+    })?;
+    if !quiet && !ended.closed {
+        closing(&ended.round, &id.0, "kd think --continue", here);
+    }
+    Ok(ended.exit())
+}
+
+fn open(args: &Think, config: &Config, seats: Seats, thread: Thread) -> Result<Session, Error> {
+    let limits = DuetLimits::of(&config.think, &seats);
+    let limits = DuetLimits {
+        exchanges_max: args.max_messages.unwrap_or(limits.exchanges_max),
+        exchanges_min: args.min_messages.unwrap_or(limits.exchanges_min),
+        tokens_max: args.budget.or(limits.tokens_max),
+        seconds_max: args.within.map(|t| t.as_secs()).or(limits.seconds_max),
+        ..limits
+    };
+    let members = seats.roster();
+    let open = OpenDuet {
+        thread: thread.id().clone(),
+        prompts: seats::prompts(config, &members),
+        history: thread.messages()?.messages,
+        limits,
+        seats,
+    };
+    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
+    let seated = members.members().iter().chain(members.chair()).cloned();
+    let (duet, opened) = Duet::open(open);
+    let opening = Opening {
+        id: thread.id().clone(),
+        machine: Box::new(duet),
+        opened,
+        seats: seated.collect(),
+    };
+    Ok(Engine::new(hands).run(thread, opening)?)
+}
