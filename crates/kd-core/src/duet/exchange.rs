@@ -22,7 +22,13 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Takes in a message from seat to seat; whether it says what one before it said.
-    pub(super) fn council(&mut self, from: &SeatName, to: &SeatName, text: &str, at: Timestamp) -> bool {
+    pub(super) fn council(
+        &mut self,
+        from: &SeatName,
+        to: &SeatName,
+        text: &str,
+        at: Timestamp,
+    ) -> bool {
         let draft = Draft {
             turn: None,
             from: from.to_string(),
@@ -87,9 +93,15 @@ mod tests {
         let (a, b) = (SeatName::new("a").unwrap(), SeatName::new("b").unwrap());
         let mut exchange = Exchange::default();
         let mut hear = |text: &str| exchange.council(&a, &b, text, Timestamp::UNIX_EPOCH);
-        assert!(!hear("The cache is the problem: it never forgets an old key."));
-        assert!(!hear("The cache is not the problem, the clock is: it never forgets a leap second."));
-        assert!(hear("the cache is **the problem** - it never forgets an old key"));
+        assert!(!hear(
+            "The cache is the problem: it never forgets an old key."
+        ));
+        assert!(!hear(
+            "The cache is not the problem, the clock is: it never forgets a leap second."
+        ));
+        assert!(hear(
+            "the cache is **the problem** - it never forgets an old key"
+        ));
         assert!(!hear("no"));
         assert!(hear("No!"));
         assert_eq!(exchange.count, 5);

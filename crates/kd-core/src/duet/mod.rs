@@ -229,7 +229,8 @@ impl Duet {
                 Some("two seats think together here: ask again instead".to_owned())
             }
         };
-        fx.events.extend(refused.map(|why| Event::OpRefused { why }));
+        fx.events
+            .extend(refused.map(|why| Event::OpRefused { why }));
     }
 
     fn say(&mut self, body: &str, fx: &mut Effects) -> Option<String> {
@@ -799,7 +800,8 @@ impl Duet {
         };
         if let (Some((why, words)), None) = (over, round.deciding) {
             round.deciding = Some(why);
-            fx.events.push(notice(format!("{words}: the answer is asked for")));
+            fx.events
+                .push(notice(format!("{words}: the answer is asked for")));
         }
     }
 

@@ -8,6 +8,7 @@ use crate::ids::SeatName;
 use crate::prompt::{self, HISTORY_END, PromptRules};
 use crate::request::Prompt;
 use crate::roster::Member;
+use crate::seating::LOCAL;
 
 const RULES: &str = include_str!("prompts/rules.md");
 pub(super) const FAST: &str = include_str!("prompts/fast.md");
@@ -43,7 +44,14 @@ pub(super) fn build(
     history: String,
     part: Part<'_>,
 ) -> Prompt {
+    // The small built-in model only repeats what it is told about tags: it gets its task in plain words.
+    let plain = member.backend == LOCAL;
     let (text, n, max, why) = match part {
+        Part::First if plain => (include_str!("prompts/first-plain.md"), 0, 0, ""),
+        Part::Verify if plain => (include_str!("prompts/verify-plain.md"), 0, 0, ""),
+        Part::Decide { .. } | Part::Alone if plain => {
+            (include_str!("prompts/decide-plain.md"), 0, 0, "")
+        }
         Part::First => (include_str!("prompts/first.md"), 0, 0, ""),
         Part::Debate { n, max } => (include_str!("prompts/debate.md"), n, max, ""),
         Part::Verify => (include_str!("prompts/verify.md"), 0, 0, ""),
@@ -60,8 +68,10 @@ pub(super) fn build(
     };
     // The persona, the phase prompts and the leave to write files are those of every council.
     let mut prompt = prompt::build(rules, member, history, prompt::Manner::Answer);
-    if !matches!(part, Part::Decide { .. } | Part::Alone) {
-        prompt.rules = format!("{}\n{}", prompt.rules, fill(RULES)).trim().to_owned();
+    if !plain && !matches!(part, Part::Decide { .. } | Part::Alone) {
+        prompt.rules = format!("{}\n{}", prompt.rules, fill(RULES))
+            .trim()
+            .to_owned();
     }
     prompt.turn = format!("{HISTORY_END}\n{}", fill(text));
     prompt
@@ -70,6 +80,28 @@ pub(super) fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_built_in_model_hears_nothing_of_tags() {
+        let mut member = super::super::tests::member("fast");
+        member.backend = LOCAL.into();
+        let other = SeatName::new("rigorous").unwrap();
+        for part in [
+            Part::First,
+            Part::Verify,
+            Part::Decide { why: "w" },
+            Part::Alone,
+        ] {
+            let prompt = build(
+                &PromptRules::default(),
+                &member,
+                &other,
+                "Why?".into(),
+                part,
+            );
+            assert!(!prompt.as_text().contains("tag"), "{}", prompt.as_text());
+        }
+    }
 
     #[test]
     fn every_text_is_short_and_filled() {
@@ -82,13 +114,23 @@ mod tests {
             Part::Decide { why: "it is late" },
             Part::Alone,
         ] {
-            let prompt = build(&PromptRules::default(), &member, &other, "Why?".into(), part);
+            let prompt = build(
+                &PromptRules::default(),
+                &member,
+                &other,
+                "Why?".into(),
+                part,
+            );
             let text = prompt.as_text();
             assert!(!text.contains('{'), "{text}");
-            assert!(text.contains("You are fast. ") && text.contains("rigorous") || matches!(part, Part::Decide { .. }));
+            assert!(text.contains("\nYou are fast. "), "{text}");
             assert!(text.split_whitespace().count() < 190, "{text}");
             let told = text.contains("<council>");
-            assert_eq!(told, !matches!(part, Part::Decide { .. } | Part::Alone), "{text}");
+            assert_eq!(
+                told,
+                !matches!(part, Part::Decide { .. } | Part::Alone),
+                "{text}"
+            );
         }
     }
 }

@@ -43,10 +43,14 @@ pub struct DuetWishes {
 impl Seats {
     /// The member of a seat.
     pub fn get(&self, seat: &SeatName) -> Option<&Member> {
-        [Some(&self.fast), Some(&self.rigorous), self.arbiter.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|m| &m.name == seat)
+        [
+            Some(&self.fast),
+            Some(&self.rigorous),
+            self.arbiter.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+        .find(|m| &m.name == seat)
     }
 
     /// Who is written to by a seat: the fast one writes to the rigorous one, everybody else to the fast one.
@@ -175,8 +179,14 @@ mod tests {
         assert_eq!(names(&with(&["a", "b", "c"]), None, None), ["a", "b"]);
         assert_eq!(names(&with(&["a", "b"]), Some("b"), None), ["b", "a"]);
         assert_eq!(names(&with(&["a", "b"]), None, Some("a")), ["b", "a"]);
-        assert_eq!(names(&with(&["a"]), Some("a"), Some("a")), ["fast", "rigorous"]);
-        assert_eq!(names(&with(&["a"]), Some("skeptic"), None), ["skeptic", "a"]);
+        assert_eq!(
+            names(&with(&["a"]), Some("a"), Some("a")),
+            ["fast", "rigorous"]
+        );
+        assert_eq!(
+            names(&with(&["a"]), Some("skeptic"), None),
+            ["skeptic", "a"]
+        );
         let mut config = with(&["a", "b", "c"]);
         config.think.fast = Some("c".into());
         config.think.arbiter = Some("c".into());

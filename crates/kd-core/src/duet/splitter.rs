@@ -219,12 +219,18 @@ fn head(held: &str) -> Option<(usize, bool, &str)> {
     };
     let bare = name.trim_start_matches(blank);
     let between = name.len() - bare.len();
-    (before <= BLANKS_MAX && between <= BLANKS_MAX && (closing || between == 0))
-        .then_some((before + between, closing, bare))
+    (before <= BLANKS_MAX && between <= BLANKS_MAX && (closing || between == 0)).then_some((
+        before + between,
+        closing,
+        bare,
+    ))
 }
 
 /// What follows the name: none if this is another name, `Some(None)` if it is not whole yet.
-#[expect(clippy::option_option, reason = "another name, a name in the making, a name")]
+#[expect(
+    clippy::option_option,
+    reason = "another name, a name in the making, a name"
+)]
 fn after_name(text: &str) -> Option<Option<&str>> {
     let letters = text.len().min(NAME.len());
     let begun = text.get(..letters)?;
@@ -236,9 +242,8 @@ fn after_name(text: &str) -> Option<Option<&str>> {
 
 /// Whether a text that the end of a reply cut was going to be a tag.
 fn is_cut_tag(held: &str) -> bool {
-    head(held).is_some_and(|(_, closing, name)| {
-        name.len() >= LETTERS_MIN || closing && !name.is_empty()
-    })
+    head(held)
+        .is_some_and(|(_, closing, name)| name.len() >= LETTERS_MIN || closing && !name.is_empty())
 }
 
 /// What is known of the line that the king reads, for code fences (CommonMark 4.5).
@@ -317,7 +322,9 @@ mod tests {
             .filter(|l| l.starts_with("| ") && !l.starts_with("| what"))
             .map(|l| {
                 let cells: Vec<String> = l.trim_matches('|').split(" | ").map(cell).collect();
-                cells.try_into().unwrap_or_else(|_| panic!("four cells: {l}"))
+                cells
+                    .try_into()
+                    .unwrap_or_else(|_| panic!("four cells: {l}"))
             })
             .collect();
         assert!(rows.len() >= 20, "{} rows", rows.len());
@@ -335,11 +342,20 @@ mod tests {
 
     #[test]
     fn every_split_of_the_short_samples_is_the_same() {
-        for sample in ["<council>a</", "a<CoUnCiL x>", "\\<council>`b", "~~~\n<council", "`<council>`é"] {
+        for sample in [
+            "<council>a</",
+            "a<CoUnCiL x>",
+            "\\<council>`b",
+            "~~~\n<council",
+            "`<council>`é",
+        ] {
             let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
             let whole = split([sample]);
             for mask in 0u32..1 << cuts.len() {
-                let chosen = cuts.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
+                let chosen = cuts
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| mask >> bit & 1 == 1);
                 let ends: Vec<usize> = [0]
                     .into_iter()
                     .chain(chosen.map(|(_, cut)| *cut))
@@ -356,7 +372,11 @@ mod tests {
     #[test]
     fn every_split_of_every_row_of_the_manual_is_the_same() {
         for [_, sample, ..] in manual() {
-            let ends: Vec<usize> = sample.char_indices().map(|(i, _)| i).chain([sample.len()]).collect();
+            let ends: Vec<usize> = sample
+                .char_indices()
+                .map(|(i, _)| i)
+                .chain([sample.len()])
+                .collect();
             let mut states = vec![(Splitter::default(), String::new())];
             for w in ends.windows(2) {
                 let (mut splitter, mut spoken) = states[states.len() - 1].clone();
@@ -400,9 +420,39 @@ mod tests {
     /// Replies rich in what matters.
     fn reply() -> impl Strategy<Value = String> {
         let bits = [
-            "<council>", "</council>", "<COUNCIL>", "</Council >", "<council to=\"a>b\">", "<council/>", "< council >",
-            "< council of", "<counc", "</coun", "<", ">", "/", "\\", "`", "``", "```", "<council ", "</council ", "```\n", "~~~", "\n", "\n\n",
-            "    ", " ", "x", "é", "👑", "council", "\"", "=", "'", "SECRET",
+            "<council>",
+            "</council>",
+            "<COUNCIL>",
+            "</Council >",
+            "<council to=\"a>b\">",
+            "<council/>",
+            "< council >",
+            "< council of",
+            "<counc",
+            "</coun",
+            "<",
+            ">",
+            "/",
+            "\\",
+            "`",
+            "``",
+            "```",
+            "<council ",
+            "</council ",
+            "```\n",
+            "~~~",
+            "\n",
+            "\n\n",
+            "    ",
+            " ",
+            "x",
+            "é",
+            "👑",
+            "council",
+            "\"",
+            "=",
+            "'",
+            "SECRET",
         ];
         proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..24)
             .prop_map(|bits| bits.concat())

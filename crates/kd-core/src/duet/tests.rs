@@ -1,11 +1,11 @@
 //! The duet with its outside done at once, by hand or by chance.
 
-use super::seats::Seats;
 use super::draft::{THINK, UPDATE};
+use super::seats::Seats;
 use super::*;
-use crate::roster::Member;
 use crate::message::{Draft, Provenance, Status};
 use crate::request::{Deadlines, Finish, Sampling};
+use crate::roster::Member;
 use proptest::prelude::*;
 
 pub(super) fn member(name: &str) -> Member {
@@ -189,23 +189,46 @@ fn they_debate_until_a_reply_has_no_tag() {
     assert_eq!(bench.speaker(), "fast");
     bench.text("A hard one; I ask rigorous.\n<coun");
     let shown = bench.shown();
-    assert!(shown.contains("I ask rigorous.") && !shown.contains("<coun"), "at once, and no more");
+    assert!(
+        shown.contains("I ask rigorous.") && !shown.contains("<coun"),
+        "at once, and no more"
+    );
     bench.reply("cil>SECRET one</council>");
     assert_eq!(bench.speaker(), "rigorous");
     let prompt = bench.asked[1].prompt.as_text();
-    assert!(prompt.contains("\nfast: A hard one; I ask rigorous.\n\nfast (to rigorous): SECRET one"), "{prompt}");
+    assert!(
+        prompt.contains("\nfast: A hard one; I ask rigorous.\n\nfast (to rigorous): SECRET one"),
+        "{prompt}"
+    );
     bench.reply("<council>SECRET two</council>");
     assert_eq!(bench.speaker(), "fast");
     bench.reply("Probably not.");
-    assert_eq!(bench.end(), (DuetEnd::Agreed, 2, Some("Probably not."), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Agreed, 2, Some("Probably not."), Outcome::Complete)
+    );
     assert!(!bench.shown().contains("SECRET"), "{}", bench.shown());
-    assert_eq!(bench.drafts.len(), 3, "a reply with nothing for the king has no file");
+    assert_eq!(
+        bench.drafts.len(),
+        3,
+        "a reply with nothing for the king has no file"
+    );
     assert_eq!(bench.drafts[1].extra[THINK], UPDATE);
-    let said: Vec<_> = bench.events.iter().filter_map(|e| match e {
-        Event::CouncilSaid { from, text, .. } => Some((from.as_str(), text.as_deref())),
-        _ => None,
-    }).collect();
-    assert_eq!(said, [("fast", Some("SECRET one")), ("rigorous", Some("SECRET two"))]);
+    let said: Vec<_> = bench
+        .events
+        .iter()
+        .filter_map(|e| match e {
+            Event::CouncilSaid { from, text, .. } => Some((from.as_str(), text.as_deref())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("fast", Some("SECRET one")),
+            ("rigorous", Some("SECRET two"))
+        ]
+    );
 }
 
 #[test]
@@ -215,16 +238,30 @@ fn what_the_seats_wrote_is_not_in_the_next_question() {
     bench.reply("Yes.");
     bench.say("And why?");
     let prompt = bench.asked[2].prompt.as_text();
-    assert!(prompt.contains("rigorous: Yes.") && !prompt.contains("SECRET"), "{prompt}");
+    assert!(
+        prompt.contains("rigorous: Yes.") && !prompt.contains("SECRET"),
+        "{prompt}"
+    );
 }
 
 #[test]
 fn a_reply_without_a_tag_is_checked_where_that_is_wanted() {
-    let mut bench = Bench::asked_of(DuetLimits { exchanges_min: 1, ..DuetLimits::default() });
+    let mut bench = Bench::asked_of(DuetLimits {
+        exchanges_min: 1,
+        ..DuetLimits::default()
+    });
     bench.reply("No.");
     assert_eq!(bench.speaker(), "rigorous");
     bench.reply("No, and here is why.");
-    assert_eq!(bench.end(), (DuetEnd::Agreed, 1, Some("No, and here is why."), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (
+            DuetEnd::Agreed,
+            1,
+            Some("No, and here is why."),
+            Outcome::Complete
+        )
+    );
     assert_eq!(bench.drafts[1].extra[THINK], UPDATE);
 }
 
@@ -238,7 +275,10 @@ fn the_cap_makes_the_rigorous_seat_answer_or_the_arbiter() {
         assert_eq!(bench.speaker(), decides);
         assert!(!bench.asked[2].prompt.as_text().contains("<council>"));
         bench.reply("So be it.");
-        assert_eq!(bench.end(), (DuetEnd::Cap, 2, Some("So be it."), Outcome::Complete));
+        assert_eq!(
+            bench.end(),
+            (DuetEnd::Cap, 2, Some("So be it."), Outcome::Complete)
+        );
     }
 }
 
@@ -250,25 +290,40 @@ fn a_circle_ends_the_exchange() {
     bench.reply("<council>i think it is the CACHE really</council>");
     assert_eq!(bench.speaker(), "rigorous");
     bench.reply("Both.");
-    assert_eq!(bench.end(), (DuetEnd::Cycle, 3, Some("Both."), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Cycle, 3, Some("Both."), Outcome::Complete)
+    );
 }
 
 #[test]
 fn tokens_and_time_end_the_exchange_too() {
-    let mut bench = Bench::asked_of(DuetLimits { tokens_max: Some(900), ..DuetLimits::default() });
+    let mut bench = Bench::asked_of(DuetLimits {
+        tokens_max: Some(900),
+        ..DuetLimits::default()
+    });
     assert!(bench.asked[0].sampling.max_tokens.unwrap() <= 450);
     bench.reply(&format!("<council>{}</council>", "many words ".repeat(200)));
     assert_eq!(bench.asked[1].sampling.max_tokens, Some(64));
     bench.reply("Short.");
-    assert_eq!(bench.end(), (DuetEnd::Budget, 1, Some("Short."), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Budget, 1, Some("Short."), Outcome::Complete)
+    );
 
-    let mut bench = Bench::asked_of(DuetLimits { seconds_max: Some(9), ..DuetLimits::default() });
+    let mut bench = Bench::asked_of(DuetLimits {
+        seconds_max: Some(9),
+        ..DuetLimits::default()
+    });
     bench.text("I wonder <council>whe");
     let timer = bench.timers[0];
     bench.feed(Input::Woke { timer });
     assert_eq!(bench.speaker(), "rigorous");
     bench.reply("In time.");
-    assert_eq!(bench.end(), (DuetEnd::Time, 0, Some("In time."), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Time, 0, Some("In time."), Outcome::Complete)
+    );
     assert_eq!(bench.drafts[1].status, Some(Status::Interrupted));
     bench.feed(Input::Woke { timer });
 }
@@ -280,15 +335,25 @@ fn if_one_seat_fails_the_other_goes_on_and_says_so() {
     assert_eq!(bench.speaker(), "rigorous");
     assert!(bench.asked[1].prompt.turn.contains("fast cannot take part"));
     bench.reply("Alone, then.");
-    assert_eq!(bench.end(), (DuetEnd::Alone, 0, Some("Alone, then."), Outcome::Partial));
-    assert!(bench.shown().contains("fast failed (it is busy): rigorous goes on without it"));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Alone, 0, Some("Alone, then."), Outcome::Partial)
+    );
+    assert!(
+        bench
+            .shown()
+            .contains("fast failed (it is busy): rigorous goes on without it")
+    );
 
     let mut bench = Bench::asked_of(DuetLimits::default());
     bench.reply("Hm. <council>check this</council>");
     bench.fail();
     assert_eq!(bench.speaker(), "fast");
     bench.reply("Unchecked: yes.");
-    assert_eq!(bench.end(), (DuetEnd::Alone, 1, Some("Unchecked: yes."), Outcome::Partial));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Alone, 1, Some("Unchecked: yes."), Outcome::Partial)
+    );
 
     let mut bench = Bench::asked_of(DuetLimits::default());
     bench.fail();
@@ -305,14 +370,20 @@ fn an_answer_is_never_empty() {
         assert_eq!(bench.speaker(), decider);
         bench.reply(&format!("<council>{decider} says 42</council>"));
     }
-    assert_eq!(bench.end(), (DuetEnd::Cap, 1, Some("fast says 42"), Outcome::Complete));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Cap, 1, Some("fast says 42"), Outcome::Complete)
+    );
     assert!(bench.shown().contains("it is shown without them"));
     // Who decides fails: what the king was told last stands.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply("I lean to yes. <council>a</council>");
     bench.fail();
     bench.fail();
-    assert_eq!(bench.end(), (DuetEnd::Cap, 1, Some("I lean to yes."), Outcome::Partial));
+    assert_eq!(
+        bench.end(),
+        (DuetEnd::Cap, 1, Some("I lean to yes."), Outcome::Partial)
+    );
     // A blank reply is a failed one.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply(" <council> </council>\n");
@@ -325,15 +396,35 @@ fn a_retry_and_a_restated_answer_void_what_came() {
     let turn = bench.open.unwrap();
     bench.text("half <council>SECRET");
     let failure = Failure::new(FailureKind::Overloaded, "busy");
-    bench.feed(Input::Delta { turn, delta: Delta::Retrying { attempt: 1, after: Default::default(), failure } });
+    bench.feed(Input::Delta {
+        turn,
+        delta: Delta::Retrying {
+            attempt: 1,
+            after: Default::default(),
+            failure,
+        },
+    });
     bench.reply("whole");
     assert_eq!(bench.end().2, Some("whole"));
 
     let mut bench = Bench::asked_of(DuetLimits::default());
     let turn = bench.open.take().unwrap();
-    bench.feed(Input::Delta { turn, delta: Delta::Thinking { text: "so <council>SECRET</council> it is".into() } });
+    bench.feed(Input::Delta {
+        turn,
+        delta: Delta::Thinking {
+            text: "so <council>SECRET</council> it is".into(),
+        },
+    });
     let text = Some("All: <council>SECRET</council> done".to_owned());
-    bench.feed(Input::Delta { turn, delta: Delta::Finished { finish: Finish::Stop, text, usage: None, choices: vec![] } });
+    bench.feed(Input::Delta {
+        turn,
+        delta: Delta::Finished {
+            finish: Finish::Stop,
+            text,
+            usage: None,
+            choices: vec![],
+        },
+    });
     assert_eq!(bench.speaker(), "rigorous");
     assert!(!bench.shown().contains("SECRET"), "{}", bench.shown());
     assert_eq!(bench.drafts[1].body, "All:  done");
@@ -351,7 +442,9 @@ fn the_king_interrupts_and_may_ask_again() {
     bench.say("again");
     bench.reply("Yes.");
     assert_eq!(bench.end().3, Outcome::Complete);
-    bench.feed(Input::Op(Op::Mute { seat: SeatName::new("fast").unwrap() }));
+    bench.feed(Input::Op(Op::Mute {
+        seat: SeatName::new("fast").unwrap(),
+    }));
     assert!(matches!(bench.events.last(), Some(Event::OpRefused { .. })));
 }
 
@@ -369,8 +462,17 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     let words = proptest::sample::select(vec![
-        "yes", "<council>SECRET a</council>", "<council>SECRET b</council> so", "<council>SECRET c", "", " ", "\u{1b}[1m",
-        "<COUNCIL x='1'>SECRET d</COUNCIL", "</council>", "<council ", "fast: <council>SECRET e</council>",
+        "yes",
+        "<council>SECRET a</council>",
+        "<council>SECRET b</council> so",
+        "<council>SECRET c",
+        "",
+        " ",
+        "\u{1b}[1m",
+        "<COUNCIL x='1'>SECRET d</COUNCIL",
+        "</council>",
+        "<council ",
+        "fast: <council>SECRET e</council>",
     ]);
     prop_oneof![
         8 => words.clone().prop_map(|w| Act::Reply(w.to_owned())),

@@ -60,7 +60,9 @@ fn head(turn: &Turn, now: Timestamp, columns: usize, styles: Styles) -> String {
     let mark = styles.mark(turn.place);
     let name = clip(turn.seat.as_str(), columns.saturating_sub(width(mark) + 1));
     let dot = styles.glyph("·", "-");
-    let part = turn.part.map(|part| format!("{} {dot} ", words::part(part)));
+    let part = turn
+        .part
+        .map(|part| format!("{} {dot} ", words::part(part)));
     let state = format!(
         "{}{} {dot} {}",
         part.unwrap_or_default(),

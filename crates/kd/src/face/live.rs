@@ -393,7 +393,10 @@ mod tests {
     fn a_duet_names_its_phases_and_keeps_its_secrets() {
         let mut face = Live::new(Styles::NONE, 60, 20, false, false);
         let (out, _) = duet_round().play(&mut face);
-        assert!(out.contains("first look") && !out.contains("diluted"), "{out}");
+        assert!(
+            out.contains("first look") && !out.contains("diluted"),
+            "{out}"
+        );
         let mut face = Live::new(Styles::NONE, 60, 20, false, false).with_council(true);
         let (out, _) = duet_round().play(&mut face);
         insta::assert_snapshot!("live-duet-council", screen(&out, 60, 20));

@@ -160,7 +160,10 @@ impl Face for Plain {
                 ..
             } if !self.quiet => {
                 let part = words::part(*phase);
-                writeln!(io.err, "{seat}: {part}, {exchanged} of {exchanges_max} messages exchanged")?;
+                writeln!(
+                    io.err,
+                    "{seat}: {part}, {exchanged} of {exchanges_max} messages exchanged"
+                )?;
             }
             Event::CouncilSaid { .. } if self.council => {
                 if let Some(whisper) = round.whispers.last() {
@@ -170,7 +173,11 @@ impl Face for Plain {
             Event::CouncilSaid {
                 from, to, chars, ..
             } if !self.quiet => {
-                writeln!(io.err, "{from}: wrote {} to {to}", words::count(*chars, "char"))?;
+                writeln!(
+                    io.err,
+                    "{from}: wrote {} to {to}",
+                    words::count(*chars, "char")
+                )?;
             }
             Event::TurnDelta { turn, delta } => {
                 if let Some(turn) = round.turn(*turn) {
@@ -274,7 +281,10 @@ mod tests {
     #[test]
     fn a_duet_with_and_without_what_they_wrote_to_each_other() {
         let (out, err) = duet_round().play(&mut Plain::new(Styles::NONE, false));
-        assert!(!out.contains("entropy\n") && !err.contains("diluted"), "{out}{err}");
+        assert!(
+            !out.contains("entropy\n") && !err.contains("diluted"),
+            "{out}{err}"
+        );
         insta::assert_snapshot!("plain-duet", format!("{out}--- stderr\n{err}"));
         let (out, _) = duet_round().play(&mut Plain::new(Styles::NONE, true).with_council(true));
         insta::assert_snapshot!("plain-duet-council", out);

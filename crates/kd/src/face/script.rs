@@ -272,7 +272,13 @@ pub(crate) fn duet_round() -> Script {
     begin(&mut s, 1, "fast", DuetPhase::FirstLook, 0);
     s.text(1, "Hard: I ask **rigorous**.");
     s.finish(1, "fast", "Hard: I ask **rigorous**.");
-    whisper(&mut s, 1, "fast", "rigorous", "Does entropy\nrigorous | forbid it?");
+    whisper(
+        &mut s,
+        1,
+        "fast",
+        "rigorous",
+        "Does entropy\nrigorous | forbid it?",
+    );
     begin(&mut s, 2, "rigorous", DuetPhase::Debate, 1);
     s.event(Event::TurnFinished {
         turn: TurnId(2),

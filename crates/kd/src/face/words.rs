@@ -101,7 +101,9 @@ fn duet(end: &Exchanged, outcome: Outcome) -> String {
         DuetEnd::Agreed if end.messages == 0 => "answered at first look".to_owned(),
         DuetEnd::Agreed => format!("agreed {after}"),
         DuetEnd::Cap => format!("not agreed {after}: one seat decided{missing}"),
-        DuetEnd::Cycle => format!("stopped {after}, which repeated another: one seat decided{missing}"),
+        DuetEnd::Cycle => {
+            format!("stopped {after}, which repeated another: one seat decided{missing}")
+        }
         DuetEnd::Budget => format!("out of tokens {after}: one seat decided{missing}"),
         DuetEnd::Time => format!("out of time {after}: one seat decided{missing}"),
         DuetEnd::Alone => format!("one seat failed {after}: the other answered alone"),

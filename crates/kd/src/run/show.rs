@@ -74,7 +74,8 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         let _ = writeln!(
             text,
             "{}",
-            page.styles.dim("no seats wrote to each other here (`kd think` lets them)")
+            page.styles
+                .dim("no seats wrote to each other here (`kd think` lets them)")
         );
     }
     out.write_all(text.as_bytes())?;
@@ -172,12 +173,7 @@ impl Page<'_> {
     /// What a seat wrote to another, where it stood in the exchange.
     fn whisper(&self, whisper: &Whisper, text: &mut String) {
         let styles = self.styles;
-        let head = format!(
-            "{} {} {}",
-            whisper.from,
-            styles.glyph("→", ">"),
-            whisper.to
-        );
+        let head = format!("{} {} {}", whisper.from, styles.glyph("→", ">"), whisper.to);
         let _ = writeln!(text, "{}", styles.dim(&head));
         let columns = self.columns.saturating_sub(3).min(100);
         for line in markdown::render(&whisper.text, columns, styles) {

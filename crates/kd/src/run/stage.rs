@@ -106,9 +106,7 @@ fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn F
     } else if repaint {
         let (columns, rows) = terminal::size().unwrap_or((80, 24));
         let shared = io::IsTerminal::is_terminal(&io::stderr());
-        Box::new(
-            Live::new(here.out_styles(), columns, rows, quiet, shared).with_council(council),
-        )
+        Box::new(Live::new(here.out_styles(), columns, rows, quiet, shared).with_council(council))
     } else {
         Box::new(Plain::new(here.out_styles(), quiet).with_council(council))
     }

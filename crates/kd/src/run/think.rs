@@ -25,7 +25,8 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         all: seats::wishes(&args.model, args.timeout),
     };
     let seats = seat(&loaded.config, &wishes).map_err(|e| {
-        Error::from(e).next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
+        Error::from(e)
+            .next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
     })?;
     let question = question::read(&args.question, quiet)?;
     if !quiet {
