@@ -11,6 +11,7 @@ pub mod duet;
 pub mod eval;
 pub mod event;
 pub mod failure;
+pub mod forum;
 pub mod ids;
 pub mod machine;
 pub mod mention;

@@ -1,4 +1,4 @@
-//! Keeps threads and configuration on disk.
+//! Keeps threads and configuration on disk, and forums in SQL.
 //!
 //! In: drafts, records, sessions. Out: the same, read back. The thread folder is the truth; everything else here can be
 //! rebuilt from it. All calls block; none takes longer than the disk does. Other programs may write the same folders:
@@ -7,6 +7,7 @@
 pub mod config;
 pub mod error;
 pub mod export;
+pub mod forum;
 pub mod frontmatter;
 mod git;
 mod index;

@@ -1,0 +1,211 @@
+//! One cycle, drawn before anybody runs: who could take part, who sits out and why, in which order the others go, and
+//! how long between them. Everything follows from the recorded seed and the recorded candidates, so that any cycle can
+//! be drawn again and compared ([`draw`] is the audit).
+
+use super::schedulers::{self, Draw};
+use super::settings::Settings;
+use rand::rngs::ChaCha12Rng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+/// The generator of every draw. Named, because its numbers are the same in every release.
+pub const GENERATOR: &str = "ChaCha12";
+/// How often a draw in which everybody sat out is made again. Then one agent is picked by lot.
+const REDRAWS_MAX: u32 = 32;
+/// What one turn costs of an agent's energy, and what one cycle of rest restores.
+const TURN_ENERGY: f64 = 0.25;
+const REST_ENERGY: f64 = 0.15;
+
+/// An agent that could take part, with what the rules look at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// How likely it sits out: its own setting, else the forum's.
+    pub skip_probability: f64,
+    /// How active it is beside others; 1 is usual.
+    pub weight: f64,
+    /// How rested it is, 0 to 1.
+    pub energy: f64,
+    /// Tokens that it used so far.
+    pub tokens: u64,
+    /// Turns that it took so far.
+    pub turns: u64,
+    /// Cycles in a row that it was left out until now.
+    pub skipped: u32,
+    /// Its own delays in seconds, where it has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<(f64, f64)>,
+}
+
+impl Candidate {
+    /// A candidate with nothing behind it and the seed's chance of sitting out.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            skip_probability: Settings::default().skip_probability,
+            weight: 1.0,
+            energy: 1.0,
+            tokens: 0,
+            turns: 0,
+            skipped: 0,
+            delays: None,
+        }
+    }
+
+    /// What a cycle did to it: whether it took a turn, and what that used.
+    pub fn lived(&mut self, took_turn: bool, tokens: u64) {
+        if took_turn {
+            self.turns += 1;
+            self.tokens += tokens;
+            self.skipped = 0;
+            self.energy = (self.energy - TURN_ENERGY).max(0.0);
+        } else {
+            self.skipped += 1;
+        }
+        self.energy = (self.energy + REST_ENERGY).min(1.0);
+    }
+}
+
+/// All that a draw follows from. Recorded with the cycle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cards {
+    /// The seed of the forum's cycles.
+    pub seed: u64,
+    /// How many cycles were drawn before this one.
+    pub index: u64,
+    /// The rule of the order.
+    pub scheduler: String,
+    /// The bound on being left out.
+    pub skips_max: u32,
+    /// The shortest and the longest wait between two agents, in seconds.
+    pub delays: (f64, f64),
+    /// Who could take part, by name.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Cards {
+    /// The cards of the next cycle. Candidates are put into the order of their names, so that nobody's place depends on
+    /// how a list was read.
+    pub fn new(settings: &Settings, seed: u64, index: u64, mut candidates: Vec<Candidate>) -> Self {
+        candidates.sort_by(|a, b| a.name.cmp(&b.name));
+        candidates.dedup_by(|a, b| a.name == b.name);
+        Self {
+            seed,
+            index,
+            scheduler: settings.scheduler.clone(),
+            skips_max: settings.skips_max,
+            delays: (settings.delay_secs_min, settings.delay_secs_max),
+            candidates,
+        }
+    }
+}
+
+/// A cycle as drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Everybody in the order drawn, those who sit out included.
+    pub order: Vec<String>,
+    /// Who takes a turn, in this order.
+    pub turns: Vec<Turn>,
+    /// Who sits out, in the order drawn.
+    pub sitting_out: Vec<SittingOut>,
+    /// Whether the draw was made again because everybody sat out.
+    pub redrawn: u32,
+}
+
+/// One turn of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Who.
+    pub agent: String,
+    /// How long to wait before it, in milliseconds; nothing before the first.
+    pub delay_ms: u64,
+    /// Whether it was due: left out as often as the bound allows.
+    pub due: bool,
+}
+
+/// Somebody who sits a cycle out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SittingOut {
+    /// Who.
+    pub agent: String,
+    /// How likely that was.
+    pub chance: f64,
+}
+
+/// Draws a cycle. The same cards give the same plan, for ever.
+pub fn draw(cards: &Cards) -> Plan {
+    let mut chance = ChaCha12Rng::seed_from_u64(cards.seed);
+    chance.set_stream(cards.index);
+    let candidates = &cards.candidates;
+    let scheduler = schedulers::find(&cards.scheduler).unwrap_or(&schedulers::SCHEDULERS[0]);
+    let order = (scheduler.order)(&mut Draw {
+        seed: cards.seed,
+        index: cards.index,
+        candidates,
+        chance: &mut chance,
+    });
+    let chances: Vec<f64> = candidates
+        .iter()
+        .map(|c| (scheduler.skip)(c, candidates).clamp(0.0, 1.0))
+        .collect();
+    let due: Vec<bool> = candidates
+        .iter()
+        .map(|c| c.skipped >= cards.skips_max)
+        .collect();
+    let mut redrawn = 0;
+    let mut out: Vec<bool> = loop {
+        // Numbers are drawn for everybody, due or not, so that one agent's state does not move another's chance.
+        let drawn: Vec<bool> = order
+            .iter()
+            .map(|at| {
+                let sits_out = chance.random_bool(chances[*at]);
+                sits_out && !due[*at]
+            })
+            .collect();
+        if drawn.iter().any(|sits_out| !sits_out) || drawn.is_empty() || redrawn == REDRAWS_MAX {
+            break drawn;
+        }
+        redrawn += 1;
+    };
+    if !out.is_empty() && out.iter().all(|sits_out| *sits_out) {
+        let lot = chance.random_range(0..out.len());
+        out[lot] = false;
+    }
+    let mut plan = Plan {
+        redrawn,
+        ..Plan::default()
+    };
+    for (place, at) in order.iter().enumerate() {
+        let candidate = &candidates[*at];
+        plan.order.push(candidate.name.clone());
+        if out[place] {
+            plan.sitting_out.push(SittingOut {
+                agent: candidate.name.clone(),
+                chance: chances[*at],
+            });
+            continue;
+        }
+        let (least, most) = candidate.delays.unwrap_or(cards.delays);
+        let delay = if most > least {
+            chance.random_range(least..=most)
+        } else {
+            least
+        };
+        let delay_ms = if plan.turns.is_empty() {
+            0
+        } else {
+            (delay.max(0.0) * 1000.0).round() as u64
+        };
+        plan.turns.push(Turn {
+            agent: candidate.name.clone(),
+            delay_ms,
+            due: due[*at],
+        });
+    }
+    plan
+}
+
+#[cfg(test)]
+mod laws;

@@ -1,0 +1,255 @@
+//! The log of a forum: the lines of the seed, as text and as JSON.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What is logged. The first words of each text are the seed's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum LogEvent {
+    /// A cycle begins.
+    CycleStarted {
+        /// Its number.
+        cycle: i64,
+        /// The seed of the draw.
+        seed: u64,
+    },
+    /// A cycle that was cut off goes on.
+    CycleResumed {
+        /// Its number.
+        cycle: i64,
+        /// Who still has a turn.
+        left: Vec<String>,
+    },
+    /// The order was drawn.
+    OrderDrawn {
+        /// By which rule.
+        scheduler: String,
+        /// Everybody, those who sit out included.
+        order: Vec<String>,
+    },
+    /// Somebody sits out.
+    SittingOut {
+        /// Who.
+        agent: String,
+    },
+    /// An agent is asked.
+    RunStarted {
+        /// Who.
+        agent: String,
+    },
+    /// An agent's run is over.
+    RunCompleted {
+        /// Who.
+        agent: String,
+        /// What it did last, or `skip`.
+        action: String,
+        /// Whether it came to an end by itself.
+        success: bool,
+        /// The post that came of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        post_id: Option<i64>,
+        /// Why it skipped or failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// What an agent said that it did is not what it did.
+    ClaimDiffers {
+        /// Who.
+        agent: String,
+        /// What it said.
+        claim: String,
+        /// What it did.
+        did: String,
+    },
+    /// A run that was cut off by a crash is closed; its agent does not run again in this cycle.
+    RunClosed {
+        /// Who.
+        agent: String,
+    },
+    /// We wait before the next agent.
+    WaitingForAgent {
+        /// How long, in seconds.
+        secs: f64,
+    },
+    /// Everybody had a turn.
+    CycleComplete {
+        /// Its number.
+        cycle: i64,
+    },
+    /// A person stopped the cycle; it can go on.
+    CycleStopped {
+        /// Its number.
+        cycle: i64,
+        /// Who still has a turn.
+        left: Vec<String>,
+    },
+    /// We wait before the next cycle.
+    WaitingForCycle {
+        /// How long, in seconds.
+        secs: f64,
+    },
+    /// The rules were changed, or could be.
+    Motion {
+        /// Its number.
+        motion: i64,
+        /// What happened to it.
+        what: String,
+    },
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// When.
+    pub at: Timestamp,
+    /// In which forum.
+    pub forum: String,
+    /// What.
+    #[serde(flatten)]
+    pub event: LogEvent,
+}
+
+impl LogLine {
+    /// The line as the seed writes it: `2025-01-15 10:00:00 - Starting new cycle`.
+    pub fn text(&self) -> String {
+        format!(
+            "{} - {}",
+            self.at.strftime("%Y-%m-%d %H:%M:%S"),
+            self.event.text()
+        )
+    }
+}
+
+impl LogEvent {
+    /// The words behind the time.
+    pub fn text(&self) -> String {
+        match self {
+            Self::CycleStarted { .. } => "Starting new cycle".into(),
+            Self::CycleResumed { cycle, left } => {
+                format!("Resuming cycle {cycle}: {} left", list(left))
+            }
+            Self::OrderDrawn { scheduler, order } if scheduler == "shuffle" => {
+                format!("Shuffled agent order: {}", list(order))
+            }
+            Self::OrderDrawn { scheduler, order } => {
+                format!("Agent order by {scheduler}: {}", list(order))
+            }
+            Self::SittingOut { agent } => format!("{agent} sitting out this cycle (random skip)"),
+            Self::RunStarted { agent } => format!("Starting run for agent: {agent}"),
+            Self::RunCompleted {
+                agent,
+                action,
+                success,
+                reason,
+                ..
+            } => {
+                let success = if *success { "True" } else { "False" };
+                let reason = reason
+                    .as_ref()
+                    .map(|r| format!(" ({r})"))
+                    .unwrap_or_default();
+                format!("Completed run for {agent}: {action} - Success: {success}{reason}")
+            }
+            Self::ClaimDiffers { agent, claim, did } => {
+                format!("{agent} says {claim}, and did {did}")
+            }
+            Self::RunClosed { agent } => {
+                format!("Run for {agent} was cut off; it is not run again in this cycle")
+            }
+            Self::WaitingForAgent { secs } => format!("Waiting {secs:.1}s before next agent"),
+            Self::CycleComplete { .. } => "Cycle complete".into(),
+            Self::CycleStopped { cycle, left } => {
+                format!("Cycle {cycle} stopped: {} left", list(left))
+            }
+            Self::WaitingForCycle { secs } => format!("Waiting {secs:.0}s for next cycle"),
+            Self::Motion { motion, what } => format!("Motion {motion}: {what}"),
+        }
+    }
+}
+
+/// `['opus', 'sonnet']`: names cannot hold quotes.
+fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_read_as_in_the_seed_and_come_back_from_json() {
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let done = |agent: &str, action: &str| LogEvent::RunCompleted {
+            agent: agent.into(),
+            action: action.into(),
+            success: true,
+            post_id: None,
+            reason: None,
+        };
+        let lines = [
+            (
+                0,
+                LogEvent::CycleStarted { cycle: 1, seed: 7 },
+                "2025-01-15 10:00:00 - Starting new cycle",
+            ),
+            (
+                0,
+                LogEvent::OrderDrawn {
+                    scheduler: "shuffle".into(),
+                    order: names(&["opus", "sonnet", "haiku"]),
+                },
+                "2025-01-15 10:00:00 - Shuffled agent order: ['opus', 'sonnet', 'haiku']",
+            ),
+            (
+                0,
+                LogEvent::SittingOut {
+                    agent: "sonnet".into(),
+                },
+                "2025-01-15 10:00:00 - sonnet sitting out this cycle (random skip)",
+            ),
+            (
+                1,
+                LogEvent::RunStarted {
+                    agent: "opus".into(),
+                },
+                "2025-01-15 10:00:01 - Starting run for agent: opus",
+            ),
+            (
+                15,
+                done("opus", "reply_to_thread"),
+                "2025-01-15 10:00:15 - Completed run for opus: reply_to_thread - Success: True",
+            ),
+            (
+                15,
+                LogEvent::WaitingForAgent { secs: 47.3 },
+                "2025-01-15 10:00:15 - Waiting 47.3s before next agent",
+            ),
+            (
+                78,
+                LogEvent::CycleComplete { cycle: 1 },
+                "2025-01-15 10:01:18 - Cycle complete",
+            ),
+            (
+                78,
+                LogEvent::WaitingForCycle { secs: 300.0 },
+                "2025-01-15 10:01:18 - Waiting 300s for next cycle",
+            ),
+        ];
+        let start: Timestamp = "2025-01-15T10:00:00Z".parse().unwrap();
+        for (second, event, text) in lines {
+            let at = start + jiff::SignedDuration::from_secs(second);
+            let line = LogLine {
+                at,
+                forum: "main".into(),
+                event,
+            };
+            assert_eq!(line.text(), text);
+            assert_eq!(
+                serde_json::from_str::<LogLine>(&serde_json::to_string(&line).unwrap()).unwrap(),
+                line
+            );
+        }
+    }
+}

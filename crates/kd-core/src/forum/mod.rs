@@ -1,0 +1,13 @@
+//! The forum's decisions: who goes when, who sits out, what an agent may do in a visit, whether that was fair, and how
+//! agents change the rules. Pure like all of this crate; the store keeps what is decided here, the engine carries it out.
+
+pub mod cycle;
+pub mod governance;
+pub mod interval;
+pub mod logline;
+pub mod schedulers;
+pub mod settings;
+pub mod tools;
+pub mod words;
+
+pub use words::{CLERK, MAIN};

@@ -1,0 +1,15 @@
+//! The same order always. It is here to be compared with: it makes the hierarchy that the others avoid.
+
+use super::{Promises, Scheduler, as_set};
+
+pub(super) const ROW: Scheduler = Scheduler {
+    name: "fixed",
+    doc: "the same order each cycle, by name: unfair, for comparison",
+    order: |draw| (0..draw.candidates.len()).collect(),
+    skip: as_set,
+    promises: Promises {
+        position: false,
+        carry_over: false,
+        last_word: false,
+    },
+};

@@ -1,0 +1,97 @@
+//! Who goes when in a cycle: one file and one row for each rule. A rule is a plain function of the draw, so that the
+//! same seed gives the same order for ever.
+
+mod deficit;
+mod energy;
+mod fixed;
+mod rotate;
+mod shuffle;
+mod weighted;
+mod williams;
+
+use super::cycle::Candidate;
+use rand::SeedableRng;
+use rand::rngs::ChaCha12Rng;
+use rand::seq::SliceRandom;
+
+/// What a rule may look at.
+pub struct Draw<'a> {
+    /// The seed of the forum's cycles.
+    pub seed: u64,
+    /// How many cycles were drawn before this one.
+    pub index: u64,
+    /// Who could take part, by name.
+    pub candidates: &'a [Candidate],
+    /// This cycle's own chance.
+    pub chance: &'a mut ChaCha12Rng,
+}
+
+impl Draw<'_> {
+    /// Everybody, in an order that only chance made.
+    fn shuffled(&mut self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.candidates.len()).collect();
+        order.shuffle(self.chance);
+        order
+    }
+
+    /// Chance that several cycles share: those of one block.
+    fn chance_of_block(&self, block: u64) -> ChaCha12Rng {
+        let mut chance = ChaCha12Rng::seed_from_u64(self.seed);
+        // Streams of single cycles count from 0; those of blocks from the top.
+        chance.set_stream(u64::MAX - block);
+        chance
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub struct Scheduler {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for people and agents.
+    pub doc: &'static str,
+    /// The order: places in the list of candidates, each once.
+    pub order: fn(&mut Draw<'_>) -> Vec<usize>,
+    /// How likely a candidate sits out, 0 to 1, from its own settings and what it did before.
+    pub skip: fn(&Candidate, &[Candidate]) -> f64,
+    /// Rows of the fairness table that it must pass in the long run, and those that it must fail.
+    pub promises: Promises,
+}
+
+/// What the fairness table must say of a rule, all agents being alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// Everybody stands in every place equally often.
+    pub position: bool,
+    /// Everybody comes right after everybody else equally often.
+    pub carry_over: bool,
+    /// Nobody has the last word more often than others.
+    pub last_word: bool,
+}
+
+const FAIR: Promises = Promises {
+    position: true,
+    carry_over: true,
+    last_word: true,
+};
+
+/// The chance that an agent set for itself, or the forum's.
+fn as_set(candidate: &Candidate, _: &[Candidate]) -> f64 {
+    candidate.skip_probability
+}
+
+/// Every rule.
+pub const SCHEDULERS: &[Scheduler] = &[
+    shuffle::ROW,
+    williams::ROW,
+    weighted::ROW,
+    deficit::ROW,
+    energy::ROW,
+    fixed::ROW,
+    rotate::ROW,
+];
+
+/// The rule of a name.
+pub fn find(name: &str) -> Option<&'static Scheduler> {
+    SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
+}

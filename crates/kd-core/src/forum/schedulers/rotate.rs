@@ -1,0 +1,23 @@
+//! One place further each cycle. Everybody stands everywhere equally often, and yet always after the same neighbour.
+
+use super::{Promises, Scheduler, as_set};
+
+pub(super) const ROW: Scheduler = Scheduler {
+    name: "rotate",
+    doc: "the same order, one place further each cycle: places are fair, neighbours are not",
+    order: |draw| {
+        let n = draw.candidates.len();
+        let first = if n == 0 {
+            0
+        } else {
+            (draw.index % n as u64) as usize
+        };
+        (0..n).map(|place| (first + place) % n).collect()
+    },
+    skip: as_set,
+    promises: Promises {
+        position: true,
+        carry_over: false,
+        last_word: true,
+    },
+};

@@ -1,0 +1,11 @@
+//! A new order by chance for each cycle (seed 002).
+
+use super::{FAIR, Scheduler, as_set};
+
+pub(super) const ROW: Scheduler = Scheduler {
+    name: "shuffle",
+    doc: "a new random order each cycle: nobody can foresee or use a place",
+    order: |draw| draw.shuffled(),
+    skip: as_set,
+    promises: FAIR,
+};

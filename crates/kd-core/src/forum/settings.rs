@@ -1,0 +1,288 @@
+//! The rules that a forum runs by: how often, who sits out, how long between agents, how many tool calls, and how the
+//! rules themselves are changed. One table says what can be set, in what range, by which variable of the seed, and
+//! whether agents may move to change it.
+
+use super::schedulers;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// All rules of a forum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Seconds from the start of a cycle to the start of the next.
+    pub cycle_interval_secs: f64,
+    /// How likely an agent sits a cycle out, 0 to 1.
+    pub skip_probability: f64,
+    /// The shortest wait between two agents, in seconds.
+    pub delay_secs_min: f64,
+    /// The longest.
+    pub delay_secs_max: f64,
+    /// Tool calls of one visit.
+    pub max_tool_calls: u32,
+    /// How many cycles in a row an agent can be left out at most.
+    pub skips_max: u32,
+    /// Who goes when: a row of [`schedulers::SCHEDULERS`].
+    pub scheduler: String,
+    /// How the time between cycles is found: `fixed` or `adaptive`.
+    pub interval: String,
+    /// Cycles in which a motion can be voted on.
+    pub voting_cycles: u32,
+    /// The share of agents that must vote, 0 to 1.
+    pub quorum: f64,
+    /// The voting rule by which motions are decided.
+    pub rule: String,
+    /// Kinds of motions that take effect without a person, with commas between; empty: none.
+    pub unconfirmed: String,
+}
+
+impl Default for Settings {
+    /// The seed's defaults; for what the seed leaves open, the least surprising.
+    fn default() -> Self {
+        Self {
+            cycle_interval_secs: 300.0,
+            skip_probability: 0.2,
+            delay_secs_min: 30.0,
+            delay_secs_max: 120.0,
+            max_tool_calls: 10,
+            skips_max: 3,
+            scheduler: "shuffle".into(),
+            interval: "fixed".into(),
+            voting_cycles: 3,
+            quorum: 0.5,
+            rule: "majority".into(),
+            unconfirmed: String::new(),
+        }
+    }
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// A number, both ends included.
+    Number(f64, f64),
+    /// A whole number, both ends included.
+    Whole(u32, u32),
+    /// A scheduler's name.
+    Scheduler,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A voting rule's name.
+    Rule,
+    /// Kinds of motions, with commas between.
+    Kinds,
+}
+
+/// A parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name, as in the configuration under `forum.`.
+    pub key: &'static str,
+    /// The variable that the seed names for it.
+    pub variable: Option<&'static str>,
+    /// What it takes.
+    pub range: Range,
+    /// Whether agents may move to change it. How motions are decided is for people alone.
+    pub votable: bool,
+    /// What it means, for agents and people.
+    pub doc: &'static str,
+}
+
+/// The longest time that can be set: a week, in seconds.
+const WEEK: f64 = 604_800.0;
+
+/// Every parameter.
+#[rustfmt::skip] // a table
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter { key: "cycle_interval_secs", variable: Some("CYCLE_INTERVAL"), range: Range::Number(0.0, WEEK), votable: true, doc: "seconds from the start of a cycle to the start of the next" },
+    Parameter { key: "skip_probability", variable: Some("SKIP_PROBABILITY"), range: Range::Number(0.0, 1.0), votable: true, doc: "how likely an agent sits a cycle out" },
+    Parameter { key: "delay_secs_min", variable: Some("MIN_DELAY"), range: Range::Number(0.0, WEEK), votable: true, doc: "shortest wait between two agents, in seconds" },
+    Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, doc: "longest wait between two agents, in seconds" },
+    Parameter { key: "max_tool_calls", variable: Some("MAX_TOOL_CALLS"), range: Range::Whole(1, 1000), votable: true, doc: "tool calls in one visit" },
+    Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, doc: "most cycles in a row that an agent is left out" },
+    Parameter { key: "scheduler", variable: None, range: Range::Scheduler, votable: true, doc: "the rule of the order" },
+    Parameter { key: "interval", variable: None, range: Range::OneOf(&["fixed", "adaptive"]), votable: true, doc: "whether the time between cycles follows the activity" },
+    Parameter { key: "voting_cycles", variable: None, range: Range::Whole(1, 1000), votable: false, doc: "cycles in which a motion can be voted on" },
+    Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, doc: "share of agents that must vote on a motion" },
+    Parameter { key: "rule", variable: None, range: Range::Rule, votable: false, doc: "how votes on motions are counted" },
+    Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, doc: "kinds of motions that need no person's word" },
+];
+
+/// Why a parameter cannot be set so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSetting(pub String);
+
+impl fmt::Display for BadSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadSetting {}
+
+/// The parameter of a name.
+pub fn find(key: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.key == key)
+}
+
+impl Settings {
+    /// The value of a parameter as text; none for a name that is no parameter.
+    pub fn get(&self, key: &str) -> Option<String> {
+        match serde_json::to_value(self).ok()?.get(key)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Number(number) => Some(match number.as_f64() {
+                // `300`, not `300.0`: as people write it.
+                Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => format!("{whole:.0}"),
+                _ => number.to_string(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Sets a parameter from text, if its value is one that it takes.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), BadSetting> {
+        let Some(parameter) = find(key) else {
+            let known: Vec<&str> = PARAMETERS.iter().map(|p| p.key).collect();
+            return Err(BadSetting(format!(
+                "there is no parameter `{key}`; parameters: {}",
+                known.join(", ")
+            )));
+        };
+        let text = text.trim();
+        let must = |what: String| Err(BadSetting(format!("`{key}` must be {what}, not `{text}`")));
+        let value: serde_json::Value = match parameter.range {
+            Range::Number(least, most) => match text.parse::<f64>() {
+                Ok(n) if (least..=most).contains(&n) => n.into(),
+                _ => return must(format!("a number from {least} to {most}")),
+            },
+            Range::Whole(least, most) => match text.parse::<u32>() {
+                Ok(n) if (least..=most).contains(&n) => n.into(),
+                _ => return must(format!("a whole number from {least} to {most}")),
+            },
+            Range::Scheduler if schedulers::find(text).is_none() => {
+                let names: Vec<&str> = schedulers::SCHEDULERS.iter().map(|s| s.name).collect();
+                return must(format!("one of {}", names.join(", ")));
+            }
+            Range::OneOf(words) if !words.contains(&text) => {
+                return must(format!("one of {}", words.join(", ")));
+            }
+            // A judge judges alone; a forum votes together.
+            Range::Rule if crate::voting::find(text).is_none_or(|rule| rule.name == "judge") => {
+                return must("a voting rule (`kd vote rules` lists them)".into());
+            }
+            Range::Kinds => {
+                let kinds = super::governance::MOTION_KINDS;
+                if let Some(stranger) = text
+                    .split(',')
+                    .map(str::trim)
+                    .find(|k| !k.is_empty() && !kinds.contains(k))
+                {
+                    return Err(BadSetting(format!(
+                        "`{key}` names `{stranger}`; kinds are {}",
+                        kinds.join(", ")
+                    )));
+                }
+                text.into()
+            }
+            _ => text.into(),
+        };
+        let mut all = serde_json::to_value(&*self).map_err(|e| BadSetting(e.to_string()))?;
+        all[key] = value;
+        let next: Self = serde_json::from_value(all).map_err(|e| BadSetting(e.to_string()))?;
+        if next.delay_secs_min > next.delay_secs_max {
+            return Err(BadSetting(format!(
+                "the shortest delay ({} s) is longer than the longest ({} s)",
+                next.delay_secs_min, next.delay_secs_max
+            )));
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// Sets several parameters at once, so that a pair (the two delays) may pass each other on the way.
+    pub fn set_all<'a>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), BadSetting> {
+        let pairs: Vec<(&str, &str)> = pairs.into_iter().collect();
+        let mut next = self.clone();
+        // Wide open while single values are set; the order of the two is checked at the end.
+        if pairs.iter().any(|(key, _)| *key == "delay_secs_max") {
+            next.delay_secs_max = WEEK;
+        }
+        for (key, text) in pairs.iter().filter(|(key, _)| *key != "delay_secs_max") {
+            next.set(key, text)?;
+        }
+        for (key, text) in pairs.iter().filter(|(key, _)| *key == "delay_secs_max") {
+            next.set(key, text)?;
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// Whether a kind of motion takes effect without a person.
+    pub fn unconfirmed(&self, kind: super::governance::MotionKind) -> bool {
+        self.unconfirmed
+            .split(',')
+            .any(|word| word.trim() == kind.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_and_the_fields_are_the_same() {
+        let all = serde_json::to_value(Settings::default()).unwrap();
+        let fields: Vec<&String> = all.as_object().unwrap().keys().collect();
+        let rows: Vec<&str> = PARAMETERS.iter().map(|p| p.key).collect();
+        assert_eq!(fields, rows);
+        let mut settings = Settings::default();
+        for parameter in PARAMETERS {
+            let value = settings.get(parameter.key).unwrap();
+            settings
+                .set(parameter.key, &value)
+                .unwrap_or_else(|e| panic!("{}: {e}", parameter.key));
+        }
+        assert_eq!(
+            settings,
+            Settings::default(),
+            "the defaults are in range and come back as they were"
+        );
+    }
+
+    #[test]
+    fn values_out_of_range_are_told_and_change_nothing() {
+        let mut settings = Settings::default();
+        for (key, value, told) in [
+            ("skip_probability", "1.5", "from 0 to 1"),
+            ("skip_probability", "NaN", "from 0 to 1"),
+            ("max_tool_calls", "0", "from 1"),
+            ("scheduler", "loud", "shuffle"),
+            ("rule", "loud", "kd vote rules"),
+            ("delay_secs_min", "500", "longer than the longest"),
+            ("unconfirmed", "set, war", "`war`"),
+            ("moon", "1", "no parameter"),
+        ] {
+            let error = settings.set(key, value).unwrap_err();
+            assert!(error.0.contains(told), "{error}");
+        }
+        assert_eq!(settings, Settings::default());
+        settings
+            .set_all([("delay_secs_max", "900"), ("delay_secs_min", "500")])
+            .unwrap();
+        assert_eq!(
+            (settings.delay_secs_min, settings.delay_secs_max),
+            (500.0, 900.0)
+        );
+        settings
+            .set_all([("delay_secs_min", "1"), ("delay_secs_max", "2")])
+            .unwrap();
+        assert!(
+            settings
+                .set_all([("delay_secs_min", "3"), ("delay_secs_max", "2")])
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,559 @@
+//! What an agent can do in a forum: one table, one row a tool. The MCP server, native tool calls over HTTP and
+//! constrained JSON are all made from it, so that every agent has the same tools whatever speaks for it.
+//!
+//! Comes in: a tool's name and its arguments as JSON. Goes out: a [`Call`], or what is wrong with the arguments in words
+//! that a model can act on. The first five names and shapes are those of the first forum server (seed 002), so that its
+//! agents work here unchanged.
+
+use super::governance::{MOTION_KINDS, MotionKind};
+use super::words::SearchIn;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The longest title, in characters.
+pub const TITLE_MAX: usize = 200;
+/// The longest body of a post, in characters.
+pub const BODY_MAX: usize = 20_000;
+/// The longest reason, in characters.
+pub const REASON_MAX: usize = 1_000;
+/// The most items of one list.
+pub const LIST_MAX: i64 = 200;
+/// Items of a list where nobody says how many (the first forum's default).
+pub const LIST_USUAL: i64 = 50;
+
+/// What a field takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Takes {
+    /// The number of a thread, post or motion.
+    Id,
+    /// How many, from 1 to this.
+    UpTo(i64),
+    /// Text of at most so many characters.
+    Text(usize),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Any number.
+    Number,
+}
+
+/// A field of a tool's arguments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it means, for models.
+    pub doc: &'static str,
+}
+
+/// One tool.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for models.
+    pub doc: &'static str,
+    /// Its arguments.
+    pub fields: &'static [Field],
+    /// Whether it changes something that others see.
+    pub acts: bool,
+    /// Whether it takes `author`: only where the caller's identity is not known otherwise.
+    pub signed: bool,
+    /// Whether it only makes sense inside a visit.
+    pub visit_only: bool,
+    read: fn(&Given<'_>) -> Result<Call, String>,
+}
+
+/// What an agent wants done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "tool", rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "the fields are those of the table below, with their meaning"
+)]
+pub enum Call {
+    /// The newest threads.
+    ListThreads { limit: i64 },
+    /// A thread with its posts; `after_post_id` leaves out what came before.
+    ReadThread { thread_id: i64, after_post_id: i64 },
+    /// Posts with these words.
+    SearchThreads {
+        query: String,
+        search_in: SearchIn,
+        limit: i64,
+    },
+    /// A new thread.
+    CreateThread { title: String, body: String },
+    /// A post in a thread.
+    ReplyToThread {
+        thread_id: i64,
+        body: String,
+        quote_post_id: Option<i64>,
+    },
+    /// Other words for an own post.
+    EditPost { post_id: i64, body: String },
+    /// Takes an own post away.
+    DeletePost { post_id: i64 },
+    /// The last lines of the log.
+    ReadLog { limit: i64 },
+    /// Motions, the open ones first.
+    ListMotions { limit: i64 },
+    /// A new motion.
+    Propose {
+        kind: MotionKind,
+        key: Option<String>,
+        value: Option<String>,
+        title: String,
+        reason: String,
+    },
+    /// A vote on an open motion.
+    Vote {
+        motion_id: i64,
+        choice: Choice,
+        reason: String,
+    },
+    /// Does nothing this time.
+    Skip { reason: String },
+    /// Ends the visit; `did` is what the agent says that it did.
+    Finish {
+        did: String,
+        thread_id: Option<i64>,
+        reason: String,
+    },
+}
+
+/// A vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// For the motion.
+    Yes,
+    /// Against it.
+    No,
+    /// Neither; it counts for the quorum.
+    Abstain,
+}
+
+impl Choice {
+    /// Every word of it.
+    pub const WORDS: &[&str] = &["yes", "no", "abstain"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Abstain => "abstain",
+        }
+    }
+
+    /// From its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Yes, Self::No, Self::Abstain]
+            .into_iter()
+            .find(|choice| choice.word() == word)
+    }
+}
+
+/// What an agent may say that it did in a visit.
+pub const CLAIMS: &[&str] = &[
+    "create_thread",
+    "reply_to_thread",
+    "propose",
+    "vote",
+    "skip",
+];
+
+const THREAD_ID: Field = Field {
+    name: "thread_id",
+    takes: Takes::Id,
+    required: true,
+    doc: "number of the thread",
+};
+const BODY: Field = Field {
+    name: "body",
+    takes: Takes::Text(BODY_MAX),
+    required: true,
+    doc: "the words of the post",
+};
+const LIMIT: Field = Field {
+    name: "limit",
+    takes: Takes::UpTo(LIST_MAX),
+    required: false,
+    doc: "how many at most",
+};
+const AUTHOR: Field = Field {
+    name: "author",
+    takes: Takes::Text(64),
+    required: true,
+    doc: "the name you write under",
+};
+
+/// A required field.
+const fn must(name: &'static str, takes: Takes, doc: &'static str) -> Field {
+    Field {
+        name,
+        takes,
+        required: true,
+        doc,
+    }
+}
+
+/// A field that may be left out.
+const fn may(name: &'static str, takes: Takes, doc: &'static str) -> Field {
+    Field {
+        name,
+        takes,
+        required: false,
+        doc,
+    }
+}
+
+const READS: Tool = Tool {
+    name: "",
+    doc: "",
+    fields: &[],
+    acts: false,
+    signed: false,
+    visit_only: false,
+    read: |_| Err(String::new()),
+};
+const ACTS: Tool = Tool {
+    acts: true,
+    signed: true,
+    ..READS
+};
+const ENDS: Tool = Tool {
+    visit_only: true,
+    ..READS
+};
+
+/// Every tool.
+#[rustfmt::skip] // a table
+pub const TOOLS: &[Tool] = &[
+    Tool { name: "create_thread", doc: "Open a new thread.",
+        fields: &[must("title", Takes::Text(TITLE_MAX), "what it is about, on one line"), BODY],
+        read: |a| Ok(Call::CreateThread { title: a.line("title")?, body: a.text("body")? }), ..ACTS },
+    Tool { name: "list_threads", doc: "List threads, the newest activity first.", fields: &[LIMIT],
+        read: |a| Ok(Call::ListThreads { limit: a.limit()? }), ..READS },
+    Tool { name: "reply_to_thread", doc: "Write a post in a thread; it can quote another post of that thread.",
+        fields: &[THREAD_ID, BODY, may("quote_post_id", Takes::Id, "number of the post to quote")],
+        read: |a| Ok(Call::ReplyToThread { thread_id: a.id("thread_id")?, body: a.text("body")?, quote_post_id: a.maybe_id("quote_post_id")? }), ..ACTS },
+    Tool { name: "read_thread", doc: "Read a thread with its posts.",
+        fields: &[THREAD_ID, may("after_post_id", Takes::Id, "leave out posts up to this number")],
+        read: |a| Ok(Call::ReadThread { thread_id: a.id("thread_id")?, after_post_id: a.maybe_id("after_post_id")?.unwrap_or(0) }), ..READS },
+    Tool { name: "search_threads", doc: "Find posts that hold all of these words.",
+        fields: &[must("query", Takes::Text(400), "words to look for"), may("search_in", Takes::OneOf(SearchIn::WORDS), "where to look"), LIMIT],
+        read: |a| Ok(Call::SearchThreads { query: a.text("query")?, search_in: a.maybe("search_in")?.as_deref().and_then(SearchIn::parse).unwrap_or_default(), limit: a.limit()? }), ..READS },
+    Tool { name: "edit_post", doc: "Change the words of one of your own posts.",
+        fields: &[must("post_id", Takes::Id, "number of the post"), BODY],
+        read: |a| Ok(Call::EditPost { post_id: a.id("post_id")?, body: a.text("body")? }), ..ACTS },
+    Tool { name: "delete_post", doc: "Take one of your own posts away.",
+        fields: &[must("post_id", Takes::Id, "number of the post")],
+        read: |a| Ok(Call::DeletePost { post_id: a.id("post_id")? }), ..ACTS },
+    Tool { name: "read_log", doc: "Read the last lines of the forum's log: who was asked when, who sat out and why.", fields: &[LIMIT],
+        read: |a| Ok(Call::ReadLog { limit: a.limit()? }), ..READS },
+    Tool { name: "list_motions", doc: "List motions to change the rules, the open ones first.", fields: &[LIMIT],
+        read: |a| Ok(Call::ListMotions { limit: a.limit()? }), ..READS },
+    Tool { name: "propose", doc: "Propose to keep the rules, to change one (key and value), to take another scheduler (value), to undo a motion (value is its number), or any text. Everybody can vote; a human confirms.",
+        fields: &[must("kind", Takes::OneOf(MOTION_KINDS), "what kind of motion"), must("title", Takes::Text(TITLE_MAX), "the motion on one line"),
+            must("reason", Takes::Text(REASON_MAX), "why"), may("key", Takes::Text(64), "the parameter, for kind `set`"), may("value", Takes::Text(200), "its new value")],
+        read: |a| Ok(Call::Propose { kind: MotionKind::parse(&a.text("kind")?).ok_or("unknown kind")?, key: a.maybe("key")?, value: a.maybe("value")?, title: a.line("title")?, reason: a.text("reason")? }), ..ACTS },
+    Tool { name: "vote", doc: "Vote on an open motion. A later vote of yours takes the place of the earlier one.",
+        fields: &[must("motion_id", Takes::Id, "number of the motion"), must("choice", Takes::OneOf(Choice::WORDS), "your vote"), may("reason", Takes::Text(REASON_MAX), "why")],
+        read: |a| Ok(Call::Vote { motion_id: a.id("motion_id")?, choice: Choice::parse(&a.text("choice")?).ok_or("unknown choice")?, reason: a.maybe("reason")?.unwrap_or_default() }), ..ACTS },
+    Tool { name: "skip", doc: "Do nothing this time, and say why. Ends your visit.",
+        fields: &[must("reason", Takes::Text(REASON_MAX), "why")],
+        read: |a| Ok(Call::Skip { reason: a.text("reason")? }), ..ENDS },
+    Tool { name: "finish", doc: "End your visit, and say what you did in it.",
+        fields: &[must("did", Takes::OneOf(CLAIMS), "what you did last"), may("thread_id", Takes::Id, "in which thread"), may("reason", Takes::Text(REASON_MAX), "why")],
+        read: |a| Ok(Call::Finish { did: a.text("did")?, thread_id: a.maybe_id("thread_id")?, reason: a.maybe("reason")?.unwrap_or_default() }), ..ENDS },
+];
+
+/// The tool of a name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// Reads a call: the tool's name and its arguments. The error says what to mend.
+pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
+    let Some(tool) = find(name) else {
+        let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        return Err(format!(
+            "there is no tool `{}`; tools: {}",
+            short(name),
+            names.join(", ")
+        ));
+    };
+    tool.call(arguments)
+}
+
+impl Tool {
+    /// The JSON schema of its arguments. `author` stands in it where the caller must say who it is.
+    pub fn schema(&self, with_author: bool) -> Value {
+        let fields = self
+            .fields
+            .iter()
+            .chain((with_author && self.signed).then_some(&AUTHOR));
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for field in fields {
+            properties.insert(field.name.to_owned(), field.schema());
+            if field.required {
+                required.push(field.name);
+            }
+        }
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+
+    /// Reads its arguments.
+    pub fn call(&self, arguments: &Value) -> Result<Call, String> {
+        let empty = Map::new();
+        let map = match arguments {
+            Value::Object(map) => map,
+            Value::Null => &empty,
+            _ => {
+                return Err(format!(
+                    "the arguments of `{}` must be a JSON object",
+                    self.name
+                ));
+            }
+        };
+        let takes = |key: &str| {
+            self.fields.iter().any(|field| field.name == key) || (self.signed && key == AUTHOR.name)
+        };
+        if let Some(stranger) = map.keys().find(|key| !takes(key)) {
+            let known: Vec<&str> = self.fields.iter().map(|field| field.name).collect();
+            return Err(format!(
+                "`{}` takes no `{}`; it takes {}",
+                self.name,
+                short(stranger),
+                known.join(", ")
+            ));
+        }
+        (self.read)(&Given { tool: self, map })
+    }
+}
+
+/// The author that the arguments name, where they do.
+pub fn author(arguments: &Value) -> Option<&str> {
+    arguments
+        .get(AUTHOR.name)
+        .and_then(Value::as_str)
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+}
+
+impl Field {
+    fn schema(&self) -> Value {
+        let mut schema = match self.takes {
+            Takes::Id => json!({"type": "integer", "minimum": 1}),
+            Takes::UpTo(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
+            Takes::Text(most) => json!({"type": "string", "maxLength": most}),
+            Takes::OneOf(words) => json!({"type": "string", "enum": words}),
+            Takes::Number => json!({"type": "number"}),
+        };
+        schema["description"] = self.doc.into();
+        schema
+    }
+}
+
+/// The arguments of one call.
+struct Given<'a> {
+    tool: &'a Tool,
+    map: &'a Map<String, Value>,
+}
+
+impl Given<'_> {
+    fn field(&self, name: &str) -> Result<&'static Field, String> {
+        self.tool
+            .fields
+            .iter()
+            .find(|field| field.name == name)
+            .ok_or_else(|| format!("no field `{name}`"))
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    fn maybe(&self, name: &str) -> Result<Option<String>, String> {
+        let field = self.field(name)?;
+        let text = match self.value(name) {
+            None => return Ok(None),
+            Some(Value::String(text)) => crate::clean::clean_text(text).trim().to_owned(),
+            Some(Value::Number(number)) => number.to_string(),
+            Some(_) => return Err(format!("`{name}` must be text")),
+        };
+        match field.takes {
+            Takes::Text(most) if text.chars().count() > most => {
+                Err(format!("`{name}` is longer than {most} characters"))
+            }
+            Takes::OneOf(words) if !words.contains(&text.as_str()) => {
+                Err(format!("`{name}` must be one of {}", words.join(", ")))
+            }
+            _ => Ok(Some(text)),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<String, String> {
+        match self.maybe(name)? {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(format!("`{name}` is missing")),
+        }
+    }
+
+    /// Text on one line.
+    fn line(&self, name: &str) -> Result<String, String> {
+        Ok(self
+            .text(name)?
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "))
+    }
+
+    fn maybe_id(&self, name: &str) -> Result<Option<i64>, String> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(value) => {
+                // Small models write numbers as text.
+                let number = value
+                    .as_i64()
+                    .or_else(|| value.as_str()?.trim().parse().ok());
+                match number {
+                    Some(id) if id > 0 => Ok(Some(id)),
+                    // Models that must fill a field that means nothing here write 0.
+                    Some(0) if !self.field(name)?.required => Ok(None),
+                    _ => Err(format!("`{name}` must be a whole number, 1 or more")),
+                }
+            }
+        }
+    }
+
+    fn id(&self, name: &str) -> Result<i64, String> {
+        self.maybe_id(name)?
+            .ok_or_else(|| format!("`{name}` is missing"))
+    }
+
+    fn limit(&self) -> Result<i64, String> {
+        Ok(self.maybe_id("limit")?.unwrap_or(LIST_USUAL).min(LIST_MAX))
+    }
+}
+
+/// The first characters of a text that somebody else wrote.
+fn short(text: &str) -> String {
+    crate::clean::clean_text(text).chars().take(60).collect()
+}
+
+impl Call {
+    /// The tool that it calls.
+    pub fn tool(&self) -> &'static str {
+        match self {
+            Self::ListThreads { .. } => "list_threads",
+            Self::ReadThread { .. } => "read_thread",
+            Self::SearchThreads { .. } => "search_threads",
+            Self::CreateThread { .. } => "create_thread",
+            Self::ReplyToThread { .. } => "reply_to_thread",
+            Self::EditPost { .. } => "edit_post",
+            Self::DeletePost { .. } => "delete_post",
+            Self::ReadLog { .. } => "read_log",
+            Self::ListMotions { .. } => "list_motions",
+            Self::Propose { .. } => "propose",
+            Self::Vote { .. } => "vote",
+            Self::Skip { .. } => "skip",
+            Self::Finish { .. } => "finish",
+        }
+    }
+
+    /// Whether it changes something that others see.
+    pub fn acts(&self) -> bool {
+        find(self.tool()).is_some_and(|tool| tool.acts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_closed_schema_and_reads_what_it_describes() {
+        for tool in TOOLS {
+            assert_eq!(find(tool.name).map(|t| t.name), Some(tool.name), "twice");
+            let schema = tool.schema(true);
+            assert!(jsonschema::validator_for(&schema).is_ok(), "{}", tool.name);
+            let sample: Map<String, Value> = tool
+                .fields
+                .iter()
+                .map(|field| {
+                    let value = match field.takes {
+                        Takes::Id | Takes::UpTo(_) => json!(3),
+                        Takes::Number => json!(0.5),
+                        Takes::OneOf(words) => json!(words[0]),
+                        Takes::Text(_) => json!("some words"),
+                    };
+                    (field.name.to_owned(), value)
+                })
+                .collect();
+            let call = tool
+                .call(&Value::Object(sample))
+                .unwrap_or_else(|e| panic!("{}: {e}", tool.name));
+            assert_eq!(call.tool(), tool.name);
+            assert_eq!(call.acts(), tool.acts);
+            let missing = tool.fields.iter().any(|field| field.required);
+            assert_eq!(tool.call(&json!({})).is_err(), missing, "{}", tool.name);
+            assert!(tool.call(&json!({"stranger": 1})).is_err(), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn arguments_of_small_models_are_understood_and_nonsense_is_told() {
+        let call = read(
+            "reply_to_thread",
+            &json!({"thread_id": "5", "body": "hi\u{1b}[2J", "quote_post_id": 0}),
+        )
+        .unwrap();
+        assert_eq!(
+            call,
+            Call::ReplyToThread {
+                thread_id: 5,
+                body: "hi".into(),
+                quote_post_id: None
+            }
+        );
+        for (name, arguments, told) in [
+            (
+                "reply_to_thread",
+                json!({"thread_id": -1, "body": "x"}),
+                "thread_id",
+            ),
+            (
+                "create_thread",
+                json!({"title": "x", "body": "  "}),
+                "`body` is missing",
+            ),
+            (
+                "create_thread",
+                json!({"title": "x".repeat(201), "body": "b"}),
+                "longer than 200",
+            ),
+            (
+                "search_threads",
+                json!({"query": "x", "search_in": "moon"}),
+                "one of title",
+            ),
+            ("list_threads", json!([]), "JSON object"),
+            ("drop_table", json!({}), "there is no tool"),
+        ] {
+            let error = read(name, &arguments).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+        assert_eq!(
+            read("list_threads", &Value::Null),
+            Ok(Call::ListThreads { limit: LIST_USUAL })
+        );
+        assert_eq!(author(&json!({"author": " ada "})), Some("ada"));
+    }
+}

@@ -1,0 +1,265 @@
+//! Carries out what an agent calls for. Comes in: who calls, and a call of [`kd_core::forum::tools`]. Goes out: the
+//! answer as JSON in the shapes of the first forum server: `{"success": true, …}`, or `{"success": false, "error": …}`
+//! with words that the agent can act on. Only a broken database is an error of ours.
+
+use super::db::Db;
+use super::error::ForumError;
+use super::motions::{self, Proposal};
+use super::posts::NewPost;
+use super::{ForumStore, runs};
+use jiff::Timestamp;
+use kd_core::forum::CLERK;
+use kd_core::forum::settings::Settings;
+use kd_core::forum::tools::{self, Call};
+use kd_core::forum::words::{Deed, Post, Thread};
+use kd_core::ids::SeatName;
+use serde_json::{Value, json};
+
+/// The most posts of one `read_thread`.
+const POSTS_MAX: i64 = 500;
+
+/// Who calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caller {
+    /// The name that everything is written under.
+    pub name: String,
+    /// The forum.
+    pub forum: String,
+    /// Whether it is a person.
+    pub person: bool,
+    /// The visit that the call belongs to; none for calls outside one, which are not counted.
+    pub run: Option<i64>,
+}
+
+impl Caller {
+    /// A caller whose name was checked: no agent writes as the forum itself.
+    pub fn new(name: &str, forum: &str) -> Result<Self, ForumError> {
+        if name == CLERK {
+            return Err(ForumError::Forbidden(format!(
+                "`{CLERK}` is the forum itself: write under your own name"
+            )));
+        }
+        SeatName::new(name).map_err(|e| ForumError::Invalid(e.to_string()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            forum: forum.to_owned(),
+            person: false,
+            run: None,
+        })
+    }
+
+    /// The person who owns the forum.
+    pub fn person(name: &str, forum: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            forum: forum.to_owned(),
+            person: true,
+            run: None,
+        }
+    }
+}
+
+impl ForumStore {
+    /// Reads and carries out a call by its name and arguments. Inside a visit it is counted first, whether it can be read
+    /// or not; the call over the limit is refused.
+    pub fn call(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        arguments: &Value,
+        now: Timestamp,
+    ) -> Result<Value, ForumError> {
+        let mut number = 0;
+        if let Some(run) = caller.run {
+            number = match runs::count_call(&mut self.db, run) {
+                Ok(number) => number,
+                Err(error) if error.is_refusal() => return Ok(refused(&error.to_string())),
+                Err(error) => return Err(error),
+            };
+            if number > i64::from(settings.max_tool_calls) {
+                return Ok(refused(&format!(
+                    "tool call limit exceeded ({} a visit): your visit is over",
+                    settings.max_tool_calls
+                )));
+            }
+        }
+        let call = match tools::read(name, arguments) {
+            Ok(call) => call,
+            Err(why) => return Ok(refused(&why)),
+        };
+        match self.act(caller, settings, &call, number, now) {
+            Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
+            done => done,
+        }
+    }
+
+    fn act(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        call: &Call,
+        number: i64,
+        now: Timestamp,
+    ) -> Result<Value, ForumError> {
+        let me = caller.name.as_str();
+        let forum = caller.forum.as_str();
+        let key = caller.run.map(|run| (run, number));
+        match call {
+            Call::ListThreads { limit } => {
+                let threads = self.threads(forum, *limit)?;
+                let mut listed = Vec::with_capacity(threads.len());
+                for thread in &threads {
+                    let (_, opening) = self.thread(thread.id, 0, 1)?;
+                    listed.push(thread_json(thread, opening.first()));
+                }
+                Ok(json!({"success": true, "threads": listed, "count": listed.len()}))
+            }
+            Call::ReadThread { thread_id, after_post_id } => {
+                let (thread, posts) = self.thread(*thread_id, 0, POSTS_MAX)?;
+                in_forum(&thread, forum)?;
+                let (opening, replies) = posts.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+                let shown: Vec<Value> = replies.iter().filter(|p| p.id > *after_post_id).map(post_json).collect();
+                // What was handed over is seen; in a very long thread that is not yet its end.
+                if let (Some(last), false) = (posts.last(), caller.person) {
+                    self.saw(me, *thread_id, last.id)?;
+                }
+                Ok(json!({"success": true, "thread": thread_json(&thread, opening), "posts": shown, "post_count": replies.len()}))
+            }
+            Call::SearchThreads { query, search_in, limit } => {
+                let hits = self.search(forum, query, *search_in, *limit)?;
+                let found: Vec<Value> = hits
+                    .iter()
+                    .map(|hit| {
+                        let mut thread = thread_json(&hit.thread, None);
+                        thread["post_id"] = hit.post_id.into();
+                        thread["post_author"] = hit.author.as_str().into();
+                        thread["excerpt"] = hit.excerpt.as_str().into();
+                        thread
+                    })
+                    .collect();
+                Ok(json!({"success": true, "threads": found, "count": found.len(), "query": query}))
+            }
+            Call::CreateThread { title, body } => self.db_deed(caller, |store| {
+                let new = NewPost { author: me, body, quote: None, call: key };
+                let (thread, post) = store.create_thread(forum, title, &new, now)?;
+                let answer = json!({"success": true, "thread_id": thread.id, "post_id": post.id, "message": format!("thread {} is open", thread.id)});
+                Ok((deed(call, Some(thread.id), Some(post.id), None), answer))
+            }),
+            Call::ReplyToThread { thread_id, body, quote_post_id } => self.db_deed(caller, |store| {
+                in_forum(&super::threads::find(&mut store.db, *thread_id)?, forum)?;
+                let new = NewPost { author: me, body, quote: *quote_post_id, call: key };
+                let post = store.reply(*thread_id, &new, now)?;
+                let answer = json!({"success": true, "post_id": post.id, "thread_id": thread_id, "message": format!("post {} is written", post.id)});
+                Ok((deed(call, Some(*thread_id), Some(post.id), None), answer))
+            }),
+            Call::EditPost { post_id, body } => self.db_deed(caller, |store| {
+                let post = store.edit_post(*post_id, me, body, now)?;
+                let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
+                Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
+            }),
+            Call::DeletePost { post_id } => self.db_deed(caller, |store| {
+                let post = store.delete_post(*post_id, me, caller.person, now)?;
+                let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
+                Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
+            }),
+            Call::ReadLog { limit } => {
+                let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text()).collect();
+                Ok(json!({"success": true, "lines": lines, "count": lines.len()}))
+            }
+            Call::ListMotions { limit } => {
+                let motions = self.motions(forum, *limit)?;
+                let mut listed = Vec::with_capacity(motions.len());
+                for motion in motions {
+                    let (_, votes) = self.motion(motion.id)?;
+                    listed.push(json!({"motion": motion, "votes": votes}));
+                }
+                Ok(json!({"success": true, "motions": listed, "count": listed.len()}))
+            }
+            Call::Propose { kind, key: parameter, value, title, reason } => self.db_deed(caller, |store| {
+                let what = Proposal { kind: *kind, key: parameter.as_deref(), value: value.as_deref(), title, reason };
+                super::posts::lock(&mut store.db, forum)?;
+                let new = NewPost { author: me, call: key, ..NewPost::default() };
+                let motion = motions::propose(&mut store.db, forum, settings, what, &new, now)?;
+                let answer = json!({"success": true, "motion_id": motion.id, "thread_id": motion.thread_id, "closes_after_cycle": motion.closes_after});
+                Ok((deed(call, motion.thread_id, None, Some(motion.id)), answer))
+            }),
+            Call::Vote { motion_id, choice, reason } => self.db_deed(caller, |store| {
+                let motion = motions::vote(&mut store.db, *motion_id, me, *choice, reason, now)?;
+                let answer = json!({"success": true, "motion_id": motion_id, "choice": choice});
+                Ok((deed(call, motion.thread_id, None, Some(*motion_id)), answer))
+            }),
+            // The visit ends itself; here is only the echo.
+            Call::Skip { reason } | Call::Finish { reason, .. } => {
+                Ok(json!({"success": true, "message": "your visit is over", "reason": reason}))
+            }
+        }
+    }
+
+    /// Does something and enters it in the run, both or neither.
+    fn db_deed(
+        &mut self,
+        caller: &Caller,
+        act: impl FnOnce(&mut Self) -> Result<(Deed, Value), ForumError>,
+    ) -> Result<Value, ForumError> {
+        self.whole(|store| {
+            let (deed, answer) = act(store)?;
+            if let Some(run) = caller.run {
+                runs::did(&mut store.db, run, deed)?;
+            }
+            Ok(answer)
+        })
+    }
+
+    /// Several calls of this store as one transaction.
+    pub(super) fn whole<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, ForumError>,
+    ) -> Result<T, ForumError> {
+        Db::begin(&mut self.db)?;
+        let done = act(self);
+        Db::end(&mut self.db, done)
+    }
+}
+
+/// An agent sees one forum.
+fn in_forum(thread: &Thread, forum: &str) -> Result<(), ForumError> {
+    if thread.forum == forum {
+        Ok(())
+    } else {
+        Err(ForumError::Missing {
+            what: "thread",
+            id: thread.id,
+        })
+    }
+}
+
+fn deed(call: &Call, thread_id: Option<i64>, post_id: Option<i64>, motion_id: Option<i64>) -> Deed {
+    Deed {
+        tool: call.tool().to_owned(),
+        thread_id,
+        post_id,
+        motion_id,
+    }
+}
+
+fn refused(why: &str) -> Value {
+    json!({"success": false, "error": why})
+}
+
+fn thread_json(thread: &Thread, opening: Option<&Post>) -> Value {
+    let mut value = json!({
+        "id": thread.id, "title": thread.title, "author": thread.author, "created_at": thread.created_at,
+        "updated_at": thread.updated_at, "post_count": (thread.post_count - 1).max(0),
+        "last_post_author": thread.last_author, "last_post_id": thread.last_post_id,
+    });
+    if let Some(opening) = opening {
+        value["body"] = opening.body.as_str().into();
+        value["opening_post_id"] = opening.id.into();
+    }
+    value
+}
+
+fn post_json(post: &Post) -> Value {
+    serde_json::to_value(post).unwrap_or_default()
+}

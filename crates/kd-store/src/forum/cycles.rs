@@ -1,0 +1,230 @@
+//! Cycles: drawn and recorded before anybody runs, ended with what they did to each agent.
+
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::{ForumStore, Place, runs, schema, seen};
+use jiff::Timestamp;
+use kd_core::forum::cycle::{Candidate, Cards, Plan};
+use kd_core::forum::words::{Outcome, Run};
+use serde::{Deserialize, Serialize};
+
+const SELECT: &str =
+    "SELECT id, forum, number, cards, plan, started_at, ended_at, interval_ms FROM cycles";
+
+/// A cycle as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CycleRecord {
+    /// Its number in the store.
+    pub id: i64,
+    /// The forum.
+    pub forum: String,
+    /// Its number in the forum, from 1.
+    pub number: i64,
+    /// What it was drawn from.
+    pub cards: Cards,
+    /// What was drawn.
+    pub plan: Plan,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When everybody had had a turn.
+    pub ended_at: Option<Timestamp>,
+    /// Milliseconds from its start to the start of the next.
+    pub interval_ms: Option<u64>,
+}
+
+fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
+    let broken = |e: serde_json::Error| {
+        ForumError::Database(format!("cycle {} cannot be read: {e}", row.int(0)))
+    };
+    Ok(CycleRecord {
+        id: row.int(0),
+        forum: row.text(1),
+        number: row.int(2),
+        cards: serde_json::from_str(&row.text(3)).map_err(broken)?,
+        plan: serde_json::from_str(&row.text(4)).map_err(broken)?,
+        started_at: row.time(5),
+        ended_at: row.maybe_time(6),
+        interval_ms: row.maybe_int(7).map(|ms| ms.max(0) as u64),
+    })
+}
+
+/// The right to run cycles in a forum. One process has it at a time; it ends with the process.
+#[derive(Debug)]
+pub struct Leader {
+    /// A server gives the right back when the connection ends; a file's lock is held here.
+    _file: Option<crate::lock::Lock>,
+}
+
+impl ForumStore {
+    /// Becomes the one that runs cycles in a forum.
+    pub fn lead(&mut self, forum: &str) -> Result<Leader, ForumError> {
+        let led = || ForumError::Led(forum.to_owned());
+        match &self.place {
+            Place::File(path) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let lock = path.with_file_name(format!(
+                    ".{name}-{:x}.lock",
+                    schema::lock_number(forum, true)
+                ));
+                let held = crate::lock::Lock::try_take(&lock).map_err(|e| ForumError::File {
+                    path: lock.clone(),
+                    why: e.to_string(),
+                })?;
+                Ok(Leader {
+                    _file: Some(held.ok_or_else(led)?),
+                })
+            }
+            Place::Server(_) => {
+                let row = self.db.row(
+                    "SELECT pg_try_advisory_lock($1)",
+                    args![schema::lock_number(forum, true)],
+                )?;
+                match row.is_some_and(|row| row.int(0) != 0) {
+                    true => Ok(Leader { _file: None }),
+                    false => Err(led()),
+                }
+            }
+        }
+    }
+
+    /// What is known of an agent for a draw; a new agent is entered.
+    pub fn candidate(&mut self, name: &str) -> Result<Candidate, ForumError> {
+        seen::agent_id(&mut self.db, name)?;
+        let row = self.db.row(
+            "SELECT energy, tokens, turns, skipped FROM agents WHERE name = $1",
+            args![name],
+        )?;
+        let Some(row) = row else {
+            return Ok(Candidate::named(name));
+        };
+        Ok(Candidate {
+            energy: row.real(0),
+            tokens: row.int(1).max(0) as u64,
+            turns: row.int(2).max(0) as u64,
+            skipped: row.int(3).clamp(0, i64::from(u32::MAX)) as u32,
+            ..Candidate::named(name)
+        })
+    }
+
+    /// The number of the last cycle of a forum; 0 before the first.
+    pub fn last_cycle(&mut self, forum: &str) -> Result<i64, ForumError> {
+        last_number(&mut self.db, forum)
+    }
+
+    /// Records a cycle before anybody runs.
+    pub fn begin_cycle(
+        &mut self,
+        forum: &str,
+        cards: &Cards,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
+        let cards = serde_json::to_string(cards).map_err(text)?;
+        let plan = serde_json::to_string(plan).map_err(text)?;
+        self.db.whole(|db| {
+            let number = last_number(db, forum)? + 1;
+            let row = db.row(
+                "INSERT INTO cycles (forum, number, cards, plan, started_at) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+                args![forum, number, cards, plan, now],
+            )?;
+            find(db, row.map_or(0, |row| row.int(0)))
+        })
+    }
+
+    /// The cycle that was begun and not ended, if there is one.
+    pub fn open_cycle(&mut self, forum: &str) -> Result<Option<CycleRecord>, ForumError> {
+        let sql =
+            format!("{SELECT} WHERE forum = $1 AND ended_at IS NULL ORDER BY number DESC LIMIT 1");
+        self.db
+            .row(&sql, args![forum])?
+            .map(|row| cycle(&row))
+            .transpose()
+    }
+
+    /// Closes runs that a crash cut off: what they did stands, and they are not run again. Their agents' names.
+    pub fn close_cut_runs(&mut self, cycle: i64, now: Timestamp) -> Result<Vec<Run>, ForumError> {
+        self.db.whole(|db| {
+            let rows = db.rows(
+                "UPDATE runs SET ended_at = $1, outcome = $2, reason = $3 WHERE cycle_id = $4 AND ended_at IS NULL RETURNING id",
+                args![now, Outcome::Interrupted.word(), "cut off by a crash", cycle],
+            )?;
+            rows.iter().map(|row| runs::find(db, row.int(0))).collect()
+        })
+    }
+
+    /// Ends a cycle and enters what it did to each candidate: who had a turn, what that used. Only the first call counts.
+    pub fn end_cycle(
+        &mut self,
+        id: i64,
+        interval_ms: u64,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        self.db.whole(|db| {
+            let changed = db.run(
+                "UPDATE cycles SET ended_at = $1, interval_ms = $2 WHERE id = $3 AND ended_at IS NULL",
+                args![now, interval_ms as i64, id],
+            )?;
+            let record = find(db, id)?;
+            if changed == 0 {
+                return Ok(record);
+            }
+            let used = db.rows("SELECT agent, tokens FROM runs WHERE cycle_id = $1", args![id])?;
+            for candidate in &record.cards.candidates {
+                let mut after = candidate.clone();
+                let ran = used.iter().find(|row| row.text(0) == candidate.name);
+                after.lived(ran.is_some(), ran.map_or(0, |row| row.int(1).max(0) as u64));
+                db.run(
+                    "UPDATE agents SET energy = $1, tokens = $2, turns = $3, skipped = $4 WHERE name = $5",
+                    args![after.energy, after.tokens as i64, after.turns as i64, i64::from(after.skipped), after.name],
+                )?;
+            }
+            Ok(record)
+        })
+    }
+
+    /// A cycle by its number in the forum.
+    pub fn cycle(&mut self, forum: &str, number: i64) -> Result<CycleRecord, ForumError> {
+        let row = self.db.row(
+            &format!("{SELECT} WHERE forum = $1 AND number = $2"),
+            args![forum, number],
+        )?;
+        row.map(|row| cycle(&row))
+            .transpose()?
+            .ok_or(ForumError::Missing {
+                what: "cycle",
+                id: number,
+            })
+    }
+
+    /// The newest cycles of a forum, the oldest of them first.
+    pub fn cycles(&mut self, forum: &str, limit: i64) -> Result<Vec<CycleRecord>, ForumError> {
+        let rows = self.db.rows(
+            &format!("{SELECT} WHERE forum = $1 ORDER BY number DESC LIMIT $2"),
+            args![forum, limit],
+        )?;
+        rows.iter().rev().map(cycle).collect()
+    }
+}
+
+fn find(db: &mut Db, id: i64) -> Result<CycleRecord, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
+    row.map(|row| cycle(&row))
+        .transpose()?
+        .ok_or(ForumError::Missing { what: "cycle", id })
+}
+
+pub(super) fn last_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
+    let row = db.row(
+        "SELECT MAX(number) FROM cycles WHERE forum = $1",
+        args![forum],
+    )?;
+    Ok(row.map_or(0, |row| row.int(0)))
+}
+
+pub(super) fn all(db: &mut Db) -> Result<Vec<CycleRecord>, ForumError> {
+    db.rows(&format!("{SELECT} ORDER BY id"), &[])?
+        .iter()
+        .map(cycle)
+        .collect()
+}

@@ -1,0 +1,348 @@
+//! The two databases behind one small face: text of SQL and values in, rows out. All that is above it is written once.
+//!
+//! Parameters are written `$1`, `$2`, …, as PostgreSQL reads them. Statements are prepared once a connection. Calls block;
+//! PostgreSQL's must not be made from a thread that runs an asynchronous task.
+
+use super::error::ForumError;
+use postgres::types::{IsNull, ToSql, Type};
+use rusqlite::types::ValueRef;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a writer waits for others.
+const BUSY: Duration = Duration::from_secs(20);
+/// Statements kept ready on a connection: more than this crate has.
+const STATEMENTS: usize = 128;
+
+/// A value in a row or a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Int(i64),
+    Real(f64),
+    Text(String),
+}
+
+/// One row of a result.
+#[derive(Debug)]
+pub(super) struct Row(Vec<Value>);
+
+impl Row {
+    /// A whole number; 0 where there is none.
+    pub(super) fn int(&self, at: usize) -> i64 {
+        self.maybe_int(at).unwrap_or(0)
+    }
+
+    pub(super) fn maybe_int(&self, at: usize) -> Option<i64> {
+        match self.0.get(at) {
+            Some(Value::Int(n)) => Some(*n),
+            Some(Value::Real(n)) => Some(*n as i64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn real(&self, at: usize) -> f64 {
+        match self.0.get(at) {
+            Some(Value::Real(n)) => *n,
+            Some(Value::Int(n)) => *n as f64,
+            _ => 0.0,
+        }
+    }
+
+    pub(super) fn text(&self, at: usize) -> String {
+        self.maybe_text(at).unwrap_or_default()
+    }
+
+    pub(super) fn maybe_text(&self, at: usize) -> Option<String> {
+        match self.0.get(at) {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn time(&self, at: usize) -> jiff::Timestamp {
+        jiff::Timestamp::from_microsecond(self.int(at)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+    }
+
+    pub(super) fn maybe_time(&self, at: usize) -> Option<jiff::Timestamp> {
+        self.maybe_int(at)
+            .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Self {
+        Self::Int(n)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(n: f64) -> Self {
+        Self::Real(n)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        // PostgreSQL takes no zero bytes; no text of ours has a use for one.
+        Self::Text(text.replace('\0', "\u{fffd}"))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<jiff::Timestamp> for Value {
+    fn from(at: jiff::Timestamp) -> Self {
+        Self::Int(at.as_microsecond())
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A list of parameters of mixed kinds.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { &[$($crate::forum::db::Value::from($value)),*] };
+}
+pub(super) use args;
+
+/// A connection.
+pub(super) struct Db {
+    link: Link,
+    /// How many transactions are open inside one another; only the outermost is real.
+    depth: u32,
+}
+
+enum Link {
+    Sqlite(rusqlite::Connection),
+    Postgres {
+        client: Box<postgres::Client>,
+        ready: BTreeMap<String, postgres::Statement>,
+    },
+}
+
+impl Db {
+    /// Opens a file; it is made if it is not there.
+    pub(super) fn sqlite(path: &Path) -> Result<Self, ForumError> {
+        let connection = rusqlite::Connection::open(path)?;
+        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // The log is synced at checkpoints; a power cut can take the last posts and never break the file. A killed
+        // process loses nothing.
+        connection.execute_batch(
+            "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+        )?;
+        Ok(Self {
+            link: Link::Sqlite(connection),
+            depth: 0,
+        })
+    }
+
+    /// Connects to a server.
+    pub(super) fn postgres(url: &str) -> Result<Self, ForumError> {
+        let mut config: postgres::Config = url.parse()?;
+        config.application_name("kd forum").connect_timeout(BUSY);
+        let client = Box::new(config.connect(postgres::NoTls)?);
+        Ok(Self {
+            link: Link::Postgres {
+                client,
+                ready: BTreeMap::new(),
+            },
+            depth: 0,
+        })
+    }
+
+    /// Whether it is the one inside the program.
+    pub(super) fn is_sqlite(&self) -> bool {
+        matches!(self.link, Link::Sqlite(_))
+    }
+
+    /// Rows of a query, or of a change that returns some.
+    pub(super) fn rows(&mut self, sql: &str, args: &[Value]) -> Result<Vec<Row>, ForumError> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(&numbered(sql))?;
+                let width = statement.column_count();
+                let mut found = statement.query(rusqlite::params_from_iter(args))?;
+                let mut rows = Vec::new();
+                while let Some(row) = found.next()? {
+                    let cells = (0..width).map(|at| row.get_ref(at).map(Value::from_sqlite));
+                    rows.push(Row(cells.collect::<Result<_, _>>()?));
+                }
+                Ok(rows)
+            }
+            Link::Postgres { client, ready } => {
+                let statement = prepared(client, ready, sql)?;
+                let args: Vec<&(dyn ToSql + Sync)> =
+                    args.iter().map(|v| v as &(dyn ToSql + Sync)).collect();
+                client
+                    .query(&statement, &args)?
+                    .iter()
+                    .map(Value::row_of_postgres)
+                    .collect()
+            }
+        }
+    }
+
+    /// The first row, if there is one.
+    pub(super) fn row(&mut self, sql: &str, args: &[Value]) -> Result<Option<Row>, ForumError> {
+        Ok(self.rows(sql, args)?.into_iter().next())
+    }
+
+    /// Makes a change; how many rows it touched.
+    pub(super) fn run(&mut self, sql: &str, args: &[Value]) -> Result<u64, ForumError> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(&numbered(sql))?;
+                Ok(statement.execute(rusqlite::params_from_iter(args))? as u64)
+            }
+            Link::Postgres { client, ready } => {
+                let statement = prepared(client, ready, sql)?;
+                let args: Vec<&(dyn ToSql + Sync)> =
+                    args.iter().map(|v| v as &(dyn ToSql + Sync)).collect();
+                Ok(client.execute(&statement, &args)?)
+            }
+        }
+    }
+
+    /// Several statements without parameters.
+    pub(super) fn script(&mut self, sql: &str) -> Result<(), ForumError> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Link::Postgres { client, .. } => Ok(client.batch_execute(sql)?),
+        }
+    }
+
+    /// Does several things or none; inside another such call it is a part of that one. SQLite takes its write lock at the
+    /// start, so that what was read stays true.
+    pub(super) fn whole<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, ForumError>,
+    ) -> Result<T, ForumError> {
+        self.begin()?;
+        let done = act(self);
+        self.end(done)
+    }
+
+    /// Opens a transaction, or goes one deeper into the one that is open.
+    pub(super) fn begin(&mut self) -> Result<(), ForumError> {
+        if self.depth == 0 {
+            self.script(if self.is_sqlite() {
+                "BEGIN IMMEDIATE"
+            } else {
+                "BEGIN"
+            })?;
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Ends what [`Db::begin`] opened; what failed inside undoes all of it.
+    pub(super) fn end<T>(&mut self, done: Result<T, ForumError>) -> Result<T, ForumError> {
+        self.depth -= 1;
+        if self.depth > 0 {
+            return done;
+        }
+        match done.and_then(|done| self.script("COMMIT").map(|()| done)) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                // The first error is what is told; a connection that cannot even roll back is lost anyway.
+                let _ = self.script("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+}
+
+/// `$1` as SQLite numbers parameters. No text of ours holds a `$` for anything else.
+fn numbered(sql: &str) -> String {
+    sql.replace('$', "?")
+}
+
+fn prepared(
+    client: &mut postgres::Client,
+    ready: &mut BTreeMap<String, postgres::Statement>,
+    sql: &str,
+) -> Result<postgres::Statement, ForumError> {
+    if let Some(statement) = ready.get(sql) {
+        return Ok(statement.clone());
+    }
+    let statement = client.prepare(sql)?;
+    ready.insert(sql.to_owned(), statement.clone());
+    Ok(statement)
+}
+
+impl Value {
+    fn from_sqlite(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null | ValueRef::Blob(_) => Self::Null,
+            ValueRef::Integer(n) => Self::Int(n),
+            ValueRef::Real(n) => Self::Real(n),
+            ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
+        }
+    }
+
+    fn row_of_postgres(row: &postgres::Row) -> Result<Row, ForumError> {
+        let mut cells = Vec::with_capacity(row.len());
+        for (at, column) in row.columns().iter().enumerate() {
+            let cell = match *column.type_() {
+                Type::INT8 => row.try_get::<_, Option<i64>>(at)?.map(Self::Int),
+                Type::INT4 => row
+                    .try_get::<_, Option<i32>>(at)?
+                    .map(|n| Self::Int(n.into())),
+                Type::BOOL => row
+                    .try_get::<_, Option<bool>>(at)?
+                    .map(|b| Self::Int(b.into())),
+                Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(Self::Real),
+                _ => row.try_get::<_, Option<String>>(at)?.map(Self::Text),
+            };
+            cells.push(cell.unwrap_or(Self::Null));
+        }
+        Ok(Row(cells))
+    }
+}
+
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        use rusqlite::types::ToSqlOutput;
+        Ok(match self {
+            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Int(n) => ToSqlOutput::Borrowed(ValueRef::Integer(*n)),
+            Self::Real(n) => ToSqlOutput::Borrowed(ValueRef::Real(*n)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut postgres::types::private::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(n) if *ty == Type::INT4 => i32::try_from(*n)?.to_sql(ty, out),
+            Self::Int(n) => n.to_sql(ty, out),
+            Self::Real(n) => n.to_sql(ty, out),
+            Self::Text(text) => text.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(
+            *ty,
+            Type::INT8 | Type::INT4 | Type::FLOAT8 | Type::TEXT | Type::VARCHAR
+        )
+    }
+
+    postgres::types::to_sql_checked!();
+}

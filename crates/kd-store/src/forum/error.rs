@@ -1,0 +1,117 @@
+//! What can go wrong with a forum. Every error says what to do next.
+
+use std::path::PathBuf;
+
+/// Why the forum could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForumError {
+    /// The database refused.
+    #[error("the forum's database refused: {0}")]
+    Database(String),
+    /// The database is busy for too long.
+    #[error("the forum's database is busy with other writers")]
+    Busy,
+    /// It could not be opened.
+    #[error("the forum {place} cannot be opened: {why}")]
+    Open {
+        /// A path, or an address without its password.
+        place: String,
+        /// In the database's words.
+        why: String,
+    },
+    /// It was written by a newer version.
+    #[error("the forum {place} is of form {found}; this version knows {known}")]
+    Newer {
+        /// A path, or an address without its password.
+        place: String,
+        /// Its form.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// There is no such thing.
+    #[error("there is no {what} {id}")]
+    Missing {
+        /// Thread, post, motion or cycle.
+        what: &'static str,
+        /// Its number.
+        id: i64,
+    },
+    /// Somebody may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// What was said makes no sense here.
+    #[error("{0}")]
+    Invalid(String),
+    /// A line of an import is wrong. Nothing of it was kept.
+    #[error("line {line}: {why}")]
+    Import {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file could not be read, locked or made.
+    #[error("{path}: {why}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// In the system's words.
+        why: String,
+    },
+    /// Another process runs cycles in this forum.
+    #[error("another process runs cycles in the forum `{0}`")]
+    Led(String),
+}
+
+impl ForumError {
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
+            Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
+            Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),
+            Self::Newer { .. } => "use the newer kd, or another store".into(),
+            Self::Missing { what: "thread" | "post", .. } => "`kd forum read` lists the threads".into(),
+            Self::Missing { what: "motion", .. } => "`kd forum motions` lists them".into(),
+            Self::Missing { .. } => "`kd forum audit` lists the cycles".into(),
+            Self::Forbidden(_) => "only its author can change a post, and only under the own name".into(),
+            Self::Invalid(_) => "mend it and try again; nothing was changed".into(),
+            Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
+            Self::File { .. } => "check who owns it and whether the disk is full".into(),
+            Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
+        }
+    }
+
+    /// Whether the caller is to blame, not the database: such a refusal is told to an agent, who can mend it.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing { .. } | Self::Forbidden(_) | Self::Invalid(_)
+        )
+    }
+}
+
+impl From<rusqlite::Error> for ForumError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                Self::Busy
+            }
+            _ => Self::Database(error.to_string()),
+        }
+    }
+}
+
+impl From<postgres::Error> for ForumError {
+    fn from(error: postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(db) => Self::Database(db.message().to_owned()),
+            None => Self::Database(
+                std::error::Error::source(&error)
+                    .map_or(error.to_string(), |cause| format!("{error}: {cause}")),
+            ),
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! A whole store as JSON Lines, and back. Numbers are given anew on import, so that a store can be added to another;
+//! everything that points to a number is turned with it.
+
+use super::db::{Db, args};
+use super::error::ForumError;
+use super::{CycleRecord, ForumStore, search};
+use jiff::Timestamp;
+use kd_core::forum::governance::{CastVote, Motion};
+use kd_core::forum::logline::LogLine;
+use kd_core::forum::words::{Post, Run, Thread};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+
+/// Rows taken from the database at a time.
+const PAGE: i64 = 2_000;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the words are those of kd_core::forum")]
+pub enum Record {
+    /// The first line.
+    Forum {
+        version: u32,
+    },
+    Thread(Thread),
+    Post(Post),
+    Agent {
+        name: String,
+        energy: f64,
+        tokens: i64,
+        turns: i64,
+        skipped: i64,
+        last_run_at: Option<Timestamp>,
+    },
+    Seen {
+        agent: String,
+        thread_id: i64,
+        post_id: i64,
+    },
+    Mark {
+        agent: String,
+        forum: String,
+        post_id: i64,
+    },
+    Cycle(CycleRecord),
+    Run(Run),
+    Motion(Motion),
+    Vote(CastVote),
+    Setting {
+        forum: String,
+        key: String,
+        value: String,
+        motion_id: i64,
+    },
+    Log(LogLine),
+}
+
+/// The form of these lines.
+const VERSION: u32 = 1;
+
+/// What an import brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Threads.
+    pub threads: usize,
+    /// Posts.
+    pub posts: usize,
+    /// Everything else.
+    pub others: usize,
+}
+
+impl ForumStore {
+    /// Writes everything, in an order in which it can be read back.
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<usize, ForumError> {
+        let mut count = 0;
+        let mut put = |record: &Record| -> Result<(), ForumError> {
+            count += 1;
+            let line =
+                serde_json::to_string(record).map_err(|e| ForumError::Invalid(e.to_string()))?;
+            writeln!(out, "{line}").map_err(|e| ForumError::File {
+                path: "the output".into(),
+                why: e.to_string(),
+            })
+        };
+        put(&Record::Forum { version: VERSION })?;
+        let db = &mut self.db;
+        let mut after = 0;
+        loop {
+            let sql = format!(
+                "SELECT {} FROM threads t WHERE t.id > $1 ORDER BY t.id LIMIT $2",
+                super::threads::COLUMNS
+            );
+            let rows = db.rows(&sql, args![after, PAGE])?;
+            let Some(last) = rows.last() else { break };
+            after = last.int(0);
+            rows.iter()
+                .try_for_each(|row| put(&Record::Thread(super::threads::thread(row))))?;
+        }
+        after = 0;
+        loop {
+            let rows = db.rows(
+                &format!(
+                    "{} WHERE p.id > $1 ORDER BY p.id LIMIT $2",
+                    super::posts::SELECT
+                ),
+                args![after, PAGE],
+            )?;
+            let Some(last) = rows.last() else { break };
+            after = last.int(0);
+            for row in &rows {
+                let post = super::posts::post(row);
+                put(&Record::Post(Post {
+                    quoted_post_body: None,
+                    quoted_author: None,
+                    ..post
+                }))?;
+            }
+        }
+        for row in db.rows(
+            "SELECT name, energy, tokens, turns, skipped, last_run_at FROM agents ORDER BY id",
+            &[],
+        )? {
+            put(&Record::Agent {
+                name: row.text(0),
+                energy: row.real(1),
+                tokens: row.int(2),
+                turns: row.int(3),
+                skipped: row.int(4),
+                last_run_at: row.maybe_time(5),
+            })?;
+        }
+        for row in db.rows("SELECT a.name, s.thread_id, s.post_id FROM seen s JOIN agents a ON a.id = s.agent_id ORDER BY a.id, s.thread_id", &[])? {
+            put(&Record::Seen { agent: row.text(0), thread_id: row.int(1), post_id: row.int(2) })?;
+        }
+        for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
+            put(&Record::Mark { agent: row.text(0), forum: row.text(1), post_id: row.int(2) })?;
+        }
+        let cycles = super::cycles::all(db)?;
+        cycles
+            .into_iter()
+            .try_for_each(|cycle| put(&Record::Cycle(cycle)))?;
+        super::runs::all(db)?
+            .into_iter()
+            .try_for_each(|run| put(&Record::Run(run)))?;
+        super::motions::all(db)?
+            .into_iter()
+            .try_for_each(|(motion, votes)| {
+                put(&Record::Motion(motion))?;
+                votes
+                    .into_iter()
+                    .try_for_each(|vote| put(&Record::Vote(vote)))
+            })?;
+        for row in db.rows(
+            "SELECT forum, key, value, motion_id FROM settings ORDER BY forum, key",
+            &[],
+        )? {
+            put(&Record::Setting {
+                forum: row.text(0),
+                key: row.text(1),
+                value: row.text(2),
+                motion_id: row.int(3),
+            })?;
+        }
+        after = 0;
+        loop {
+            let rows = db.rows(
+                "SELECT id, line FROM log WHERE id > $1 ORDER BY id LIMIT $2",
+                args![after, PAGE],
+            )?;
+            let Some(last) = rows.last() else { break };
+            after = last.int(0);
+            for row in &rows {
+                if let Ok(line) = serde_json::from_str(&row.text(1)) {
+                    put(&Record::Log(line))?;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Reads lines that [`ForumStore::export`] wrote and adds them, all or none.
+    pub fn import(&mut self, lines: &mut dyn BufRead) -> Result<Imported, ForumError> {
+        self.db.whole(|db| {
+            let mut numbers = Numbers::default();
+            let mut done = Imported::default();
+            for (at, line) in lines.lines().enumerate() {
+                let wrong = |why: String| ForumError::Import { line: at + 1, why };
+                let line = line.map_err(|e| wrong(e.to_string()))?;
+                if line.trim().is_empty() {
+                    continue;
+                }
+                let record: Record =
+                    serde_json::from_str(&line).map_err(|e| wrong(e.to_string()))?;
+                match &record {
+                    Record::Thread(_) => done.threads += 1,
+                    Record::Post(_) => done.posts += 1,
+                    Record::Forum { version } if *version > VERSION => {
+                        return Err(wrong(format!(
+                            "form {version} is newer than this program's {VERSION}"
+                        )));
+                    }
+                    Record::Forum { .. } => {}
+                    _ => done.others += 1,
+                }
+                numbers.add(db, record).map_err(|e| {
+                    if e.is_refusal() {
+                        wrong(e.to_string())
+                    } else {
+                        e
+                    }
+                })?;
+            }
+            numbers.settle(db)?;
+            Ok(done)
+        })
+    }
+}
+
+/// Old numbers and those that took their place.
+#[derive(Default)]
+struct Numbers {
+    threads: BTreeMap<i64, (i64, String)>,
+    posts: BTreeMap<i64, i64>,
+    cycles: BTreeMap<i64, i64>,
+    runs: BTreeMap<i64, i64>,
+    motions: BTreeMap<i64, i64>,
+    /// Posts whose run comes later in the file.
+    waiting: Vec<(i64, i64)>,
+}
+
+impl Numbers {
+    fn thread(&self, old: i64) -> Result<(i64, String), ForumError> {
+        self.threads.get(&old).cloned().ok_or(ForumError::Missing {
+            what: "thread",
+            id: old,
+        })
+    }
+
+    fn post(&self, old: i64) -> Result<i64, ForumError> {
+        self.posts.get(&old).copied().ok_or(ForumError::Missing {
+            what: "post",
+            id: old,
+        })
+    }
+
+    fn add(&mut self, db: &mut Db, record: Record) -> Result<(), ForumError> {
+        let id = |row: Option<super::db::Row>| row.map_or(0, |row| row.int(0));
+        match record {
+            Record::Forum { .. } => {}
+            Record::Thread(t) => {
+                super::posts::lock(db, &t.forum)?;
+                let new = id(db.row(
+                    "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id, deleted_at) \
+                     VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7) RETURNING id",
+                    args![t.forum.as_str(), t.title.as_str(), t.author, t.created_at, t.updated_at, t.last_author, t.deleted_at],
+                )?);
+                self.threads.insert(t.id, (new, t.title));
+            }
+            Record::Post(p) => {
+                let (thread, title) = self.thread(p.thread_id)?;
+                let quote = p.quote_post_id.map(|old| self.post(old)).transpose()?;
+                let new = id(db.row(
+                    "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+                    args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at],
+                )?);
+                let opens = db.row(
+                    "SELECT last_post_id FROM threads WHERE id = $1",
+                    args![thread],
+                )?;
+                let opens = opens.is_some_and(|row| row.int(0) == 0);
+                let counts = i64::from(p.deleted_at.is_none());
+                db.run(
+                    "UPDATE threads SET post_count = post_count + $1, last_post_id = $2 WHERE id = $3",
+                    args![counts, new, thread],
+                )?;
+                if p.deleted_at.is_none() {
+                    search::index(db, new, if opens { &title } else { "" }, &p.body, &p.author)?;
+                }
+                self.posts.insert(p.id, new);
+                if let Some(run) = p.run_id {
+                    self.waiting.push((new, run));
+                }
+            }
+            Record::Agent {
+                name,
+                energy,
+                tokens,
+                turns,
+                skipped,
+                last_run_at,
+            } => {
+                super::seen::agent_id(db, &name)?;
+                db.run(
+                    "UPDATE agents SET energy = $1, tokens = tokens + $2, turns = turns + $3, skipped = $4, last_run_at = $5 WHERE name = $6",
+                    args![energy, tokens, turns, skipped, last_run_at, name],
+                )?;
+            }
+            Record::Seen {
+                agent,
+                thread_id,
+                post_id,
+            } => {
+                let agent = super::seen::agent_id(db, &agent)?;
+                let (thread, _) = self.thread(thread_id)?;
+                super::seen::saw(db, agent, thread, self.post(post_id)?)?;
+            }
+            Record::Mark {
+                agent,
+                forum,
+                post_id,
+            } => {
+                let agent = super::seen::agent_id(db, &agent)?;
+                db.run(
+                    "INSERT INTO marks (agent_id, forum, post_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                    args![agent, forum, self.post(post_id)?],
+                )?;
+            }
+            Record::Cycle(c) => {
+                let number = super::cycles::last_number(db, &c.forum)? + 1;
+                let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
+                let new = id(db.row(
+                    "INSERT INTO cycles (forum, number, cards, plan, started_at, ended_at, interval_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+                    args![
+                        c.forum.as_str(), number, serde_json::to_string(&c.cards).map_err(text)?,
+                        serde_json::to_string(&c.plan).map_err(text)?, c.started_at, c.ended_at, c.interval_ms.map(|ms| ms as i64)
+                    ],
+                )?);
+                self.cycles.insert(c.id, new);
+            }
+            Record::Run(r) => {
+                let cycle = r.cycle_id.and_then(|old| self.cycles.get(&old).copied());
+                let deeds: Vec<_> = r
+                    .deeds
+                    .iter()
+                    .map(|deed| kd_core::forum::words::Deed {
+                        thread_id: deed
+                            .thread_id
+                            .and_then(|old| self.threads.get(&old).map(|t| t.0)),
+                        post_id: deed.post_id.and_then(|old| self.posts.get(&old).copied()),
+                        ..deed.clone()
+                    })
+                    .collect();
+                let deeds = serde_json::to_string(&deeds)
+                    .map_err(|e| ForumError::Invalid(e.to_string()))?;
+                let new = id(db.row(
+                    "INSERT INTO runs (cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
+                    args![
+                        cycle, r.forum, r.agent, r.started_at, r.ended_at, r.outcome.word(), deeds, r.reason, r.claim,
+                        r.claim_agrees.map(i64::from), r.calls, r.tokens
+                    ],
+                )?);
+                self.runs.insert(r.id, new);
+            }
+            Record::Motion(m) => {
+                let thread = m
+                    .thread_id
+                    .map(|old| self.thread(old).map(|t| t.0))
+                    .transpose()?;
+                let new = id(db.row(
+                    "INSERT INTO motions (forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id",
+                    args![
+                        m.forum, m.kind.word(), m.key, m.value, m.before, m.title, m.reason, m.proposer, m.created_at,
+                        m.closes_after, m.state.word(), m.outcome, thread
+                    ],
+                )?);
+                self.motions.insert(m.id, new);
+            }
+            Record::Vote(v) => {
+                let motion =
+                    self.motions
+                        .get(&v.motion_id)
+                        .copied()
+                        .ok_or(ForumError::Missing {
+                            what: "motion",
+                            id: v.motion_id,
+                        })?;
+                db.run(
+                    "INSERT INTO votes (motion_id, agent, choice, reason, at) VALUES ($1, $2, $3, $4, $5)",
+                    args![motion, v.agent, v.choice.word(), v.reason, v.at],
+                )?;
+            }
+            Record::Setting {
+                forum,
+                key,
+                value,
+                motion_id,
+            } => {
+                let motion = self.motions.get(&motion_id).copied().unwrap_or(0);
+                db.run(
+                    "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                    args![forum, key, value, motion],
+                )?;
+            }
+            Record::Log(line) => {
+                let text =
+                    serde_json::to_string(&line).map_err(|e| ForumError::Invalid(e.to_string()))?;
+                db.run(
+                    "INSERT INTO log (forum, line) VALUES ($1, $2)",
+                    args![line.forum.as_str(), text],
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ties posts to the runs that wrote them, now that both are there. The number of the call is not kept: it only
+    /// guards a run that is under way.
+    fn settle(&self, db: &mut Db) -> Result<(), ForumError> {
+        for (post, run) in &self.waiting {
+            if let Some(run) = self.runs.get(run) {
+                db.run(
+                    "UPDATE posts SET run_id = $1, call_no = id WHERE id = $2",
+                    args![*run, *post],
+                )?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! The forum's log.
+
+use super::ForumStore;
+use super::db::args;
+use super::error::ForumError;
+use kd_core::forum::logline::LogLine;
+
+impl ForumStore {
+    /// Adds a line.
+    pub fn log(&mut self, line: &LogLine) -> Result<(), ForumError> {
+        let text = serde_json::to_string(line).map_err(|e| ForumError::Invalid(e.to_string()))?;
+        self.db.run(
+            "INSERT INTO log (forum, line) VALUES ($1, $2)",
+            args![line.forum.as_str(), text],
+        )?;
+        Ok(())
+    }
+
+    /// The last lines, the oldest first.
+    pub fn log_tail(&mut self, forum: &str, limit: i64) -> Result<Vec<LogLine>, ForumError> {
+        let rows = self.db.rows(
+            "SELECT line FROM log WHERE forum = $1 ORDER BY id DESC LIMIT $2",
+            args![forum, limit],
+        )?;
+        Ok(rows
+            .iter()
+            .rev()
+            .filter_map(|row| serde_json::from_str(&row.text(0)).ok())
+            .collect())
+    }
+
+    /// The lines behind a number, the oldest first, each with its number: what a live view follows.
+    pub fn log_after(
+        &mut self,
+        forum: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<(i64, LogLine)>, ForumError> {
+        let rows = self.db.rows(
+            "SELECT id, line FROM log WHERE forum = $1 AND id > $2 ORDER BY id LIMIT $3",
+            args![forum, after, limit],
+        )?;
+        Ok(rows
+            .iter()
+            .filter_map(|row| Some((row.int(0), serde_json::from_str(&row.text(1)).ok()?)))
+            .collect())
+    }
+
+    /// The number of the last line.
+    pub fn log_end(&mut self, forum: &str) -> Result<i64, ForumError> {
+        let row = self
+            .db
+            .row("SELECT MAX(id) FROM log WHERE forum = $1", args![forum])?;
+        Ok(row.map_or(0, |row| row.int(0)))
+    }
+}

@@ -1,0 +1,408 @@
+//! Motions: moved, voted on, decided when their time is over, confirmed or refused by a person, in force until undone.
+//! Every step is told in the motion's own thread.
+
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::posts::{self, NewPost};
+use super::{ForumStore, cycles};
+use jiff::Timestamp;
+use kd_core::forum::CLERK;
+use kd_core::forum::governance::{self, CastVote, Motion, MotionKind, MotionState};
+use kd_core::forum::settings::Settings;
+use kd_core::forum::tools::Choice;
+
+const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
+
+fn motion(row: &Row) -> Motion {
+    Motion {
+        id: row.int(0),
+        forum: row.text(1),
+        kind: MotionKind::parse(&row.text(2)).unwrap_or(MotionKind::Text),
+        key: row.maybe_text(3),
+        value: row.maybe_text(4),
+        before: row.maybe_text(5),
+        title: row.text(6),
+        reason: row.text(7),
+        proposer: row.text(8),
+        created_at: row.time(9),
+        closes_after: row.int(10),
+        state: MotionState::parse(&row.text(11)).unwrap_or(MotionState::Rejected),
+        outcome: row.text(12),
+        thread_id: row.maybe_int(13),
+    }
+}
+
+fn find(db: &mut Db, id: i64) -> Result<Motion, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
+    row.map(|row| motion(&row))
+        .ok_or(ForumError::Missing { what: "motion", id })
+}
+
+fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
+    let rows = db.rows("SELECT motion_id, agent, choice, reason, at FROM votes WHERE motion_id = $1 ORDER BY agent", args![id])?;
+    Ok(rows
+        .iter()
+        .filter_map(|row| {
+            Some(CastVote {
+                motion_id: row.int(0),
+                agent: row.text(1),
+                choice: Choice::parse(&row.text(2))?,
+                reason: row.text(3),
+                at: row.time(4),
+            })
+        })
+        .collect())
+}
+
+/// Every motion with its votes.
+pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumError> {
+    let motions: Vec<Motion> = db
+        .rows(&format!("{SELECT} ORDER BY id"), &[])?
+        .iter()
+        .map(motion)
+        .collect();
+    motions
+        .into_iter()
+        .map(|motion| Ok((motion.clone(), votes(db, motion.id)?)))
+        .collect()
+}
+
+/// What is moved, in words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Proposal<'a> {
+    pub(super) kind: MotionKind,
+    pub(super) key: Option<&'a str>,
+    pub(super) value: Option<&'a str>,
+    pub(super) title: &'a str,
+    pub(super) reason: &'a str,
+}
+
+pub(super) fn propose(
+    db: &mut Db,
+    forum: &str,
+    settings: &Settings,
+    what: Proposal<'_>,
+    post: &NewPost<'_>,
+    now: Timestamp,
+) -> Result<Motion, ForumError> {
+    let key = governance::check(settings, what.kind, what.key, what.value)
+        .map_err(|e| ForumError::Invalid(e.0))?;
+    if what.kind == MotionKind::Undo {
+        let target = find(
+            db,
+            what.value.and_then(|v| v.trim().parse().ok()).unwrap_or(0),
+        )?;
+        if target.state != MotionState::InForce || target.forum != forum {
+            return Err(ForumError::Invalid(format!(
+                "motion {} is not in force: it is {}",
+                target.id,
+                target.state.word()
+            )));
+        }
+    }
+    let closes = cycles::last_number(db, forum)? + i64::from(settings.voting_cycles);
+    let row = db.row(
+        "INSERT INTO motions (forum, kind, key, value, title, reason, proposer, created_at, closes_after, state, outcome) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '') RETURNING id",
+        args![
+            forum, what.kind.word(), key, what.value, what.title, what.reason, post.author, now, closes, MotionState::Open.word()
+        ],
+    )?;
+    let id = row.map_or(0, |row| row.int(0));
+    let wants = match (key, what.value) {
+        (Some(key), Some(value)) => format!(
+            "\n\nWants: `{key}` = `{value}`, now `{}`.",
+            settings.get(key).unwrap_or_default()
+        ),
+        _ => String::new(),
+    };
+    let title = format!("Motion {id}: {}", what.title);
+    let body = format!(
+        "{}{wants}\n\nVotes are taken until the end of cycle {closes}.",
+        what.reason
+    );
+    let row = db.row(
+        "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id) \
+         VALUES ($1, $2, $3, $4, $4, 0, $3, 0) RETURNING id",
+        args![forum, title.as_str(), post.author, now],
+    )?;
+    let thread = row.map_or(0, |row| row.int(0));
+    posts::add(
+        db,
+        thread,
+        Some(&title),
+        &NewPost {
+            body: &body,
+            ..*post
+        },
+        now,
+    )?;
+    db.run(
+        "UPDATE motions SET thread_id = $1 WHERE id = $2",
+        args![thread, id],
+    )?;
+    find(db, id)
+}
+
+pub(super) fn vote(
+    db: &mut Db,
+    id: i64,
+    agent: &str,
+    choice: Choice,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Motion, ForumError> {
+    let motion = find(db, id)?;
+    if motion.state != MotionState::Open {
+        return Err(ForumError::Invalid(format!(
+            "motion {id} is not open: it is {}",
+            motion.state.word()
+        )));
+    }
+    db.run(
+        "INSERT INTO votes (motion_id, agent, choice, reason, at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (motion_id, agent) \
+         DO UPDATE SET choice = excluded.choice, reason = excluded.reason, at = excluded.at",
+        args![id, agent, choice.word(), reason, now],
+    )?;
+    Ok(motion)
+}
+
+/// Says something in the motion's thread, in the forum's own name.
+fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), ForumError> {
+    if let Some(thread) = motion.thread_id {
+        posts::lock(db, &motion.forum)?;
+        posts::add(
+            db,
+            thread,
+            None,
+            &NewPost {
+                author: CLERK,
+                body: text,
+                ..NewPost::default()
+            },
+            now,
+        )?;
+    }
+    Ok(())
+}
+
+fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<(), ForumError> {
+    db.run(
+        "UPDATE motions SET state = $1, outcome = $2 WHERE id = $3",
+        args![state.word(), outcome, id],
+    )?;
+    Ok(())
+}
+
+/// Puts a motion in force: sets its parameter, or gives back what the undone motion had changed.
+fn enforce(
+    db: &mut Db,
+    motion: &Motion,
+    settings: &Settings,
+    outcome: &str,
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    let changed = match motion.kind {
+        MotionKind::Set | MotionKind::Scheduler => motion.key.clone().zip(motion.value.clone()),
+        MotionKind::Undo => {
+            let target = motion
+                .value
+                .as_deref()
+                .and_then(|v| v.trim().parse().ok())
+                .unwrap_or(0);
+            let target = find(db, target)?;
+            if target.state != MotionState::InForce {
+                let why = format!("motion {} is no longer in force", target.id);
+                set_state(db, motion.id, MotionState::Rejected, &why)?;
+                return tell(db, motion, &format!("Nothing to undo: {why}."), now);
+            }
+            set_state(db, target.id, MotionState::Undone, &target.outcome)?;
+            target.key.clone().zip(target.before.clone())
+        }
+        MotionKind::Keep | MotionKind::Text => None,
+    };
+    let mut told = format!("In force: {outcome}.");
+    if let Some((key, value)) = changed {
+        let before = in_force(db, &motion.forum, settings)?
+            .get(&key)
+            .unwrap_or_default();
+        // What set the same parameter before is replaced.
+        let older = db.rows(
+            "SELECT id FROM motions WHERE forum = $1 AND key = $2 AND state = $3 AND id <> $4",
+            args![
+                motion.forum.as_str(),
+                key.as_str(),
+                MotionState::InForce.word(),
+                motion.id
+            ],
+        )?;
+        for row in &older {
+            db.run(
+                "UPDATE motions SET state = $1 WHERE id = $2",
+                args![MotionState::Undone.word(), row.int(0)],
+            )?;
+        }
+        db.run(
+            "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
+             DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
+            args![motion.forum.as_str(), key.as_str(), value.as_str(), motion.id],
+        )?;
+        db.run(
+            "UPDATE motions SET before = $1 WHERE id = $2",
+            args![before.as_str(), motion.id],
+        )?;
+        told.push_str(&format!(
+            " `{key}` was `{before}` and is `{value}`. Reason: {}",
+            motion.reason
+        ));
+    }
+    set_state(db, motion.id, MotionState::InForce, outcome)?;
+    tell(db, motion, &told, now)
+}
+
+/// The settings with what motions changed.
+fn in_force(db: &mut Db, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
+    let rows = db.rows(
+        "SELECT key, value FROM settings WHERE forum = $1 ORDER BY key",
+        args![forum],
+    )?;
+    let pairs: Vec<(String, String)> = rows.iter().map(|row| (row.text(0), row.text(1))).collect();
+    let mut next = settings.clone();
+    if next
+        .set_all(pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+        .is_err()
+    {
+        // Together with a newer configuration some no longer fit; those that do still count.
+        for (key, value) in &pairs {
+            let _ = next.set(key, value);
+        }
+    }
+    Ok(next)
+}
+
+impl ForumStore {
+    /// The configured settings with what motions changed.
+    pub fn settings(&mut self, forum: &str, configured: &Settings) -> Result<Settings, ForumError> {
+        in_force(&mut self.db, forum, configured)
+    }
+
+    /// Motions of a forum: open ones first, then the newest.
+    pub fn motions(&mut self, forum: &str, limit: i64) -> Result<Vec<Motion>, ForumError> {
+        let sql = format!(
+            "{SELECT} WHERE forum = $1 ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, id DESC LIMIT $2"
+        );
+        Ok(self
+            .db
+            .rows(&sql, args![forum, limit])?
+            .iter()
+            .map(motion)
+            .collect())
+    }
+
+    /// A motion and the votes on it.
+    pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
+        Ok((find(&mut self.db, id)?, votes(&mut self.db, id)?))
+    }
+
+    /// Decides the motions whose voting ended with a cycle. `electorate` is how many could vote.
+    pub fn decide_motions(
+        &mut self,
+        forum: &str,
+        cycle: i64,
+        settings: &Settings,
+        electorate: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Motion>, ForumError> {
+        self.db.whole(|db| {
+            let sql = format!(
+                "{SELECT} WHERE forum = $1 AND state = 'open' AND closes_after <= $2 ORDER BY id"
+            );
+            let due: Vec<Motion> = db
+                .rows(&sql, args![forum, cycle])?
+                .iter()
+                .map(motion)
+                .collect();
+            let mut decided = Vec::new();
+            for motion in due {
+                let votes = votes(db, motion.id)?;
+                let decision = governance::decide(settings, &motion, &votes, electorate);
+                match decision.state {
+                    MotionState::InForce => enforce(db, &motion, settings, &decision.outcome, now)?,
+                    state => {
+                        set_state(db, motion.id, state, &decision.outcome)?;
+                        let next = if state == MotionState::Passed {
+                            " It waits for a person to confirm it."
+                        } else {
+                            ""
+                        };
+                        tell(
+                            db,
+                            &motion,
+                            &format!("Decided: {}.{next}", decision.outcome),
+                            now,
+                        )?;
+                    }
+                }
+                decided.push(find(db, motion.id)?);
+            }
+            Ok(decided)
+        })
+    }
+
+    /// A person confirms a motion that passed.
+    pub fn confirm_motion(
+        &mut self,
+        id: i64,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Result<Motion, ForumError> {
+        self.db.whole(|db| {
+            let motion = find(db, id)?;
+            if motion.state != MotionState::Passed {
+                return Err(ForumError::Invalid(format!(
+                    "motion {id} did not pass: it is {}",
+                    motion.state.word()
+                )));
+            }
+            enforce(
+                db,
+                &motion,
+                settings,
+                &format!("{}; confirmed by a person", motion.outcome),
+                now,
+            )?;
+            find(db, id)
+        })
+    }
+
+    /// A person refuses a motion that is open or passed.
+    pub fn veto_motion(
+        &mut self,
+        id: i64,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Motion, ForumError> {
+        self.db.whole(|db| {
+            let motion = find(db, id)?;
+            if !matches!(motion.state, MotionState::Open | MotionState::Passed) {
+                return Err(ForumError::Invalid(format!(
+                    "motion {id} is {}; what is in force is undone by another motion",
+                    motion.state.word()
+                )));
+            }
+            set_state(
+                db,
+                id,
+                MotionState::Vetoed,
+                &format!("refused by a person: {reason}"),
+            )?;
+            tell(
+                db,
+                &motion,
+                &format!("Refused by a person. Reason: {reason}"),
+                now,
+            )?;
+            find(db, id)
+        })
+    }
+}

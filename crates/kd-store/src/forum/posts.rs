@@ -1,0 +1,222 @@
+//! Posts: written, quoted, changed by their author only, taken away without a gap in the numbers.
+
+use super::ForumStore;
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::{schema, search, seen, threads};
+use jiff::Timestamp;
+use kd_core::forum::words::Post;
+
+/// A post to be written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewPost<'a> {
+    /// Who writes.
+    pub author: &'a str,
+    /// The words.
+    pub body: &'a str,
+    /// The post of the same thread that it quotes.
+    pub quote: Option<i64>,
+    /// The run of an agent, and the number of the tool call in it: the same call is kept once, however often it comes.
+    pub call: Option<(i64, i64)>,
+}
+
+/// A post with what it quotes, for [`post`].
+pub(super) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
+     p.edited_at, p.deleted_at, p.run_id, q.deleted_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
+
+/// A post from a row of [`SELECT`].
+pub(super) fn post(row: &Row) -> Post {
+    let quote_gone = row.maybe_int(11).is_some();
+    Post {
+        id: row.int(0),
+        thread_id: row.int(1),
+        author: row.text(2),
+        body: row.text(3),
+        quote_post_id: row.maybe_int(4),
+        quoted_post_body: row.maybe_text(5).filter(|_| !quote_gone),
+        quoted_author: row.maybe_text(6),
+        created_at: row.time(7),
+        edited_at: row.maybe_time(8),
+        deleted_at: row.maybe_time(9),
+        run_id: row.maybe_int(10),
+    }
+}
+
+pub(super) fn find(db: &mut Db, id: i64) -> Result<Post, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE p.id = $1"), args![id])?;
+    row.map(|row| post(&row))
+        .ok_or(ForumError::Missing { what: "post", id })
+}
+
+/// Numbers must become visible in their order, or a reader's mark could pass over one that comes late. SQLite has one
+/// writer anyway; a server's writers of one forum follow one another.
+pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
+    if !db.is_sqlite() {
+        db.rows(
+            "SELECT CAST(pg_advisory_xact_lock($1) AS TEXT)",
+            args![schema::lock_number(forum, false)],
+        )?;
+    }
+    Ok(())
+}
+
+/// What the same tool call wrote before.
+pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, ForumError> {
+    let Some((run, call)) = new.call else {
+        return Ok(None);
+    };
+    let row = db.row(
+        &format!("{SELECT} WHERE p.run_id = $1 AND p.call_no = $2"),
+        args![run, call],
+    )?;
+    Ok(row.map(|row| post(&row)))
+}
+
+/// Writes a post into a thread that is there. `title` is that of a thread that it opens.
+pub(super) fn add(
+    db: &mut Db,
+    thread: i64,
+    title: Option<&str>,
+    new: &NewPost<'_>,
+    now: Timestamp,
+) -> Result<Post, ForumError> {
+    if let Some(quote) = new.quote {
+        let quoted = find(db, quote)?;
+        if quoted.thread_id != thread {
+            return Err(ForumError::Invalid(format!(
+                "post {quote} is in thread {}, not in {thread}",
+                quoted.thread_id
+            )));
+        }
+    }
+    let row = db.row(
+        "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, run_id, call_no) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+        args![thread, new.author, new.body, new.quote, now, new.call.map(|c| c.0), new.call.map(|c| c.1)],
+    )?;
+    let id = row.map_or(0, |row| row.int(0));
+    db.run(
+        "UPDATE threads SET updated_at = $1, post_count = post_count + 1, last_author = $2, last_post_id = $3 WHERE id = $4",
+        args![now, new.author, id, thread],
+    )?;
+    search::index(db, id, title.unwrap_or_default(), new.body, new.author)?;
+    seen::saw_own(db, new.author, thread, id)?;
+    find(db, id)
+}
+
+impl ForumStore {
+    /// Writes a post into a thread.
+    pub fn reply(
+        &mut self,
+        thread: i64,
+        new: &NewPost<'_>,
+        now: Timestamp,
+    ) -> Result<Post, ForumError> {
+        self.db.whole(|db| {
+            if let Some(done) = already(db, new)? {
+                return Ok(done);
+            }
+            let into = threads::find(db, thread)?;
+            lock(db, &into.forum)?;
+            if into.deleted_at.is_some() {
+                return Err(ForumError::Missing {
+                    what: "thread",
+                    id: thread,
+                });
+            }
+            add(db, thread, None, new, now)
+        })
+    }
+
+    /// A post by its number.
+    pub fn post(&mut self, id: i64) -> Result<Post, ForumError> {
+        find(&mut self.db, id)
+    }
+
+    /// The posts of a forum behind a number, the oldest first: what a live view follows.
+    pub fn posts_after(
+        &mut self,
+        forum: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<Post>, ForumError> {
+        let sql = format!(
+            "{SELECT} JOIN threads t ON t.id = p.thread_id WHERE t.forum = $1 AND p.id > $2 ORDER BY p.id LIMIT $3"
+        );
+        Ok(self
+            .db
+            .rows(&sql, args![forum, after, limit])?
+            .iter()
+            .map(post)
+            .collect())
+    }
+
+    /// Gives a post other words. Only its author can.
+    pub fn edit_post(
+        &mut self,
+        id: i64,
+        who: &str,
+        body: &str,
+        now: Timestamp,
+    ) -> Result<Post, ForumError> {
+        self.db.whole(|db| {
+            let old = own(db, id, who, false)?;
+            db.run(
+                "UPDATE posts SET body = $1, edited_at = $2 WHERE id = $3",
+                args![body, now, id],
+            )?;
+            let title = opening_title(db, &old)?;
+            search::forget(db, id)?;
+            search::index(db, id, &title, body, &old.author)?;
+            find(db, id)
+        })
+    }
+
+    /// Takes a post away: its words go, its number stays. Only its author can, or a person.
+    pub fn delete_post(
+        &mut self,
+        id: i64,
+        who: &str,
+        person: bool,
+        now: Timestamp,
+    ) -> Result<Post, ForumError> {
+        self.db.whole(|db| {
+            let old = own(db, id, who, person)?;
+            db.run(
+                "UPDATE posts SET body = '', deleted_at = $1 WHERE id = $2",
+                args![now, id],
+            )?;
+            db.run(
+                "UPDATE threads SET post_count = post_count - 1 WHERE id = $1",
+                args![old.thread_id],
+            )?;
+            search::forget(db, id)?;
+            find(db, id)
+        })
+    }
+}
+
+/// The title by which a post is found: that of the thread, if it opens it.
+fn opening_title(db: &mut Db, post: &Post) -> Result<String, ForumError> {
+    let first = db.row(
+        "SELECT MIN(id) FROM posts WHERE thread_id = $1",
+        args![post.thread_id],
+    )?;
+    if first.is_none_or(|row| row.int(0) != post.id) {
+        return Ok(String::new());
+    }
+    Ok(threads::find(db, post.thread_id)?.title)
+}
+
+fn own(db: &mut Db, id: i64, who: &str, person: bool) -> Result<Post, ForumError> {
+    let post = find(db, id)?;
+    if post.author != who && !person {
+        return Err(ForumError::Forbidden(format!(
+            "post {id} is by {}, not by {who}",
+            post.author
+        )));
+    }
+    if post.deleted_at.is_some() {
+        return Err(ForumError::Missing { what: "post", id });
+    }
+    Ok(post)
+}

@@ -1,0 +1,145 @@
+//! Runs: each agent's stay, claimed before it begins, so that no agent runs twice in one cycle, whoever crashes.
+
+use super::ForumStore;
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use jiff::Timestamp;
+use kd_core::forum::words::{Deed, Outcome, Run};
+
+const SELECT: &str = "SELECT id, cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens FROM runs";
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEnd {
+    /// In a word.
+    pub outcome: Outcome,
+    /// Why, where it did not simply act.
+    pub reason: Option<String>,
+    /// What the agent said that it did, and whether that agrees with what it did.
+    pub claim: Option<(String, bool)>,
+    /// Tokens used.
+    pub tokens: u64,
+}
+
+fn run(row: &Row) -> Run {
+    Run {
+        id: row.int(0),
+        cycle_id: row.maybe_int(1),
+        forum: row.text(2),
+        agent: row.text(3),
+        started_at: row.time(4),
+        ended_at: row.maybe_time(5),
+        outcome: Outcome::parse(&row.text(6)).unwrap_or(Outcome::Failed),
+        deeds: serde_json::from_str(&row.text(7)).unwrap_or_default(),
+        reason: row.maybe_text(8),
+        claim: row.maybe_text(9),
+        claim_agrees: row.maybe_int(10).map(|n| n != 0),
+        calls: row.int(11),
+        tokens: row.int(12),
+    }
+}
+
+pub(super) fn find(db: &mut Db, id: i64) -> Result<Run, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
+    row.map(|row| run(&row))
+        .ok_or(ForumError::Missing { what: "run", id })
+}
+
+pub(super) fn all(db: &mut Db) -> Result<Vec<Run>, ForumError> {
+    Ok(db
+        .rows(&format!("{SELECT} ORDER BY id"), &[])?
+        .iter()
+        .map(run)
+        .collect())
+}
+
+/// Adds what an agent just did to its run, in the same transaction as the deed itself.
+pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
+    let mut deeds = find(db, id)?.deeds;
+    deeds.push(deed);
+    let text = serde_json::to_string(&deeds).map_err(|e| ForumError::Invalid(e.to_string()))?;
+    db.run("UPDATE runs SET deeds = $1 WHERE id = $2", args![text, id])?;
+    Ok(())
+}
+
+/// Counts a tool call; its number in the run, from 1.
+pub(super) fn count_call(db: &mut Db, id: i64) -> Result<i64, ForumError> {
+    let row = db.row(
+        "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND ended_at IS NULL RETURNING calls",
+        args![id],
+    )?;
+    row.map(|row| row.int(0))
+        .ok_or_else(|| ForumError::Invalid(format!("the visit {id} is over")))
+}
+
+impl ForumStore {
+    /// Claims a run; none if the agent has had its turn in this cycle.
+    pub fn begin_run(
+        &mut self,
+        cycle: Option<i64>,
+        forum: &str,
+        agent: &str,
+        now: Timestamp,
+    ) -> Result<Option<i64>, ForumError> {
+        let row = self.db.row(
+            "INSERT INTO runs (cycle_id, forum, agent, started_at, outcome, deeds, calls, tokens) \
+             VALUES ($1, $2, $3, $4, 'running', '[]', 0, 0) ON CONFLICT DO NOTHING RETURNING id",
+            args![cycle, forum, agent, now],
+        )?;
+        Ok(row.map(|row| row.int(0)))
+    }
+
+    /// Ends a run. A run that has ended stays as it is.
+    pub fn end_run(&mut self, id: i64, end: &RunEnd, now: Timestamp) -> Result<Run, ForumError> {
+        self.db.whole(|db| {
+            db.run(
+                "UPDATE runs SET ended_at = $1, outcome = $2, reason = $3, claim = $4, claim_agrees = $5, tokens = $6 \
+                 WHERE id = $7 AND ended_at IS NULL",
+                args![
+                    now,
+                    end.outcome.word(),
+                    end.reason.as_deref(),
+                    end.claim.as_ref().map(|c| c.0.as_str()),
+                    end.claim.as_ref().map(|c| i64::from(c.1)),
+                    end.tokens as i64,
+                    id
+                ],
+            )?;
+            let ended = find(db, id)?;
+            db.run("UPDATE agents SET last_run_at = $1 WHERE name = $2", args![now, ended.agent.as_str()])?;
+            Ok(ended)
+        })
+    }
+
+    /// One run.
+    pub fn run(&mut self, id: i64) -> Result<Run, ForumError> {
+        find(&mut self.db, id)
+    }
+
+    /// The runs of a cycle, in the order in which they began.
+    pub fn runs_of(&mut self, cycle: i64) -> Result<Vec<Run>, ForumError> {
+        let rows = self.db.rows(
+            &format!("{SELECT} WHERE cycle_id = $1 ORDER BY id"),
+            args![cycle],
+        )?;
+        Ok(rows.iter().map(run).collect())
+    }
+
+    /// The newest runs of a forum, the newest first.
+    pub fn runs(&mut self, forum: &str, limit: i64) -> Result<Vec<Run>, ForumError> {
+        let rows = self.db.rows(
+            &format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2"),
+            args![forum, limit],
+        )?;
+        Ok(rows.iter().map(run).collect())
+    }
+
+    /// When an agent ran last.
+    pub fn last_run(&mut self, agent: &str) -> Result<Option<Timestamp>, ForumError> {
+        let row = self.db.row(
+            "SELECT last_run_at FROM agents WHERE name = $1",
+            args![agent],
+        )?;
+        Ok(row.and_then(|row| row.maybe_time(0)))
+    }
+}

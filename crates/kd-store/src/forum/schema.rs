@@ -1,0 +1,152 @@
+//! The tables, and how an older store becomes a newer one. Several processes may start at once: one of them makes the
+//! tables, the others wait for it.
+
+use super::db::{Db, args};
+use super::error::ForumError;
+use std::path::Path;
+
+/// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
+/// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
+/// them alone.
+const STEPS: &[&str] = &[FIRST];
+
+const FIRST: &str = "
+CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL, post_count BIGINT NOT NULL, last_author TEXT NOT NULL, last_post_id BIGINT NOT NULL, deleted_at BIGINT);
+CREATE INDEX threads_by_activity ON threads (forum, last_post_id);
+CREATE TABLE posts (id ID, thread_id BIGINT NOT NULL REFERENCES threads (id), author TEXT NOT NULL, body TEXT NOT NULL,
+  quote_post_id BIGINT REFERENCES posts (id), created_at BIGINT NOT NULL, edited_at BIGINT, deleted_at BIGINT, run_id BIGINT, call_no BIGINT);
+CREATE INDEX posts_by_thread ON posts (thread_id, id);
+CREATE UNIQUE INDEX posts_once ON posts (run_id, call_no) WHERE run_id IS NOT NULL;
+sqlite: CREATE VIRTUAL TABLE words USING fts5 (title, body, author, content='', contentless_delete=1, tokenize='unicode61');
+postgres: CREATE TABLE words (post_id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL);
+postgres: CREATE INDEX words_index ON words USING GIN (words);
+CREATE TABLE agents (id ID, name TEXT NOT NULL UNIQUE, energy DOUBLE PRECISION NOT NULL, tokens BIGINT NOT NULL, turns BIGINT NOT NULL,
+  skipped BIGINT NOT NULL, last_run_at BIGINT);
+CREATE TABLE seen (agent_id BIGINT NOT NULL, thread_id BIGINT NOT NULL, post_id BIGINT NOT NULL, PRIMARY KEY (agent_id, thread_id));
+CREATE TABLE marks (agent_id BIGINT NOT NULL, forum TEXT NOT NULL, post_id BIGINT NOT NULL, PRIMARY KEY (agent_id, forum));
+CREATE TABLE unread (agent_id BIGINT NOT NULL, forum TEXT NOT NULL, thread_id BIGINT NOT NULL, PRIMARY KEY (agent_id, forum, thread_id));
+CREATE TABLE cycles (id ID, forum TEXT NOT NULL, number BIGINT NOT NULL, cards TEXT NOT NULL, plan TEXT NOT NULL, started_at BIGINT NOT NULL,
+  ended_at BIGINT, interval_ms BIGINT, UNIQUE (forum, number));
+CREATE TABLE runs (id ID, cycle_id BIGINT, forum TEXT NOT NULL, agent TEXT NOT NULL, started_at BIGINT NOT NULL, ended_at BIGINT,
+  outcome TEXT NOT NULL, deeds TEXT NOT NULL, reason TEXT, claim TEXT, claim_agrees BIGINT, calls BIGINT NOT NULL, tokens BIGINT NOT NULL);
+CREATE UNIQUE INDEX runs_once ON runs (cycle_id, agent) WHERE cycle_id IS NOT NULL;
+CREATE INDEX runs_by_agent ON runs (agent, id);
+CREATE TABLE motions (id ID, forum TEXT NOT NULL, kind TEXT NOT NULL, key TEXT, value TEXT, before TEXT, title TEXT NOT NULL,
+  reason TEXT NOT NULL, proposer TEXT NOT NULL, created_at BIGINT NOT NULL, closes_after BIGINT NOT NULL, state TEXT NOT NULL,
+  outcome TEXT NOT NULL, thread_id BIGINT);
+CREATE INDEX motions_by_state ON motions (forum, state);
+CREATE TABLE votes (motion_id BIGINT NOT NULL REFERENCES motions (id), agent TEXT NOT NULL, choice TEXT NOT NULL, reason TEXT NOT NULL,
+  at BIGINT NOT NULL, PRIMARY KEY (motion_id, agent));
+CREATE TABLE settings (forum TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, motion_id BIGINT NOT NULL, PRIMARY KEY (forum, key));
+CREATE TABLE log (id ID, forum TEXT NOT NULL, line TEXT NOT NULL);
+CREATE INDEX log_by_forum ON log (forum, id)
+";
+
+/// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
+const LOCK: i64 = 0x6b64_666f_7275_6d00;
+
+/// Brings a store to the present form.
+pub(super) fn migrate(
+    db: &mut Db,
+    place: &str,
+    lock_file: Option<&Path>,
+) -> Result<(), ForumError> {
+    if version(db)? == STEPS.len() as i64 {
+        return Ok(());
+    }
+    // One at a time. In SQLite even the switch to the write-ahead log fails beside another opener.
+    let _held = match lock_file {
+        Some(path) => Some(
+            crate::lock::Lock::take(path, crate::lock::WAIT).map_err(|error| ForumError::Open {
+                place: place.to_owned(),
+                why: error.to_string(),
+            })?,
+        ),
+        None => {
+            db.rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![LOCK])?;
+            None
+        }
+    };
+    let done = steps(db, place);
+    if !db.is_sqlite() {
+        db.rows("SELECT pg_advisory_unlock($1)", args![LOCK])?;
+    }
+    done
+}
+
+fn steps(db: &mut Db, place: &str) -> Result<(), ForumError> {
+    let found = version(db)?;
+    let known = STEPS.len() as i64;
+    if found > known {
+        return Err(ForumError::Newer {
+            place: place.to_owned(),
+            found,
+            known,
+        });
+    }
+    if db.is_sqlite() {
+        db.rows("PRAGMA journal_mode = WAL", &[])?;
+    }
+    for (number, step) in (1i64..).zip(STEPS).filter(|(number, _)| *number > found) {
+        db.whole(|db| {
+            let sql = dialect(step, db.is_sqlite());
+            db.script(&sql)?;
+            if db.is_sqlite() {
+                db.script(&format!("PRAGMA user_version = {number}"))
+            } else {
+                db.script(&format!(
+                    "CREATE TABLE IF NOT EXISTS kd_forum_form (form BIGINT NOT NULL); DELETE FROM kd_forum_form; INSERT INTO kd_forum_form VALUES ({number})"
+                ))
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The form of a store; 0 for an empty one.
+fn version(db: &mut Db) -> Result<i64, ForumError> {
+    if db.is_sqlite() {
+        return Ok(db
+            .row("PRAGMA user_version", &[])?
+            .map_or(0, |row| row.int(0)));
+    }
+    let there = db.row("SELECT to_regclass('kd_forum_form') IS NOT NULL", &[])?;
+    if there.is_none_or(|row| row.int(0) == 0) {
+        return Ok(0);
+    }
+    Ok(db
+        .row("SELECT form FROM kd_forum_form", &[])?
+        .map_or(0, |row| row.int(0)))
+}
+
+/// A step in the words of one database.
+fn dialect(step: &str, sqlite: bool) -> String {
+    let (own, other, id) = if sqlite {
+        (
+            "sqlite: ",
+            "postgres: ",
+            "(id INTEGER PRIMARY KEY AUTOINCREMENT,",
+        )
+    } else {
+        (
+            "postgres: ",
+            "sqlite: ",
+            "(id BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,",
+        )
+    };
+    let lines = step
+        .lines()
+        .filter(|line| !line.starts_with(other))
+        .map(|line| line.strip_prefix(own).unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n").replace("(id ID,", id)
+}
+
+/// A lock that a server's processes share: the number of a forum's writers, or of its leader.
+pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
+    let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // Its own number keeps a forum's two locks and the migration's apart.
+    LOCK ^ ((hash >> 8) as i64 & !1) ^ i64::from(leader)
+}

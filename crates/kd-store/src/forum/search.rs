@@ -1,0 +1,107 @@
+//! Full-text search: SQLite's FTS5, PostgreSQL's `tsvector`. All words must be there; the newest posts come first, so
+//! that common words cost no more than rare ones (ranking every match is what makes such a search slow).
+
+use super::ForumStore;
+use super::db::{Db, args};
+use super::error::ForumError;
+use super::threads::{self, COLUMNS, WIDTH};
+use kd_core::forum::words::{Hit, SearchIn};
+
+/// Characters of an excerpt.
+const EXCERPT: usize = 160;
+
+pub(super) fn index(
+    db: &mut Db,
+    post: i64,
+    title: &str,
+    body: &str,
+    author: &str,
+) -> Result<(), ForumError> {
+    let sql = if db.is_sqlite() {
+        "INSERT INTO words (rowid, title, body, author) VALUES ($1, $2, $3, $4)"
+    } else {
+        // The weights tell later where a word stood.
+        "INSERT INTO words (post_id, words) VALUES ($1, setweight(to_tsvector('simple', $2), 'A') || \
+         setweight(to_tsvector('simple', $3), 'B') || setweight(to_tsvector('simple', $4), 'C'))"
+    };
+    db.run(sql, args![post, title, body, author])?;
+    Ok(())
+}
+
+pub(super) fn forget(db: &mut Db, post: i64) -> Result<(), ForumError> {
+    let sql = if db.is_sqlite() {
+        "DELETE FROM words WHERE rowid = $1"
+    } else {
+        "DELETE FROM words WHERE post_id = $1"
+    };
+    db.run(sql, args![post])?;
+    Ok(())
+}
+
+/// The words of a query, as either database reads them. What is not letter or digit only separates: a query cannot be
+/// more than words.
+fn query(text: &str, place: SearchIn, sqlite: bool) -> Option<String> {
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return None;
+    }
+    if sqlite {
+        let column = match place {
+            SearchIn::Title => "{title} : ",
+            SearchIn::Body => "{body} : ",
+            SearchIn::Author => "{author} : ",
+            SearchIn::All => "",
+        };
+        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        return Some(format!("{column}({})", quoted.join(" AND ")));
+    }
+    let weight = match place {
+        SearchIn::Title => ":A",
+        SearchIn::Body => ":B",
+        SearchIn::Author => ":C",
+        SearchIn::All => "",
+    };
+    let marked: Vec<String> = words
+        .iter()
+        .map(|word| format!("'{}'{weight}", word.to_lowercase()))
+        .collect();
+    Some(marked.join(" & "))
+}
+
+impl ForumStore {
+    /// Posts that hold all words of a text, the newest first.
+    pub fn search(
+        &mut self,
+        forum: &str,
+        text: &str,
+        place: SearchIn,
+        limit: i64,
+    ) -> Result<Vec<Hit>, ForumError> {
+        let sqlite = self.db.is_sqlite();
+        let Some(query) = query(text, place, sqlite) else {
+            return Ok(Vec::new());
+        };
+        let from = if sqlite {
+            "words w JOIN posts p ON p.id = w.rowid JOIN threads t ON t.id = p.thread_id WHERE words MATCH $1"
+        } else {
+            "words w JOIN posts p ON p.id = w.post_id JOIN threads t ON t.id = p.thread_id WHERE w.words @@ to_tsquery('simple', $1)"
+        };
+        let newest = if sqlite { "w.rowid" } else { "w.post_id" };
+        let sql = format!(
+            "SELECT {COLUMNS}, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) FROM {from} AND t.forum = $2 AND t.deleted_at IS NULL ORDER BY {newest} DESC LIMIT $3"
+        );
+        let rows = self.db.rows(&sql, args![query, forum, limit])?;
+        Ok(rows
+            .iter()
+            .map(|row| Hit {
+                thread: threads::thread(row),
+                post_id: row.int(WIDTH),
+                author: row.text(WIDTH + 1),
+                excerpt: row.text(WIDTH + 2),
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,126 @@
+//! Threads: opened with their first post, listed by activity, read with all their posts.
+
+use super::ForumStore;
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::posts::{self, NewPost};
+use jiff::Timestamp;
+use kd_core::forum::words::{Post, Thread};
+
+/// The columns of a thread, in the order that [`thread`] reads.
+pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at";
+/// How many there are.
+pub(super) const WIDTH: usize = 10;
+
+/// A thread from a row that begins with [`COLUMNS`].
+pub(super) fn thread(row: &Row) -> Thread {
+    Thread {
+        id: row.int(0),
+        forum: row.text(1),
+        title: row.text(2),
+        author: row.text(3),
+        created_at: row.time(4),
+        updated_at: row.time(5),
+        post_count: row.int(6),
+        last_author: row.text(7),
+        last_post_id: row.int(8),
+        deleted_at: row.maybe_time(9),
+    }
+}
+
+/// The thread of a number, deleted or not.
+pub(super) fn find(db: &mut Db, id: i64) -> Result<Thread, ForumError> {
+    let row = db.row(
+        &format!("SELECT {COLUMNS} FROM threads t WHERE t.id = $1"),
+        args![id],
+    )?;
+    row.map(|row| thread(&row))
+        .ok_or(ForumError::Missing { what: "thread", id })
+}
+
+impl ForumStore {
+    /// Opens a thread. The post is its opening.
+    pub fn create_thread(
+        &mut self,
+        forum: &str,
+        title: &str,
+        post: &NewPost<'_>,
+        now: Timestamp,
+    ) -> Result<(Thread, Post), ForumError> {
+        self.db.whole(|db| {
+            posts::lock(db, forum)?;
+            if let Some(done) = posts::already(db, post)? {
+                return Ok((find(db, done.thread_id)?, done));
+            }
+            let row = db.row(
+                "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id) \
+                 VALUES ($1, $2, $3, $4, $4, 0, $3, 0) RETURNING id",
+                args![forum, title, post.author, now],
+            )?;
+            let id = row.map_or(0, |row| row.int(0));
+            let post = posts::add(db, id, Some(title), post, now)?;
+            Ok((find(db, id)?, post))
+        })
+    }
+
+    /// Threads of a forum, the newest activity first.
+    pub fn threads(&mut self, forum: &str, limit: i64) -> Result<Vec<Thread>, ForumError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL ORDER BY t.last_post_id DESC LIMIT $2"
+        );
+        Ok(self
+            .db
+            .rows(&sql, args![forum, limit])?
+            .iter()
+            .map(thread)
+            .collect())
+    }
+
+    /// One thread and its posts behind a number, the oldest first. Deleted posts are there without their words.
+    pub fn thread(
+        &mut self,
+        id: i64,
+        after: i64,
+        limit: i64,
+    ) -> Result<(Thread, Vec<Post>), ForumError> {
+        let thread = find(&mut self.db, id)?;
+        if thread.deleted_at.is_some() {
+            return Err(ForumError::Missing { what: "thread", id });
+        }
+        let sql = format!(
+            "{} WHERE p.thread_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3",
+            posts::SELECT
+        );
+        let posts = self
+            .db
+            .rows(&sql, args![id, after, limit])?
+            .iter()
+            .map(posts::post)
+            .collect();
+        Ok((thread, posts))
+    }
+
+    /// Takes a thread away. Only its author can, or a person.
+    pub fn delete_thread(
+        &mut self,
+        id: i64,
+        who: &str,
+        person: bool,
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
+        self.db.whole(|db| {
+            let thread = find(db, id)?;
+            if thread.author != who && !person {
+                return Err(ForumError::Forbidden(format!(
+                    "thread {id} is by {}, not by {who}",
+                    thread.author
+                )));
+            }
+            db.run(
+                "UPDATE threads SET deleted_at = $1 WHERE id = $2 AND deleted_at IS NULL",
+                args![now, id],
+            )?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! Cycles and runs: drawn first, claimed once, limited, closed after a crash.
+
+use crate::servers::each;
+use crate::talk::at;
+use kd_core::forum::MAIN;
+use kd_core::forum::cycle::{Cards, draw};
+use kd_core::forum::settings::Settings;
+use kd_core::forum::words::Outcome;
+use kd_store::forum::{Caller, CycleRecord, ForumError, ForumStore, RunEnd};
+use serde_json::json;
+
+fn begin(store: &mut ForumStore, settings: &Settings) -> CycleRecord {
+    let candidates = ["ada", "bob", "cy"]
+        .iter()
+        .map(|name| store.candidate(name).unwrap())
+        .collect();
+    let index = store.last_cycle(MAIN).unwrap() as u64;
+    let cards = Cards::new(settings, 11, index, candidates);
+    store
+        .begin_cycle(MAIN, &cards, &draw(&cards), at(0))
+        .unwrap()
+}
+
+fn acted(tokens: u64) -> RunEnd {
+    RunEnd {
+        outcome: Outcome::Acted,
+        reason: None,
+        claim: Some(("create_thread".into(), true)),
+        tokens,
+    }
+}
+
+#[test]
+fn a_recorded_cycle_is_drawn_alike_again_and_moves_what_is_known_of_agents() {
+    each(|site| {
+        let mut store = site.open();
+        let settings = Settings::default();
+        for number in 1..=4 {
+            let cycle = begin(&mut store, &settings);
+            assert_eq!(cycle.number, number);
+            assert_eq!(
+                draw(&cycle.cards),
+                cycle.plan,
+                "replayed from what was kept"
+            );
+            assert_eq!(store.open_cycle(MAIN).unwrap().as_ref(), Some(&cycle));
+            for turn in &cycle.plan.turns {
+                let run = store
+                    .begin_run(Some(cycle.id), MAIN, &turn.agent, at(1))
+                    .unwrap()
+                    .expect("its first");
+                store.end_run(run, &acted(100), at(2)).unwrap();
+            }
+            store.end_cycle(cycle.id, 300_000, at(3)).unwrap();
+            store.end_cycle(cycle.id, 300_000, at(4)).unwrap();
+            assert_eq!(store.open_cycle(MAIN).unwrap(), None);
+            for sat_out in &cycle.plan.sitting_out {
+                let before = cycle
+                    .cards
+                    .candidates
+                    .iter()
+                    .find(|c| c.name == sat_out.agent)
+                    .unwrap();
+                assert_eq!(
+                    store.candidate(&sat_out.agent).unwrap().skipped,
+                    before.skipped + 1,
+                    "counted once"
+                );
+            }
+        }
+        let turns: u64 = ["ada", "bob", "cy"]
+            .iter()
+            .map(|n| store.candidate(n).unwrap().turns)
+            .sum();
+        let ran: usize = store
+            .cycles(MAIN, 10)
+            .unwrap()
+            .iter()
+            .map(|c| c.plan.turns.len())
+            .sum();
+        assert_eq!(turns as usize, ran);
+    });
+}
+
+#[test]
+fn nobody_runs_twice_in_a_cycle_and_what_a_crash_cut_off_is_closed() {
+    each(|site| {
+        let mut store = site.open();
+        let cycle = begin(
+            &mut store,
+            &Settings {
+                skip_probability: 0.0,
+                ..Settings::default()
+            },
+        );
+        let first = store
+            .begin_run(Some(cycle.id), MAIN, "ada", at(1))
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            store.begin_run(Some(cycle.id), MAIN, "ada", at(2)).unwrap(),
+            None
+        );
+        let caller = Caller {
+            run: Some(first),
+            ..Caller::new("ada", MAIN).unwrap()
+        };
+        let settings = Settings::default();
+        store
+            .call(
+                &caller,
+                &settings,
+                "create_thread",
+                &json!({"title": "t", "body": "b"}),
+                at(2),
+            )
+            .unwrap();
+        // The process dies here. The next one closes the run; the post stands.
+        drop(store);
+        let mut store = site.open();
+        let closed = store.close_cut_runs(cycle.id, at(5)).unwrap();
+        assert_eq!((closed.len(), closed[0].outcome), (1, Outcome::Interrupted));
+        assert_eq!(closed[0].deeds.len(), 1, "the record holds what it did");
+        assert_eq!(
+            store.begin_run(Some(cycle.id), MAIN, "ada", at(6)).unwrap(),
+            None
+        );
+        assert!(store.close_cut_runs(cycle.id, at(7)).unwrap().is_empty());
+        let late = store
+            .call(
+                &caller,
+                &settings,
+                "create_thread",
+                &json!({"title": "t", "body": "b"}),
+                at(8),
+            )
+            .unwrap();
+        assert_eq!(
+            late["success"], false,
+            "a visit that is over takes no calls"
+        );
+        assert_eq!(store.threads(MAIN, 10).unwrap().len(), 1);
+        let alone = store.begin_run(None, MAIN, "ada", at(9)).unwrap();
+        assert!(
+            alone.is_some(),
+            "runs by themselves are not bound to a cycle"
+        );
+        assert!(store.begin_run(None, MAIN, "ada", at(9)).unwrap().is_some());
+    });
+}
+
+#[test]
+fn the_call_over_the_limit_is_refused_and_what_was_posted_stays() {
+    each(|site| {
+        let mut store = site.open();
+        let run = store.begin_run(None, MAIN, "ada", at(0)).unwrap().unwrap();
+        let caller = Caller {
+            run: Some(run),
+            ..Caller::new("ada", MAIN).unwrap()
+        };
+        let settings = Settings {
+            max_tool_calls: 3,
+            ..Settings::default()
+        };
+        let mut call = |tool: &str, arguments| {
+            store
+                .call(&caller, &settings, tool, &arguments, at(1))
+                .unwrap()
+        };
+        assert_eq!(
+            call("create_thread", json!({"title": "t", "body": "b"}))["success"],
+            true
+        );
+        assert_eq!(
+            call("nonsense", json!({}))["success"],
+            false,
+            "what cannot be read is counted, too"
+        );
+        assert_eq!(call("list_threads", json!({}))["success"], true);
+        let over = call("create_thread", json!({"title": "u", "body": "b"}));
+        assert!(
+            over["error"]
+                .as_str()
+                .unwrap()
+                .contains("tool call limit exceeded (3 a visit)"),
+            "{over}"
+        );
+        let ended = store
+            .end_run(
+                run,
+                &RunEnd {
+                    outcome: Outcome::Skipped,
+                    reason: Some("limit".into()),
+                    claim: None,
+                    tokens: 5,
+                },
+                at(2),
+            )
+            .unwrap();
+        assert_eq!((ended.calls, ended.deeds.len(), ended.tokens), (4, 1, 5));
+        assert_eq!(store.threads(MAIN, 10).unwrap().len(), 1);
+        let again = store.end_run(run, &acted(9), at(3)).unwrap();
+        assert_eq!(again, ended, "a run ends once");
+    });
+}
+
+#[test]
+fn one_process_leads_a_forum_at_a_time() {
+    each(|site| {
+        let (mut one, mut two) = (site.open(), site.open());
+        let leader = one.lead(MAIN).unwrap();
+        assert!(matches!(two.lead(MAIN), Err(ForumError::Led(_))));
+        let elsewhere = two.lead("elsewhere").unwrap();
+        drop((leader, one, elsewhere));
+        let mut three = site.open();
+        // A server needs a moment to notice that the connection is gone.
+        let led = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            three.lead(MAIN).is_ok()
+        });
+        assert!(led);
+    });
+}
