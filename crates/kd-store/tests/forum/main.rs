@@ -2,6 +2,8 @@
 
 mod governance;
 mod runs;
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests; what is left out is said")]
+
 mod servers;
 mod talk;
 mod together;
