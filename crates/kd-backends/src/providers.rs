@@ -67,8 +67,8 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 /// The HTTP clients of the process, built when the first call is made: one that knows the system's proxies, one for
-/// this machine that never asks a proxy, and one for this machine without encryption: reading all certificates of the
-/// system would be half of the time to its first token.
+/// this machine that never asks a proxy, and one for this machine without encryption, which spares it
+/// reading all certificates of the system.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     far: OnceLock<Result<reqwest::Client, String>>,
