@@ -7,7 +7,9 @@ pub(crate) mod council;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod init;
+pub(crate) mod mcp;
 pub(crate) mod model;
+pub(crate) mod serve;
 pub(crate) mod think;
 mod values;
 pub(crate) mod vote;
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     /// Count ballots by any rule, or compare our counts with recorded ones
     #[command(subcommand, arg_required_else_help = true)]
     Vote(vote::Vote),
+    Mcp(mcp::Mcp),
+    Serve(serve::Serve),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),
@@ -146,6 +150,8 @@ mod tests {
             &["config", "set"],
             &["model"],
             &["model", "pull"],
+            &["mcp"],
+            &["serve"],
             &["completions"],
             &["exit-codes"],
         ] {

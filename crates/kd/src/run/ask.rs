@@ -106,23 +106,34 @@ pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Th
 }
 
 fn open(args: &Ask, plan: Plan) -> Result<Session, Error> {
-    let history = plan.thread.messages()?.messages;
-    let open = OpenCouncil {
-        thread: plan.thread.id().clone(),
-        protocol: plan.config.council.mode.into(),
-        prompts: seats::prompts(&plan.config, &plan.roster),
-        history,
-        seed: args.model.seed.unwrap_or_else(clock_seed),
-        limits: Budget {
-            // One question, one round of answers: a discussion is asked for in the configuration.
-            auto_messages: plan.config.council.auto_messages.or(Some(0)),
-            ..Budget::default()
-        },
-        conclude: plan.config.council.conclude && !args.no_conclude,
-        roster: plan.roster,
-    };
+    let conclude = plan.config.council.conclude && !args.no_conclude;
+    let open = opening(&plan.config, plan.roster, &plan.thread, conclude, args.model.seed)?;
     let hands = kd_backends::Hands::new(&plan.config, kd_backends::Options::default());
     Ok(Engine::new(hands).open(plan.thread, open)?)
+}
+
+/// A council that answers one question in a thread.
+pub(super) fn opening(
+    config: &Config,
+    roster: Roster,
+    thread: &Thread,
+    conclude: bool,
+    seed: Option<u64>,
+) -> Result<OpenCouncil, Error> {
+    Ok(OpenCouncil {
+        thread: thread.id().clone(),
+        protocol: config.council.mode.into(),
+        prompts: seats::prompts(config, &roster),
+        history: thread.messages()?.messages,
+        seed: seed.unwrap_or_else(clock_seed),
+        limits: Budget {
+            // One question, one round of answers: a discussion is asked for in the configuration.
+            auto_messages: config.council.auto_messages.or(Some(0)),
+            ..Budget::default()
+        },
+        conclude,
+        roster,
+    })
 }
 
 /// A seed for the order of speakers where the person gave none.

@@ -7,11 +7,14 @@ mod export;
 mod first;
 mod here;
 mod init;
+mod kingdom;
 mod list;
+mod mcp;
 mod model;
 mod outfile;
 mod question;
 mod seats;
+mod serve;
 mod shell;
 mod show;
 mod signals;
@@ -58,6 +61,8 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Config(args) => return config::run(&args, here),
         Command::Model(args) => return model::run(&args, here),
         Command::Vote(args) => return vote::run(&args, here),
+        Command::Mcp(args) => return mcp::run(&args, here),
+        Command::Serve(args) => return serve::run(&args, here),
         Command::Completions(args) => shell::completions(&args)?,
         Command::ExitCodes(_) => shell::exit_codes()?,
         Command::Man(args) => shell::man(&args)?,

@@ -21,17 +21,29 @@ const PROGRAMS: [&str; 6] = [
     "acp",
 ];
 
-/// Seats the council. A thread that goes on keeps its members, unless others are asked for or some are gone.
+/// Seats the council that the command line asks for.
 pub(super) fn seat(
     config: &Config,
     args: &Ask,
     thread: Option<&[SeatName]>,
 ) -> Result<Seated, Error> {
-    let mut wishes = Wishes {
+    let wishes = Wishes {
         members: args.members.clone(),
         ..wishes(&args.model, args.timeout)
     };
-    if let Some(thread) = thread.filter(|members| args.members.is_empty() && !members.is_empty()) {
+    seat_in(config, wishes, thread).map_err(|error| {
+        error.next("`kd ask --members …` with these names, or `kd init` to seat others")
+    })
+}
+
+/// Seats a council. A thread that goes on keeps its members, unless others are asked for or some are gone.
+pub(super) fn seat_in(
+    config: &Config,
+    mut wishes: Wishes,
+    thread: Option<&[SeatName]>,
+) -> Result<Seated, Error> {
+    if let Some(thread) = thread.filter(|members| wishes.members.is_empty() && !members.is_empty())
+    {
         wishes.members = thread.iter().map(ToString::to_string).collect();
         match seating::seat(config, &wishes) {
             Ok(seated) => {
@@ -42,9 +54,7 @@ pub(super) fn seat(
             Err(_) => wishes.members.clear(),
         }
     }
-    seating::seat(config, &wishes).map_err(|e| {
-        Error::from(e).next("`kd ask --members …` with these names, or `kd init` to seat others")
-    })
+    Ok(seating::seat(config, &wishes)?)
 }
 
 /// What the person wants of every seat.

@@ -64,22 +64,31 @@ fn open(args: &Think, config: &Config, seats: Seats, thread: Thread) -> Result<S
         seconds_max: args.within.map(|t| t.as_secs()).or(limits.seconds_max),
         ..limits
     };
-    let members = seats.roster();
-    let open = OpenDuet {
+    let opening = opening(config, seats, &thread, limits)?;
+    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
+    Ok(Engine::new(hands).run(thread, opening)?)
+}
+
+/// A duet that answers one question in a thread.
+pub(super) fn opening(
+    config: &Config,
+    seats: Seats,
+    thread: &Thread,
+    limits: DuetLimits,
+) -> Result<Opening, Error> {
+    let roster = seats.roster();
+    let (duet, opened) = Duet::open(OpenDuet {
         thread: thread.id().clone(),
-        prompts: seats::prompts(config, &members),
+        prompts: seats::prompts(config, &roster),
         history: thread.messages()?.messages,
         limits,
         seats,
-    };
-    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
-    let seated = members.members().iter().chain(members.chair()).cloned();
-    let (duet, opened) = Duet::open(open);
-    let opening = Opening {
+    });
+    let seated = roster.members().iter().chain(roster.chair()).cloned();
+    Ok(Opening {
         id: thread.id().clone(),
         machine: Box::new(duet),
         opened,
         seats: seated.collect(),
-    };
-    Ok(Engine::new(hands).run(thread, opening)?)
+    })
 }

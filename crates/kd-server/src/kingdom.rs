@@ -1,0 +1,71 @@
+//! What a server needs of the house behind it. Whoever starts a server implements it.
+
+use kd_core::{Message, Op};
+use kd_engine::Session;
+use serde_json::Value;
+
+/// How a question is to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// All members answer, the chair concludes.
+    Ask,
+    /// A fast and a rigorous seat answer together.
+    Think,
+    /// The council plans itself, answers, reviews and votes.
+    Deliberate,
+}
+
+/// A question to the council.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// How.
+    pub method: Method,
+    /// The question.
+    pub question: String,
+    /// Who is to sit, in order; empty means as configured. Of [`Method::Think`] the fast and the rigorous seat.
+    pub members: Vec<String>,
+    /// The thread to go on in; none opens one.
+    pub thread: Option<String>,
+}
+
+/// An open session, and the op that puts the question.
+pub struct Started {
+    /// The session.
+    pub session: Session,
+    /// To be sent into it.
+    pub say: Op,
+}
+
+/// A thread in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// What it is about: the first line of the king's first words.
+    pub topic: String,
+    /// How many messages it holds.
+    pub messages: usize,
+}
+
+/// Why something could not be done, in words that the caller can act on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// The house. Its calls may block; servers make them off their loop, inside a tokio runtime.
+pub trait Kingdom: Send + Sync + 'static {
+    /// Whether questions can be answered in this way.
+    fn has(&self, method: Method) -> bool;
+
+    /// Opens a session for a question.
+    fn ask(&self, ask: &Ask) -> Result<Started, Refusal>;
+
+    /// The threads of the current branch, the newest first.
+    fn threads(&self) -> Result<Vec<Listed>, Refusal>;
+
+    /// The messages of a thread, in order.
+    fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
+
+    /// Carries out a tool of the forum under a name.
+    fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal>;
+}

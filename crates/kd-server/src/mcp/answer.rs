@@ -1,0 +1,204 @@
+//! What a consultation brings back: folded from the events of its session, given as text and as JSON.
+
+use kd_core::event::{DuetEnd, Outcome, Purpose};
+use kd_core::view::{Content, View};
+use kd_core::{Event, Message, Record, SeatName, Status, TurnId, Usage};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A consultation so far.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    thread: String,
+    purposes: BTreeMap<TurnId, Purpose>,
+    /// Messages of members, in order, with what they are for.
+    messages: Vec<(Message, Purpose)>,
+    duet: Option<(DuetEnd, u32, Option<u32>)>,
+    /// How it ended, and what it used.
+    pub(super) ended: Option<(Outcome, Usage)>,
+    notices: Vec<String>,
+}
+
+impl Answer {
+    /// Takes a record in; gives a line about it, if it is worth one.
+    pub(super) fn hear(&mut self, record: &Record) -> Option<String> {
+        if self.thread.is_empty() {
+            record.thread.0.clone_into(&mut self.thread);
+        }
+        match &record.event {
+            Event::TurnQueued {
+                turn,
+                seat,
+                purpose,
+                ..
+            } => {
+                self.purposes.insert(*turn, *purpose);
+                Some(format!("{seat} is asked"))
+            }
+            Event::PhaseBegan { seat, phase, .. } => {
+                let phase = match phase {
+                    kd_core::event::DuetPhase::FirstLook => "looks first",
+                    kd_core::event::DuetPhase::Debate => "debates",
+                    kd_core::event::DuetPhase::Decision => "decides",
+                };
+                Some(format!("{seat} {phase}"))
+            }
+            Event::MessageAdded {
+                message,
+                turn: Some(turn),
+            } => {
+                let purpose = self.purposes.get(turn).copied().unwrap_or(Purpose::Answer);
+                self.messages.push((message.clone(), purpose));
+                None
+            }
+            Event::TurnFinished { seat, message, .. } => Some(match message {
+                Some(message) => format!("{seat} answered: {}", self.line(*message)),
+                None => format!("{seat} is done"),
+            }),
+            Event::TurnFailed { seat, failure, .. } => Some(failed(seat, &failure.message)),
+            Event::CouncilSaid {
+                from, to, chars, ..
+            } => Some(format!("{from} wrote {chars} characters to {to}")),
+            Event::DuetEnded {
+                why,
+                exchanged,
+                answer,
+            } => {
+                self.duet = Some((*why, *exchanged, *answer));
+                None
+            }
+            Event::Noticed { text } => {
+                self.notices.push(text.clone());
+                Some(text.clone())
+            }
+            Event::FloorYielded { outcome, usage } => {
+                self.ended = Some((*outcome, *usage));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The first line of a message.
+    fn line(&self, seq: u32) -> String {
+        let of = self.messages.iter().find(|(m, _)| m.seq == seq);
+        let first = of.and_then(|(m, _)| m.body.lines().find(|l| !l.trim().is_empty()));
+        first.unwrap_or_default().chars().take(160).collect()
+    }
+
+    /// Whether anybody answered.
+    pub(super) fn is_answer(&self) -> bool {
+        self.ended
+            .is_some_and(|(outcome, _)| matches!(outcome, Outcome::Complete | Outcome::Partial))
+    }
+
+    /// The message that answers the question: what the duet ended with, else the conclusion, else the only answer.
+    fn main(&self) -> Option<&Message> {
+        if let Some((_, _, Some(seq))) = self.duet {
+            return self.messages.iter().map(|(m, _)| m).find(|m| m.seq == seq);
+        }
+        let sound = || self.messages.iter().filter(|(m, _)| m.is_sound());
+        let conclusion = sound().rev().find(|(_, purpose)| *purpose == Purpose::Conclude);
+        let mut answers = sound();
+        let only = answers.next().filter(|_| answers.next().is_none());
+        conclusion.or(only).map(|(m, _)| m)
+    }
+
+    /// For people and models: Markdown.
+    pub(super) fn text(&self) -> String {
+        let main = self.main();
+        let mut text = String::new();
+        if let Some(main) = main {
+            let _ = writeln!(text, "{}\n", main.body);
+        }
+        for (message, _) in &self.messages {
+            // Updates on the way to a duet's answer were progress.
+            if self.duet.is_some() && message.is_sound() || main.is_some_and(|m| m.seq == message.seq) {
+                continue;
+            }
+            let failed = match message.status {
+                Some(Status::Complete) | None => "",
+                Some(_) => " (failed)",
+            };
+            let _ = writeln!(text, "## {}{failed}\n\n{}\n", message.from, message.body);
+        }
+        for notice in &self.notices {
+            let _ = writeln!(text, "*{notice}*\n");
+        }
+        let _ = write!(text, "Thread: {}", self.thread);
+        text
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let answers: Vec<Value> = self
+            .messages
+            .iter()
+            .map(|(m, purpose)| {
+                json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "message": m.seq})
+            })
+            .collect();
+        let mut value = json!({
+            "thread": self.thread,
+            "outcome": self.ended.map(|(outcome, _)| outcome),
+            "answer": self.main().map(|m| m.body.as_str()),
+            "answers": answers,
+            "notices": self.notices,
+            "usage": self.ended.map(|(_, usage)| usage).unwrap_or_default(),
+        });
+        if let Some((why, exchanged, _)) = self.duet {
+            value["ended"] = json!(why);
+            value["exchanged"] = exchanged.into();
+        }
+        value
+    }
+}
+
+fn failed(seat: &SeatName, why: &str) -> String {
+    format!("{seat} failed: {why}")
+}
+
+/// The schema of [`Answer::json`].
+pub(super) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "thread": {"type": "string", "description": "The thread that keeps everything."},
+            "outcome": {"type": ["string", "null"], "enum": ["complete", "partial", "failed", "interrupted", null]},
+            "answer": {"type": ["string", "null"], "description": "The answer: the conclusion, or the only one there is."},
+            "answers": {"type": "array", "items": {"type": "object", "properties": {
+                "member": {"type": "string"}, "text": {"type": "string"}, "purpose": {"type": "string"},
+                "status": {"type": ["string", "null"]}, "message": {"type": "integer"},
+            }, "required": ["member", "text", "message"]}},
+            "notices": {"type": "array", "items": {"type": "string"}},
+            "usage": {"type": "object"},
+            "ended": {"type": "string", "description": "Of `think`: why the exchange ended."},
+            "exchanged": {"type": "integer", "description": "Of `think`: how many messages the seats exchanged."},
+        },
+        "required": ["thread", "outcome", "answer", "answers", "usage"],
+    })
+}
+
+impl Answer {
+    /// Takes in a whole thread, after records were missed.
+    pub(super) fn catch_up(&mut self, view: &View) {
+        if let Some(thread) = &view.thread {
+            thread.0.clone_into(&mut self.thread);
+        }
+        for panel in &view.panels {
+            if let Content::Message { message, .. } = &panel.content
+                && !message.is_king()
+                && !self.messages.iter().any(|(m, _)| m.seq == message.seq)
+            {
+                let purpose = if message.extra.contains_key("purpose") {
+                    Purpose::Conclude
+                } else {
+                    Purpose::Answer
+                };
+                self.messages.push(((**message).clone(), purpose));
+            }
+        }
+        self.ended = view.outcome.map(|outcome| (outcome, view.usage));
+    }
+}

@@ -1,0 +1,114 @@
+//! Who calls over HTTP: each token belongs to a name, or to nobody in particular.
+
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+
+/// A token is at least this long, in characters.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// The tokens that are let in.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    /// Digests, so that a comparison tells nothing of a token by its time; and whose they are.
+    known: Vec<([u8; 32], Option<String>)>,
+}
+
+/// Why tokens could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadTokens {
+    /// A line that is neither `token` nor `name token`.
+    #[error("line {0} is neither a token nor a name and a token")]
+    Line(usize),
+    /// A token that could be guessed.
+    #[error("line {0}: a token has at least 16 characters")]
+    Short(usize),
+    /// There is none.
+    #[error("there is no token in it")]
+    Empty,
+}
+
+impl Tokens {
+    /// Reads tokens: one a line, with the name of its owner before it if it has one. Empty lines and those that begin
+    /// with `#` are passed over.
+    pub fn parse(text: &str) -> Result<Self, BadTokens> {
+        let mut known = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (name, token) = match words[..] {
+                [token] => (None, token),
+                [name, token] => (Some(name.to_owned()), token),
+                _ => return Err(BadTokens::Line(at + 1)),
+            };
+            if token.chars().count() < TOKEN_CHARS_MIN {
+                return Err(BadTokens::Short(at + 1));
+            }
+            known.push((Sha256::digest(token).into(), name));
+        }
+        if known.is_empty() {
+            return Err(BadTokens::Empty);
+        }
+        Ok(Self { known })
+    }
+
+    /// Whose token a header `Authorization` holds; none if it is not let in.
+    pub(super) fn caller(&self, authorization: Option<&str>) -> Option<Identity> {
+        let (scheme, token) = authorization?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let digest: [u8; 32] = Sha256::digest(token.trim()).into();
+        let mut found = None;
+        for (known, name) in &self.known {
+            if *known == digest {
+                found = Some(Identity(name.clone()));
+            }
+        }
+        found
+    }
+}
+
+/// A new token: 256 random bits as 64 hex digits.
+pub fn generate() -> std::io::Result<String> {
+    let mut bytes = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Whoever was let in: a name, if its token has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity(pub(super) Option<String>);
+
+impl Identity {
+    /// The name that the token of this request has.
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<String> {
+        let parts = context.extensions.get::<axum::http::request::Parts>()?;
+        parts.extensions.get::<Identity>()?.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_let_in_under_its_name() {
+        let tokens = Tokens::parse("# ours\nada 0123456789abcdef0\n\nfedcba98765432100\n").unwrap();
+        let caller = |header: &str| tokens.caller(Some(header));
+        assert_eq!(caller("Bearer 0123456789abcdef0"), Some(Identity(Some("ada".into()))));
+        assert_eq!(caller("bearer fedcba98765432100"), Some(Identity(None)));
+        for bad in ["Bearer 0123456789abcdef", "Basic 0123456789abcdef0", "0123456789abcdef0", "Bearer "] {
+            assert_eq!(caller(bad), None, "{bad}");
+        }
+        assert_eq!(tokens.caller(None), None);
+        for bad in ["short", "a b c", "", "# only"] {
+            assert!(Tokens::parse(bad).is_err(), "{bad:?}");
+        }
+        assert_ne!(generate().unwrap(), generate().unwrap());
+    }
+}

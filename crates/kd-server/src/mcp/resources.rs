@@ -1,0 +1,74 @@
+//! Threads as resources: `kd://thread/council-a8b3` is the whole conversation as Markdown.
+
+use super::off;
+use crate::kingdom::Kingdom;
+use kd_core::Message;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate,
+};
+use std::fmt::Write;
+use std::sync::Arc;
+
+const THREAD: &str = "kd://thread/";
+const MARKDOWN: &str = "text/markdown";
+/// The most threads of one list: the newest.
+const LISTED_MAX: usize = 500;
+
+/// The newest threads.
+pub(super) async fn list(kingdom: &Arc<dyn Kingdom>) -> Result<ListResourcesResult, ErrorData> {
+    let threads = off(kingdom, |kingdom| kingdom.threads()).await?;
+    let threads = threads.map_err(|e| ErrorData::internal_error(e.0, None))?;
+    let listed = threads.into_iter().take(LISTED_MAX).map(|thread| {
+        let mut resource = Resource::new(format!("{THREAD}{}", thread.id), thread.id);
+        resource.title = Some(thread.topic);
+        resource.description = Some(format!("{} messages", thread.messages));
+        resource.mime_type = Some(MARKDOWN.to_owned());
+        resource
+    });
+    Ok(ListResourcesResult::with_all_items(listed.collect()))
+}
+
+/// How any thread is named.
+pub(super) fn templates() -> ListResourceTemplatesResult {
+    let mut thread = ResourceTemplate::new(format!("{THREAD}{{id}}"), "thread");
+    thread.description = Some("A thread of the council, whole, as Markdown.".to_owned());
+    thread.mime_type = Some(MARKDOWN.to_owned());
+    ListResourceTemplatesResult::with_all_items(vec![thread])
+}
+
+/// A thread.
+pub(super) async fn read(
+    kingdom: &Arc<dyn Kingdom>,
+    uri: String,
+) -> Result<ReadResourceResult, ErrorData> {
+    let unknown = |why: &str| {
+        ErrorData::resource_not_found(format!("{why}; threads are {THREAD}<id>"), None)
+    };
+    let Some(id) = uri.strip_prefix(THREAD).map(str::to_owned) else {
+        return Err(unknown(&format!("there is no resource {uri}")));
+    };
+    let messages = off(kingdom, move |kingdom| kingdom.read(&id)).await?;
+    let messages = messages.map_err(|e| unknown(&e.0))?;
+    let mut text = ResourceContents::text(markdown(&messages), uri);
+    if let ResourceContents::TextResourceContents { mime_type, .. } = &mut text {
+        *mime_type = Some(MARKDOWN.to_owned());
+    }
+    Ok(ReadResourceResult::new(vec![text]))
+}
+
+/// The conversation. Each message begins with a heading that no body can have: lines of a body that begin like one are
+/// quoted.
+fn markdown(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let _ = writeln!(text, "# {:04} {}\n", message.seq, message.from);
+        for line in kd_core::clean::clean_text(&message.body).lines() {
+            let quote = if line.trim_start().starts_with("# ") { "> " } else { "" };
+            let _ = writeln!(text, "{quote}{line}");
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,152 @@
+//! The house as servers see it: opens sessions and reads threads for them, with one engine for all.
+
+use super::ask::new_thread;
+use super::here::Here;
+use super::{ask, model, seats, think, thread};
+use crate::args::Color;
+use crate::error::Error;
+use crate::render::clean;
+use kd_core::config::Config;
+use kd_core::duet::DuetLimits;
+use kd_core::duet::seats::{DuetWishes, seat};
+use kd_core::seating::Wishes;
+use kd_core::{Address, Message, Op, SeatName};
+use kd_engine::{Engine, Session};
+use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
+use kd_store::Thread;
+use serde_json::Value;
+
+/// A topic is the beginning of the first question.
+const TOPIC_CHARS: usize = 80;
+
+/// This folder, its settings, and an engine.
+pub(super) struct House {
+    here: Here,
+    config: Config,
+    engine: Engine,
+    offline: bool,
+}
+
+impl House {
+    /// The house of the working folder. Fails on settings that cannot be read.
+    pub(super) fn open(here: &Here, offline: bool) -> Result<Self, Error> {
+        let loaded = here.config(here.find_layout()?.as_ref())?;
+        let hands = kd_backends::Hands::new(&loaded.config, kd_backends::Options::default());
+        Ok(Self {
+            // Nothing that goes through a server has colours.
+            here: Here::new(Color::Never),
+            config: loaded.config,
+            engine: Engine::new(hands),
+            offline,
+        })
+    }
+
+    fn old(&self, id: Option<&str>) -> Result<Option<Thread>, Error> {
+        let Some(id) = id else { return Ok(None) };
+        let place = thread::resolve(&self.here.layout()?, Some(id))?;
+        Ok(Some(Thread::open(&place)?))
+    }
+
+    fn council(&self, ask: &Ask) -> Result<Session, Error> {
+        let old = self.old(ask.thread.as_deref())?;
+        let members: Option<Vec<SeatName>> = old.as_ref().map(Thread::members);
+        let wishes = Wishes {
+            members: ask.members.clone(),
+            ..Wishes::default()
+        };
+        let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
+        model::make_ready(&self.config, self.offline, true, &seated.roster)?;
+        let thread = match old {
+            Some(thread) => thread,
+            None => new_thread(&seated.roster, true, &self.here)?,
+        };
+        let conclude = self.config.council.conclude;
+        let open = ask::opening(&self.config, seated.roster, &thread, conclude, None)?;
+        Ok(self.engine.open(thread, open)?)
+    }
+
+    fn duet(&self, ask: &Ask) -> Result<Session, Error> {
+        let old = self.old(ask.thread.as_deref())?;
+        let wishes = DuetWishes {
+            fast: ask.members.first().cloned(),
+            rigorous: ask.members.get(1).cloned(),
+            ..DuetWishes::default()
+        };
+        let seats = seat(&self.config, &wishes)?;
+        let roster = seats.roster();
+        model::make_ready(&self.config, self.offline, true, &roster)?;
+        let thread = match old {
+            Some(thread) => thread,
+            None => new_thread(&roster, true, &self.here)?,
+        };
+        let limits = DuetLimits::of(&self.config.think, &seats);
+        let opening = think::opening(&self.config, seats, &thread, limits)?;
+        Ok(self.engine.run(thread, opening)?)
+    }
+
+    fn listed(&self) -> Result<Vec<Listed>, Error> {
+        let Some(layout) = self.here.find_layout()? else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for place in layout.threads()? {
+            let thread = Thread::open(&place)?;
+            let head = thread.head(1)?.messages;
+            let first = head.first();
+            let topic = first
+                .and_then(|m| m.body.lines().find(|l| !l.trim().is_empty()))
+                .unwrap_or_default();
+            let listed = Listed {
+                id: place.id.0.clone(),
+                topic: clean::line(topic).chars().take(TOPIC_CHARS).collect(),
+                messages: thread.count()?,
+            };
+            found.push((thread.meta().created().or(first.map(|m| m.at)), listed));
+        }
+        found.sort_by(|(a, x), (b, y)| (b, &y.id).cmp(&(a, &x.id)));
+        Ok(found.into_iter().map(|(_, listed)| listed).collect())
+    }
+}
+
+impl Kingdom for House {
+    fn has(&self, method: Method) -> bool {
+        matches!(method, Method::Ask | Method::Think)
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Started, Refusal> {
+        let session = match ask.method {
+            Method::Think => self.duet(ask),
+            Method::Ask | Method::Deliberate => self.council(ask),
+        };
+        Ok(Started {
+            session: session.map_err(refusal)?,
+            say: Op::Say {
+                body: ask.question.clone(),
+                to: Address::All,
+            },
+        })
+    }
+
+    fn threads(&self) -> Result<Vec<Listed>, Refusal> {
+        self.listed().map_err(refusal)
+    }
+
+    fn read(&self, id: &str) -> Result<Vec<Message>, Refusal> {
+        let read = || -> Result<Vec<Message>, Error> {
+            let place = thread::resolve(&self.here.layout()?, Some(id))?;
+            Ok(Thread::open(&place)?.messages()?.messages)
+        };
+        read().map_err(refusal)
+    }
+
+    fn forum(&self, _author: &str, tool: &str, _arguments: &Value) -> Result<Value, Refusal> {
+        Err(Refusal(format!("there is no tool `{tool}` here")))
+    }
+}
+
+/// An error in one line, with what to do next.
+fn refusal(error: Error) -> Refusal {
+    let parts = [Some(error.what), error.why, error.next];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Refusal(parts.join("; "))
+}

@@ -1,0 +1,57 @@
+//! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
+
+use super::here::Here;
+use super::kingdom::House;
+use super::signals::{Signals, Wish};
+use crate::args::mcp::Mcp;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::transport::process;
+use kd_core::SeatName;
+use kd_server::mcp::{self, Server};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// How long dropped calls get to close their connections when the caller has left.
+pub(super) const FAREWELL: Duration = Duration::from_millis(200);
+/// How long agent programs and their tools get to end.
+pub(super) const CHILDREN: Duration = Duration::from_secs(3);
+
+pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
+    let house = House::open(here, args.offline)?;
+    let server = Server::new(Arc::new(house), name(args.name.as_deref())?);
+    let runtime = runtime()?;
+    let served = runtime.block_on(async {
+        let mut signals = signals()?;
+        tokio::select! {
+            served = mcp::stdio(server) => served.map_err(|why| {
+                Error::new("mcp", Exit::Error, "the connection broke").because(why)
+            }),
+            () = async { while signals.next().await != Wish::Stop {} } => Ok(()),
+        }
+    });
+    runtime.shutdown_timeout(FAREWELL);
+    process::settle(CHILDREN);
+    served.map(|()| Exit::Done)
+}
+
+/// The name that a caller gets, checked.
+pub(super) fn name(name: Option<&str>) -> Result<Option<String>, Error> {
+    let checked = name.map(SeatName::new).transpose();
+    let checked = checked.map_err(|e| Error::usage(e.to_string()).next("kd mcp --as claude"))?;
+    Ok(checked.map(String::from))
+}
+
+pub(super) fn runtime() -> Result<Runtime, Error> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))
+}
+
+pub(super) fn signals() -> Result<Signals, Error> {
+    Signals::listen(false)
+        .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))
+}

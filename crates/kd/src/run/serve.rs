@@ -1,0 +1,72 @@
+//! `kd serve`: binds an address of this machine, says where it is and how to get in, and serves until it is stopped.
+
+use super::here::Here;
+use super::kingdom::House;
+use super::mcp::{CHILDREN, FAREWELL, name, runtime, signals};
+use super::signals::Wish;
+use crate::args::serve::Serve;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::transport::process;
+use kd_server::mcp::{Tokens, generate, http};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Holds the token where the person set one.
+const TOKEN: &str = "KD_SERVE_TOKEN";
+
+pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
+    if !args.mcp {
+        return Err(Error::usage("there is nothing to serve").next("kd serve --mcp"));
+    }
+    let starter = name(args.name.as_deref())?;
+    let (tokens, fresh) = tokens(args, here)?;
+    let house = Arc::new(House::open(here, args.offline)?);
+    let runtime = runtime()?;
+    let served = runtime.block_on(async {
+        let bound = http::bind(args.listen).await.map_err(|e| {
+            Error::new("io", Exit::Error, format!("{} cannot be served", args.listen))
+                .because(e)
+                .next("kd serve --mcp --listen 127.0.0.1:0")
+        })?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", bound.url())?;
+        out.flush()?;
+        drop(out);
+        if let Some(token) = &fresh {
+            let _ = writeln!(
+                io::stderr(),
+                "token (valid until this ends; set {TOKEN} for one that stays): {token}"
+            );
+        }
+        let mut signals = signals()?;
+        let stop = async move { while signals.next().await != Wish::Stop {} };
+        bound
+            .serve(house, starter, tokens, stop)
+            .await
+            .map_err(|e| Error::new("io", Exit::Error, "the server broke").because(e))
+    });
+    runtime.shutdown_timeout(FAREWELL);
+    process::settle(CHILDREN);
+    served.map(|()| Exit::Done)
+}
+
+/// The tokens that let callers in; also the token itself where it was made just now.
+fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> {
+    let bad = |place: &str, why: kd_server::mcp::BadTokens| {
+        Error::usage(format!("{place}: {why}")).next("a line is TOKEN, or NAME TOKEN")
+    };
+    if let Some(path) = &args.tokens {
+        let place = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::new("io", Exit::Error, format!("{place} cannot be read")).because(e))?;
+        return Ok((Tokens::parse(&text).map_err(|e| bad(&place, e))?, None));
+    }
+    if let Some(token) = here.var(TOKEN) {
+        return Ok((Tokens::parse(&token).map_err(|e| bad(TOKEN, e))?, None));
+    }
+    let token = generate()
+        .map_err(|e| Error::new("io", Exit::Error, "no random numbers can be had").because(e))?;
+    let tokens = Tokens::parse(&token).map_err(|e| bad("token", e))?;
+    Ok((tokens, Some(token)))
+}
