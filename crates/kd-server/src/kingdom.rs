@@ -66,6 +66,6 @@ pub trait Kingdom: Send + Sync + 'static {
     /// The messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
 
-    /// Carries out a tool of the forum under a name.
+    /// Carries out a tool of the forum under a name; the answer is in the shape of that tool.
     fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal>;
 }

@@ -2,6 +2,7 @@
 
 use super::{answer, consult, off};
 use crate::kingdom::{Ask, Kingdom, Method};
+use kd_core::forum::tools::{self as forum, Tool as ForumTool};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -9,6 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// The argument in which a caller says who it is, where nobody else does.
+const AUTHOR: &str = "author";
 /// The longest question, in bytes: what a council takes.
 const QUESTION_BYTES_MAX: usize = 4 << 20;
 
@@ -72,41 +75,80 @@ impl Row {
     }
 }
 
+/// Who reads in the forum where nobody says who it is: a reader leaves no trace but what it has seen.
+const READER: &str = "guest";
+
+/// The tools of the forum that make sense outside a visit.
+fn forum_tools() -> impl Iterator<Item = &'static ForumTool> {
+    forum::TOOLS.iter().filter(|tool| !tool.visit_only)
+}
+
 /// All tools that this house has. `known` says whether the caller's name is known, so that no tool asks for it.
 pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     let council = ROWS.iter().filter(|row| kingdom.has(row.method));
-    let _ = known;
-    council.map(Row::tool).collect()
+    let forum = forum_tools().map(|row| {
+        let mut tool = Tool::new(row.name, row.doc, object(row.schema(!known)));
+        let hints = ToolAnnotations::new().read_only(!row.acts).open_world(false);
+        tool.annotations = Some(hints.destructive(row.name == "delete_post"));
+        tool
+    });
+    council.map(Row::tool).chain(forum).collect()
 }
 
 /// Carries a call out. An error of the protocol means that there is no such tool.
 pub(super) async fn call(
     kingdom: &Arc<dyn Kingdom>,
-    _caller: Option<String>,
+    caller: Option<String>,
     name: &str,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let row = ROWS.iter().find(|row| row.name == name && kingdom.has(row.method));
-    let Some(row) = row else {
-        let names: Vec<_> = list(kingdom.as_ref(), true).into_iter().map(|t| t.name).collect();
-        return Err(ErrorData::invalid_params(
-            format!("there is no tool `{name}`; tools: {}", names.join(", ")),
-            None,
-        ));
-    };
+    if let Some(row) = ROWS
+        .iter()
+        .find(|row| row.name == name && kingdom.has(row.method))
+    {
+        return ask(kingdom, row, arguments, context).await;
+    }
+    if let Some(tool) = forum_tools().find(|tool| tool.name == name) {
+        return post(kingdom, tool, caller, arguments).await;
+    }
+    let names: Vec<_> = list(kingdom.as_ref(), true)
+        .into_iter()
+        .map(|t| t.name)
+        .collect();
+    Err(ErrorData::invalid_params(
+        format!("there is no tool `{name}`; tools: {}", names.join(", ")),
+        None,
+    ))
+}
+
+/// Asks the council.
+async fn ask(
+    kingdom: &Arc<dyn Kingdom>,
+    row: &Row,
+    arguments: JsonObject,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
     let given: Given = match serde_json::from_value(Value::Object(arguments)) {
         Ok(given) => given,
-        Err(why) => return Ok(refused(&format!("`{name}` takes question, members and thread: {why}"))),
+        Err(why) => {
+            let name = row.name;
+            return Ok(refused(&format!(
+                "`{name}` takes question, members and thread: {why}"
+            )));
+        }
     };
     if given.question.trim().is_empty() {
         return Ok(refused("`question` is empty: say what is to be answered"));
     }
     if given.question.len() > QUESTION_BYTES_MAX {
-        return Ok(refused("`question` is longer than 4 MiB: put the long part into a file and name it"));
+        return Ok(refused(
+            "`question` is longer than 4 MiB: put the long part into a file and name it",
+        ));
     }
     if given.members.len() > row.members.1 {
-        return Ok(refused(&format!("`members` may hold at most {} names", row.members.1)));
+        let most = row.members.1;
+        return Ok(refused(&format!("`members` may hold at most {most} names")));
     }
     let ask = Ask {
         method: row.method,
@@ -118,6 +160,44 @@ pub(super) async fn call(
         Ok(started) => Ok(consult::run(started, context).await),
         Err(why) => Ok(refused(&why.0)),
     }
+}
+
+/// Takes part in the forum, under the caller's name; the argument `author` only counts where that is not known.
+async fn post(
+    kingdom: &Arc<dyn Kingdom>,
+    tool: &'static ForumTool,
+    caller: Option<String>,
+    mut arguments: JsonObject,
+) -> Result<CallToolResult, ErrorData> {
+    let named = arguments.remove(AUTHOR);
+    let named = named.as_ref().and_then(Value::as_str).map(str::trim);
+    let author = match (caller, named.filter(|name| !name.is_empty())) {
+        (Some(caller), _) => caller,
+        (None, Some(named)) => named.to_owned(),
+        (None, None) if tool.signed => {
+            return Ok(refused(
+                "`author` is missing: say under which name you write",
+            ));
+        }
+        (None, None) => READER.to_owned(),
+    };
+    let arguments = Value::Object(arguments);
+    let done = off(kingdom, move |kingdom| {
+        kingdom.forum(&author, tool.name, &arguments)
+    });
+    let answer = match done.await? {
+        Ok(answer) => answer,
+        Err(why) => json!({"success": false, "error": why.0}),
+    };
+    let failed = answer.get("success") == Some(&Value::Bool(false));
+    let content = vec![ContentBlock::text(answer.to_string())];
+    let mut result = if failed {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    result.structured_content = Some(answer);
+    Ok(result)
 }
 
 /// The tool ran and could not do it: the caller reads why.

@@ -5,19 +5,26 @@ use super::here::Here;
 use super::{ask, model, seats, think, thread};
 use crate::args::Color;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::render::clean;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
+use kd_core::forum::settings::Settings;
+use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
-use kd_core::{Address, Message, Op, SeatName};
+use kd_core::{Address, Message, Op, SeatName, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
+use kd_store::forum::{Caller, ForumStore, Place};
 use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
 
 /// A topic is the beginning of the first question.
 const TOPIC_CHARS: usize = 80;
+/// The forum, beside the threads.
+const FORUM_FILE: &str = "forum.db";
 
 /// This folder, its settings, and an engine.
 pub(super) struct House {
@@ -25,6 +32,8 @@ pub(super) struct House {
     config: Config,
     engine: Engine,
     offline: bool,
+    /// Opened when first needed.
+    forum: Mutex<Option<ForumStore>>,
 }
 
 impl House {
@@ -38,6 +47,7 @@ impl House {
             config: loaded.config,
             engine: Engine::new(hands),
             offline,
+            forum: Mutex::default(),
         })
     }
 
@@ -45,6 +55,15 @@ impl House {
         let Some(id) = id else { return Ok(None) };
         let place = thread::resolve(&self.here.layout()?, Some(id))?;
         Ok(Some(Thread::open(&place)?))
+    }
+
+    /// The forum of this folder: it is made when first needed.
+    fn open_forum(&self) -> Result<ForumStore, Error> {
+        let layout = self.here.make_layout()?.layout;
+        let place = Place::File(layout.kd().join(FORUM_FILE));
+        ForumStore::open(&place).map_err(|e| {
+            Error::new("forum", Exit::Error, e.to_string()).next(e.hint())
+        })
     }
 
     fn council(&self, ask: &Ask) -> Result<Session, Error> {
@@ -139,8 +158,18 @@ impl Kingdom for House {
         read().map_err(refusal)
     }
 
-    fn forum(&self, _author: &str, tool: &str, _arguments: &Value) -> Result<Value, Refusal> {
-        Err(Refusal(format!("there is no tool `{tool}` here")))
+    fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
+        let caller = Caller::new(author, MAIN).map_err(|e| Refusal(e.to_string()))?;
+        let mut open = self.forum.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match &mut *open {
+            Some(store) => store,
+            none => none.insert(self.open_forum().map_err(refusal)?),
+        };
+        let call = |store: &mut ForumStore| {
+            let settings = store.settings(MAIN, &Settings::default())?;
+            store.call(&caller, &settings, tool, arguments, Timestamp::now())
+        };
+        call(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
     }
 }
 
