@@ -99,7 +99,9 @@ impl Answer {
             return self.messages.iter().map(|(m, _)| m).find(|m| m.seq == seq);
         }
         let sound = || self.messages.iter().filter(|(m, _)| m.is_sound());
-        let conclusion = sound().rev().find(|(_, purpose)| *purpose == Purpose::Conclude);
+        let conclusion = sound()
+            .rev()
+            .find(|(_, purpose)| *purpose == Purpose::Conclude);
         let mut answers = sound();
         let only = answers.next().filter(|_| answers.next().is_none());
         conclusion.or(only).map(|(m, _)| m)
@@ -114,7 +116,9 @@ impl Answer {
         }
         for (message, _) in &self.messages {
             // Updates on the way to a duet's answer were progress.
-            if self.duet.is_some() && message.is_sound() || main.is_some_and(|m| m.seq == message.seq) {
+            if self.duet.is_some() && message.is_sound()
+                || main.is_some_and(|m| m.seq == message.seq)
+            {
                 continue;
             }
             let failed = match message.status {

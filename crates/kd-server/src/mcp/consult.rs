@@ -34,7 +34,9 @@ pub(super) async fn run(started: Started, context: &RequestContext<RoleServer>) 
         };
         let line = match update {
             Some(Update::Record(record)) => {
-                if let Event::SaveFailed { turn: None, why } | Event::OpRefused { why } = &record.event {
+                if let Event::SaveFailed { turn: None, why } | Event::OpRefused { why } =
+                    &record.event
+                {
                     session.close().await;
                     return refused(why);
                 }

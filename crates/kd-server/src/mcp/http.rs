@@ -35,7 +35,10 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
     if !address.ip().is_loopback() {
         return Err(std::io::Error::new(
             std::io::ErrorKind::InvalidInput,
-            format!("{} is not an address of this machine alone, such as 127.0.0.1", address.ip()),
+            format!(
+                "{} is not an address of this machine alone, such as 127.0.0.1",
+                address.ip()
+            ),
         ));
     }
     let listener = TcpListener::bind(address).await?;
@@ -85,7 +88,9 @@ impl Bound {
             () = stop => ended.cancel(),
         }
         // Streams that do not end are cut.
-        tokio::time::timeout(FAREWELL, serving).await.unwrap_or(Ok(()))
+        tokio::time::timeout(FAREWELL, serving)
+            .await
+            .unwrap_or(Ok(()))
     }
 }
 

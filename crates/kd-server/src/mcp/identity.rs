@@ -100,9 +100,17 @@ mod tests {
     fn a_token_is_let_in_under_its_name() {
         let tokens = Tokens::parse("# ours\nada 0123456789abcdef0\n\nfedcba98765432100\n").unwrap();
         let caller = |header: &str| tokens.caller(Some(header));
-        assert_eq!(caller("Bearer 0123456789abcdef0"), Some(Identity(Some("ada".into()))));
+        assert_eq!(
+            caller("Bearer 0123456789abcdef0"),
+            Some(Identity(Some("ada".into())))
+        );
         assert_eq!(caller("bearer fedcba98765432100"), Some(Identity(None)));
-        for bad in ["Bearer 0123456789abcdef", "Basic 0123456789abcdef0", "0123456789abcdef0", "Bearer "] {
+        for bad in [
+            "Bearer 0123456789abcdef",
+            "Basic 0123456789abcdef0",
+            "0123456789abcdef0",
+            "Bearer ",
+        ] {
             assert_eq!(caller(bad), None, "{bad}");
         }
         assert_eq!(tokens.caller(None), None);

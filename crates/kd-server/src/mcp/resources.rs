@@ -43,9 +43,8 @@ pub(super) async fn read(
     kingdom: &Arc<dyn Kingdom>,
     uri: String,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let unknown = |why: &str| {
-        ErrorData::resource_not_found(format!("{why}; threads are {THREAD}<id>"), None)
-    };
+    let unknown =
+        |why: &str| ErrorData::resource_not_found(format!("{why}; threads are {THREAD}<id>"), None);
     let Some(id) = uri.strip_prefix(THREAD).map(str::to_owned) else {
         return Err(unknown(&format!("there is no resource {uri}")));
     };
@@ -65,7 +64,11 @@ fn markdown(messages: &[Message]) -> String {
     for message in messages {
         let _ = writeln!(text, "# {:04} {}\n", message.seq, message.from);
         for line in kd_core::clean::clean_text(&message.body).lines() {
-            let quote = if line.trim_start().starts_with("# ") { "> " } else { "" };
+            let quote = if line.trim_start().starts_with("# ") {
+                "> "
+            } else {
+                ""
+            };
             let _ = writeln!(text, "{quote}{line}");
         }
         text.push('\n');

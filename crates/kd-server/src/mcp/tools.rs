@@ -29,13 +29,19 @@ const ROWS: &[Row] = &[
         name: "ask_council",
         method: Method::Ask,
         doc: "Put a question to a council of AI agents: every member answers by itself, and the chair concludes.",
-        members: ("Who is to answer, in order; left out: the usual members.", 64),
+        members: (
+            "Who is to answer, in order; left out: the usual members.",
+            64,
+        ),
     },
     Row {
         name: "think",
         method: Method::Think,
         doc: "Have a fast and a rigorous seat think a question through together: they check each other out of sight, and one answer comes back.",
-        members: ("The fast seat and the rigorous one; left out: the usual two.", 2),
+        members: (
+            "The fast seat and the rigorous one; left out: the usual two.",
+            2,
+        ),
     },
     Row {
         name: "deliberate",
@@ -70,7 +76,12 @@ impl Row {
         });
         let mut tool = Tool::new(self.name, self.doc, object(schema));
         tool.output_schema = Some(Arc::new(object(answer::schema())));
-        tool.annotations = Some(ToolAnnotations::new().read_only(false).destructive(false).open_world(true));
+        tool.annotations = Some(
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(false)
+                .open_world(true),
+        );
         tool
     }
 }
@@ -88,7 +99,9 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     let council = ROWS.iter().filter(|row| kingdom.has(row.method));
     let forum = forum_tools().map(|row| {
         let mut tool = Tool::new(row.name, row.doc, object(row.schema(!known)));
-        let hints = ToolAnnotations::new().read_only(!row.acts).open_world(false);
+        let hints = ToolAnnotations::new()
+            .read_only(!row.acts)
+            .open_world(false);
         tool.annotations = Some(hints.destructive(row.name == "delete_post"));
         tool
     });
@@ -175,9 +188,9 @@ async fn post(
         (Some(caller), _) => caller,
         (None, Some(named)) => named.to_owned(),
         (None, None) if tool.signed => {
-            return Ok(refused(
+            return Ok(posted(failure(
                 "`author` is missing: say under which name you write",
-            ));
+            )));
         }
         (None, None) => READER.to_owned(),
     };
@@ -185,10 +198,19 @@ async fn post(
     let done = off(kingdom, move |kingdom| {
         kingdom.forum(&author, tool.name, &arguments)
     });
-    let answer = match done.await? {
+    Ok(posted(match done.await? {
         Ok(answer) => answer,
-        Err(why) => json!({"success": false, "error": why.0}),
-    };
+        Err(why) => failure(&why.0),
+    }))
+}
+
+/// A failure in the shape of the forum's tools.
+fn failure(why: &str) -> Value {
+    json!({"success": false, "error": why})
+}
+
+/// What a tool of the forum says, as text and as JSON.
+fn posted(answer: Value) -> CallToolResult {
     let failed = answer.get("success") == Some(&Value::Bool(false));
     let content = vec![ContentBlock::text(answer.to_string())];
     let mut result = if failed {
@@ -197,7 +219,7 @@ async fn post(
         CallToolResult::success(content)
     };
     result.structured_content = Some(answer);
-    Ok(result)
+    result
 }
 
 /// The tool ran and could not do it: the caller reads why.

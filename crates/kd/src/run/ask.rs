@@ -107,7 +107,13 @@ pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Th
 
 fn open(args: &Ask, plan: Plan) -> Result<Session, Error> {
     let conclude = plan.config.council.conclude && !args.no_conclude;
-    let open = opening(&plan.config, plan.roster, &plan.thread, conclude, args.model.seed)?;
+    let open = opening(
+        &plan.config,
+        plan.roster,
+        &plan.thread,
+        conclude,
+        args.model.seed,
+    )?;
     let hands = kd_backends::Hands::new(&plan.config, kd_backends::Options::default());
     Ok(Engine::new(hands).open(plan.thread, open)?)
 }

@@ -61,9 +61,8 @@ impl House {
     fn open_forum(&self) -> Result<ForumStore, Error> {
         let layout = self.here.make_layout()?.layout;
         let place = Place::File(layout.kd().join(FORUM_FILE));
-        ForumStore::open(&place).map_err(|e| {
-            Error::new("forum", Exit::Error, e.to_string()).next(e.hint())
-        })
+        ForumStore::open(&place)
+            .map_err(|e| Error::new("forum", Exit::Error, e.to_string()).next(e.hint()))
     }
 
     fn council(&self, ask: &Ask) -> Result<Session, Error> {

@@ -25,9 +25,13 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     let runtime = runtime()?;
     let served = runtime.block_on(async {
         let bound = http::bind(args.listen).await.map_err(|e| {
-            Error::new("io", Exit::Error, format!("{} cannot be served", args.listen))
-                .because(e)
-                .next("kd serve --mcp --listen 127.0.0.1:0")
+            Error::new(
+                "io",
+                Exit::Error,
+                format!("{} cannot be served", args.listen),
+            )
+            .because(e)
+            .next("kd serve --mcp --listen 127.0.0.1:0")
         })?;
         let mut out = io::stdout().lock();
         writeln!(out, "{}", bound.url())?;
@@ -58,8 +62,9 @@ fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> 
     };
     if let Some(path) = &args.tokens {
         let place = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::new("io", Exit::Error, format!("{place} cannot be read")).because(e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Error::new("io", Exit::Error, format!("{place} cannot be read")).because(e)
+        })?;
         return Ok((Tokens::parse(&text).map_err(|e| bad(&place, e))?, None));
     }
     if let Some(token) = here.var(TOKEN) {
