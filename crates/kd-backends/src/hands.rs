@@ -1,16 +1,20 @@
 //! Who answers for whom: a member comes in, the backend that answers for it comes out, with its guards around it.
 
 use crate::Backend;
+use crate::adapters::agent_cli::{self, AgentCli};
 use crate::adapters::local::{Engines, Local};
-use crate::adapters::{self, agent_cli, scripted};
+use crate::adapters::roads::{Pool, Warm};
+use crate::adapters::{self, scripted};
 use crate::env::Env;
-use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total};
+use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
 use crate::transport::http::Http;
-use kd_core::config::Config;
+use kd_core::config::{AgentConfig, Config};
 use kd_core::{Failure, FailureKind, Member};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// How the hands see the outside.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,10 @@ pub struct Hands {
     engines: Arc<Engines>,
     /// Players of scripts, by member and script.
     scripts: Mutex<BTreeMap<(String, String), Arc<dyn Backend>>>,
+    /// Agent programs that wait for their next question.
+    pool: Arc<Pool>,
+    /// Where agents work; else where we do.
+    folder: Option<PathBuf>,
 }
 
 /// What seats a member: one row for each kind of backend that is not an HTTP service.
@@ -43,6 +51,7 @@ const TABLE: &[(&str, Seat)] = &[
     ("gemini", agent_program),
     ("opencode", agent_program),
     ("acp", agent_program),
+    ("command", agent_program),
 ];
 
 impl Hands {
@@ -55,6 +64,8 @@ impl Hands {
             services: Mutex::default(),
             engines: Arc::default(),
             scripts: Mutex::default(),
+            pool: Arc::new(Pool::new(Duration::from_secs(config.council.warm_secs))),
+            folder: None,
         }
     }
 
@@ -64,6 +75,79 @@ impl Hands {
             Some((_, seat)) => seat(self, member),
             None => self.service_seat(member),
         }
+    }
+
+    /// The same hands, whose agents work in this folder and not in ours.
+    #[must_use]
+    pub fn in_folder(mut self, folder: PathBuf) -> Self {
+        self.folder = Some(folder);
+        self
+    }
+
+    /// Whether an agent program answers for this member: something with hands of its own.
+    pub fn is_agent(&self, member: &Member) -> bool {
+        matches!(member.backend.as_str(), "acp" | "command")
+            || agent_cli::program(&member.backend).is_some()
+    }
+
+    /// Where the program is that answers for this member.
+    ///
+    /// # Errors
+    /// When it is not there, or no program answers for it.
+    pub fn program(&self, member: &Member) -> Result<PathBuf, Failure> {
+        self.agent_cli(member)?.program()
+    }
+
+    /// The program that answers for a member, as configured.
+    fn agent_cli(&self, member: &Member) -> Result<AgentCli, Failure> {
+        let agent = self.agent_of(member);
+        let words = |pick: fn(&AgentConfig) -> &Vec<String>| {
+            agent.map(|agent| pick(agent).clone()).unwrap_or_default()
+        };
+        let choice = agent_cli::Choice {
+            model: member.model.clone(),
+            effort: agent.map(|agent| agent.effort.clone()),
+            extra: words(|agent| &agent.extra_flags),
+            command: words(|agent| &agent.command),
+            sees: words(|agent| &agent.env),
+            folder: self.folder.clone(),
+            name: member.name.as_str().to_owned(),
+        };
+        if let Some(program) = agent_cli::program(&member.backend) {
+            return Ok(AgentCli::new(program, choice, self.env.clone()));
+        }
+        if choice.command.is_empty() {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                format!("`{}` names no program", member.name),
+            )
+            .advise(format!(
+                "set `agents.{}.command`; docs/agents.md shows how",
+                member.name
+            )));
+        }
+        let dialect = agent.and_then(|agent| agent.dialect.as_deref());
+        let argv = choice.command.clone();
+        AgentCli::command(argv, dialect.unwrap_or("acp"), choice, self.env.clone())
+    }
+
+    /// The configuration behind a member. A chair is none of the agents: it borrows what the member has that it was made
+    /// from.
+    fn agent_of(&self, member: &Member) -> Option<&AgentConfig> {
+        let agents = &self.config.agents;
+        let own = agents.get(member.name.as_str());
+        own.filter(|agent| agent.backend == member.backend)
+            .or_else(|| {
+                let council = &self.config.council;
+                let lenders = council.chair.iter().chain(&council.members);
+                lenders
+                    .filter_map(|name| agents.get(name))
+                    .chain(agents.values())
+                    .find(|agent| {
+                        agent.backend == member.backend
+                            && (agent.model == member.model || agent.model.is_none())
+                    })
+            })
     }
 
     fn service_seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
@@ -166,28 +250,23 @@ fn scripted_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Fai
 
 /// Programs retry by themselves, so they are not asked again.
 fn agent_program(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
-    let Some(program) = agent_cli::program(&member.backend) else {
-        return Err(Failure::new(
-            FailureKind::Missing,
-            format!(
-                "`{}` cannot be seated: agents of the kind `{}` are not seated by this version",
-                member.name, member.backend
-            ),
-        )
-        .advise("give the member another backend; `kd init` lists what is here"));
+    let agent = hands.agent_of(member);
+    let program = hands.agent_cli(member)?;
+    let pool = || Arc::clone(&hands.pool);
+    let warm = agent.and_then(|agent| agent.warm);
+    let backend: Arc<dyn Backend> = match program.road() {
+        Some((road, unasked)) if warm.unwrap_or(unasked) => {
+            let once = program.answers_once();
+            Arc::new(Warm::new(program, road, pool(), once))
+        }
+        _ => Arc::new(program),
     };
-    let agent = hands.config.agents.get(member.name.as_str());
-    let choice = agent_cli::Choice {
-        model: member.model.clone(),
-        effort: agent.map(|agent| agent.effort.clone()),
-        extra: agent
-            .map(|agent| agent.extra_flags.clone())
-            .unwrap_or_default(),
-        folder: None,
-        name: member.name.as_str().to_owned(),
-    };
-    let backend = agent_cli::AgentCli::new(program, choice, hands.env.clone());
-    Ok(timed(Arc::new(Shape::new(Arc::new(backend)))))
+    let watched = Untouched::new(
+        Arc::new(Shape::new(backend)),
+        hands.env.clone(),
+        hands.folder.clone(),
+    );
+    Ok(timed(Arc::new(watched)))
 }
 
 #[cfg(test)]
@@ -229,7 +308,8 @@ mod tests {
             assert!(hands.seat(&member(program.backend, None)).is_ok());
         }
         let acp = failure(&hands, &member("acp", None));
-        assert_eq!(acp.kind, FailureKind::Missing);
+        assert_eq!(acp.kind, FailureKind::Invalid);
+        assert!(acp.hint().contains("agents.ada.command"), "{}", acp.hint());
         let unknown = failure(&hands, &member("opanai", Some("x")));
         assert_eq!(unknown.kind, FailureKind::Missing);
         assert!(

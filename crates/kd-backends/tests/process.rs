@@ -370,19 +370,14 @@ async fn any_program_with_a_known_dialect_can_be_described() {
         .to_vec()
     };
     let choice = Choice {
+        sees: vec!["MY_KEY".into()],
         model: Some("m1".into()),
         folder: Some(stage.folder.path().into()),
         ..Choice::default()
     };
     let env = Env::of([("PATH", "/usr/bin"), ("MY_KEY", "k"), ("OTHER", "o")]);
     let make = |last: &str, dialect: &str| {
-        AgentCli::command(
-            argv(last),
-            dialect,
-            vec!["MY_KEY".into()],
-            choice.clone(),
-            env.clone(),
-        )
+        AgentCli::command(argv(last), dialect, choice.clone(), env.clone())
     };
     assert_eq!(
         run(&make("end", "codex").unwrap(), request("q")).await.1,

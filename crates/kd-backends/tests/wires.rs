@@ -103,6 +103,7 @@ async fn the_request_is_what_the_service_expects(wire: Wire) {
     let (seen, body) = (&seen[0], seen[0].json());
     let (system, user) = ("RULES\n\nPERSONA", "HISTORY\n\nTURN");
     match wire {
+        Wire::Responses => unreachable!("only programs speak it"),
         Wire::OpenAi => {
             assert_eq!(seen.path, "/v1/chat/completions");
             assert_eq!(
@@ -167,6 +168,7 @@ async fn a_schema_is_sent_and_checked(wire: Wire) {
     assert_eq!(text, "{\"vote\": \"yes\"}", "the fence is taken off");
     let body = fake.seen()[0].json();
     let sent = match wire {
+        Wire::Responses => unreachable!("only programs speak it"),
         Wire::OpenAi => {
             assert_eq!(body["response_format"]["json_schema"]["strict"], true);
             &body["response_format"]["json_schema"]["schema"]
@@ -190,7 +192,7 @@ async fn delays_between_pieces_do_no_harm(wire: Wire) {
 }
 
 async fn bytes_one_by_one_do_no_harm(wire: Wire) {
-    let bytes = wire.opening() + &wire.text("Größe ☃") + &wire.text("!") + &wire.ending(false);
+    let bytes = wire.opening() + &wire.text("Größe ☃") + &wire.text("!") + &wire.ending(false, "");
     let steps = bytes.bytes().map(|b| raw([b])).collect();
     let fake = fake(wire, Reply::Stream(steps)).await;
     let heard = hear(&*seat(provider(&fake, wire)), request()).await;

@@ -1,6 +1,6 @@
 //! Who sits. Comes in: the configuration and what the person asked for this time. Goes out: a [`Roster`].
 
-use crate::config::{AgentConfig, Config};
+use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
@@ -65,7 +65,8 @@ fn nearest_text(nearest: &Option<String>) -> String {
 
 /// Seats the council: the members asked for, else `council.members`, else all agents, else the built-in three.
 ///
-/// A name that is no agent but a role seats the built-in model in that role.
+/// A name that is no agent but a known program (`claude`, `codex` …) seats that program; a role seats the built-in model
+/// in that role.
 pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     let built_in =
         config.agents.is_empty() && config.council.members.is_empty() && wishes.members.is_empty();
@@ -89,14 +90,18 @@ pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     })
 }
 
-/// Every name that can be seated: agents, then roles.
+/// Every name that can be seated: agents, then known programs, then roles.
 pub fn choices(config: &Config) -> Vec<String> {
+    let programs = KNOWN_AGENTS.iter().map(|(name, _)| *name);
     let roles = roles::ROLES
         .iter()
         .map(|role| role.name)
-        .filter(|name| *name != CHAIR && !config.agents.contains_key(*name))
+        .filter(|name| *name != CHAIR);
+    let known = programs
+        .chain(roles)
+        .filter(|name| !config.agents.contains_key(*name))
         .map(str::to_owned);
-    config.agents.keys().cloned().chain(roles).collect()
+    config.agents.keys().cloned().chain(known).collect()
 }
 
 pub(crate) fn member(
@@ -111,6 +116,19 @@ pub(crate) fn member(
             wishes,
             SeatName::new(name)?,
             agent,
+            place,
+        ));
+    }
+    if let Some((_, backend)) = KNOWN_AGENTS.iter().find(|(known, _)| *known == name) {
+        let agent = AgentConfig {
+            backend: (*backend).to_owned(),
+            ..AgentConfig::default()
+        };
+        return Ok(from_agent(
+            config,
+            wishes,
+            SeatName::new(name)?,
+            &agent,
             place,
         ));
     }
@@ -165,7 +183,10 @@ fn from_agent(
         },
         deadlines: deadlines(config, wishes.timeout.or(agent.timeout)),
         weight: agent.weight.unwrap_or(1.0),
-        writable: wishes.writable.unwrap_or(config.council.writable),
+        writable: wishes
+            .writable
+            .or(agent.writable)
+            .unwrap_or(config.council.writable),
     }
 }
 
@@ -314,6 +335,33 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("did you mean `claude`"), "{text}");
         assert!(text.contains("codex") && text.contains("skeptic"), "{text}");
+    }
+
+    #[test]
+    fn a_known_program_sits_without_configuration_and_may_write_only_when_asked_to() {
+        let wishes = Wishes {
+            members: vec!["claude".into(), "codex".into()],
+            ..Wishes::default()
+        };
+        let seated = seat(&Config::default(), &wishes).unwrap();
+        let members = seated.roster.members();
+        assert_eq!(
+            [&members[0].backend, &members[1].backend],
+            ["claude_code", "codex"]
+        );
+        assert!(members.iter().all(|member| !member.writable));
+        let mut config = with_agents(&["a", "b"]);
+        config.agents.get_mut("a").unwrap().writable = Some(true);
+        let seated = seat(&config, &Wishes::default()).unwrap();
+        let writes: Vec<bool> = seated.roster.members().iter().map(|m| m.writable).collect();
+        assert_eq!(writes, [true, false]);
+        assert!(!seated.roster.chair().unwrap().writable);
+        let wishes = Wishes {
+            writable: Some(false),
+            ..Wishes::default()
+        };
+        let seated = seat(&config, &wishes).unwrap();
+        assert!(seated.roster.members().iter().all(|m| !m.writable));
     }
 
     #[test]

@@ -3,9 +3,12 @@
 //!
 //! A [`Script`] comes in; a [`Fake`] listens until it is dropped. Only for dev-dependencies.
 //!
+//! [`models`] answers the real agent programs: what happens is told by the path.
+//!
 //! And an agent program that does what a script says: [`fake_agent`].
 
 mod agent;
+pub mod models;
 mod reply;
 mod server;
 mod wire;

@@ -1,4 +1,5 @@
 //! `kd-fake WIRE TOKENS [PAUSE_MICROS]`: the fake server as a process of its own, so that a bench can count its own CPU.
+//! `kd-fake models`: the server for real agent programs, see [`kd_fake::models`].
 //!
 //! Prints its address on the first line of stdout and serves until its stdin ends.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -11,6 +12,9 @@ use tokio::io::AsyncReadExt;
 #[tokio::main]
 async fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|arg| arg == "models") {
+        return serve(kd_fake::models::start().await).await;
+    }
     let wire = match args.first().map(String::as_str) {
         Some("openai") => Wire::OpenAi,
         Some("anthropic") => Wire::Anthropic,
@@ -30,7 +34,11 @@ async fn main() -> ExitCode {
     } else {
         Reply::paced(tokens, pause)
     };
-    match Fake::start(Script::always(wire, reply)).await {
+    serve(Fake::start(Script::always(wire, reply)).await).await
+}
+
+async fn serve(fake: std::io::Result<Fake>) -> ExitCode {
+    match fake {
         Ok(fake) => {
             println!("{}", fake.url());
             let mut sink = Vec::new();
@@ -46,6 +54,6 @@ async fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: kd-fake openai|anthropic|gemini TOKENS [PAUSE_MICROS]");
+    eprintln!("usage: kd-fake openai|anthropic|gemini TOKENS [PAUSE_MICROS] | kd-fake models");
     ExitCode::from(2)
 }

@@ -11,6 +11,8 @@ pub enum Step {
     Text(String),
     /// Sends a piece of thinking.
     Thinking(String),
+    /// Asks for a tool of this name with this input, and ends the answer so.
+    Tool(String, serde_json::Value),
     /// Sends these bytes as they stand.
     Raw(Arc<[u8]>),
     /// Sends these bytes as they stand, frames of the chunked coding included.
@@ -92,7 +94,7 @@ impl Reply {
         for _ in 0..tokens {
             bytes.push_str(&wire.text(" token"));
         }
-        bytes.push_str(&wire.ending(false));
+        bytes.push_str(&wire.ending(false, ""));
         Reply::Stream(vec![Step::Raw(bytes.into_bytes().into())])
     }
 
@@ -101,7 +103,7 @@ impl Reply {
         let mut bytes = String::new();
         let events = std::iter::once(wire.opening())
             .chain(std::iter::repeat_n(wire.text(" token"), tokens))
-            .chain(std::iter::once(wire.ending(false)));
+            .chain(std::iter::once(wire.ending(false, "")));
         for event in events.filter(|e| !e.is_empty()) {
             bytes.push_str(&format!("{:x}\r\n{event}\r\n", event.len()));
         }

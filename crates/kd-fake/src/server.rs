@@ -1,6 +1,7 @@
 //! The listening side: accepts, reads requests, plays the script, counts connections and their ends.
 
 use crate::reply::{Reply, Script, Step};
+use crate::wire::Wire;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +44,6 @@ impl Seen {
 }
 
 /// A server that lives as long as this value.
-#[derive(Debug)]
 pub struct Fake {
     addr: SocketAddr,
     state: Arc<State>,
@@ -57,9 +57,11 @@ struct Counts {
     closed: usize,
 }
 
-#[derive(Debug)]
+/// What is answered to a request: told the request and how many came before it.
+type Choose = dyn Fn(&Seen, usize) -> Option<(Wire, Reply)> + Send + Sync;
+
 struct State {
-    script: Script,
+    choose: Box<Choose>,
     seen: Mutex<Vec<Seen>>,
     counts: watch::Sender<Counts>,
 }
@@ -72,10 +74,23 @@ impl Fake {
 
     /// Listens on this address.
     pub async fn start_at(script: Script, addr: SocketAddr) -> io::Result<Self> {
+        let Script { wire, replies } = script;
+        Self::choosing(addr, move |_, number| {
+            let reply = replies.get(number).or(replies.last())?;
+            Some((wire, reply.clone()))
+        })
+        .await
+    }
+
+    /// Listens on this address and answers as the function says; with `500` where it says nothing.
+    pub async fn choosing(
+        addr: SocketAddr,
+        choose: impl Fn(&Seen, usize) -> Option<(Wire, Reply)> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let state = Arc::new(State {
-            script,
+            choose: Box::new(choose),
             seen: Mutex::default(),
             counts: watch::Sender::new(Counts::default()),
         });
@@ -145,15 +160,15 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
         let once = seen.version == "HTTP/1.0";
         let number = {
             let mut all = lock(&state.seen);
-            all.push(seen);
+            all.push(seen.clone());
             all.len() - 1
         };
-        let replies = &state.script.replies;
-        let Some(reply) = replies.get(number).or(replies.last()) else {
+        let chosen = (state.choose)(&seen, number);
+        let Some((wire, reply)) = chosen else {
             write_status(&mut socket, 500, &[], "no script").await?;
             continue;
         };
-        if !answer(&mut socket, state.script.wire, reply).await? || once {
+        if !answer(&mut socket, wire, &reply).await? || once {
             return Ok(());
         }
     }
@@ -203,7 +218,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
 }
 
 /// Plays one reply; false when the connection shall not be used again.
-async fn answer(socket: &mut TcpStream, wire: crate::Wire, reply: &Reply) -> io::Result<bool> {
+async fn answer(socket: &mut TcpStream, wire: Wire, reply: &Reply) -> io::Result<bool> {
     match reply {
         Reply::Status {
             code,
@@ -252,7 +267,7 @@ async fn write_status(
     socket.write_all(head.as_bytes()).await
 }
 
-async fn stream(socket: &mut TcpStream, wire: crate::Wire, steps: &[Step]) -> io::Result<bool> {
+async fn stream(socket: &mut TcpStream, wire: Wire, steps: &[Step]) -> io::Result<bool> {
     let came = tokio::time::Instant::now();
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -261,16 +276,21 @@ async fn stream(socket: &mut TcpStream, wire: crate::Wire, steps: &[Step]) -> io
     if !matches!(steps.first(), Some(Step::Raw(_) | Step::Framed(_))) {
         chunk(socket, wire.opening().as_bytes()).await?;
     }
+    let mut said = String::new();
     for step in steps {
         match step {
-            Step::Text(text) => chunk(socket, wire.text(text).as_bytes()).await?,
+            Step::Text(text) => {
+                said.push_str(text);
+                chunk(socket, wire.text(text).as_bytes()).await?;
+            }
+            Step::Tool(name, input) => chunk(socket, wire.tool(name, input).as_bytes()).await?,
             Step::Thinking(text) => chunk(socket, wire.thinking(text).as_bytes()).await?,
             Step::Raw(bytes) => chunk(socket, bytes).await?,
             Step::Framed(bytes) => socket.write_all(bytes).await?,
             Step::Pause(time) => tokio::time::sleep(*time).await,
             Step::Until(time) => tokio::time::sleep_until(came + *time).await,
-            Step::End => chunk(socket, wire.ending(false).as_bytes()).await?,
-            Step::EndAtLength => chunk(socket, wire.ending(true).as_bytes()).await?,
+            Step::End => chunk(socket, wire.ending(false, &said).as_bytes()).await?,
+            Step::EndAtLength => chunk(socket, wire.ending(true, &said).as_bytes()).await?,
             Step::Overloaded => chunk(socket, wire.overloaded().as_bytes()).await?,
             Step::Refuse => chunk(socket, wire.refusal().as_bytes()).await?,
             Step::Cut => return Ok(false),

@@ -11,10 +11,12 @@ pub enum Wire {
     Anthropic,
     /// Gemini `streamGenerateContent`.
     Gemini,
+    /// OpenAI responses, which Codex speaks.
+    Responses,
 }
 
 impl Wire {
-    /// All of them, for tables of tests.
+    /// Those that `kd` speaks itself, for tables of tests.
     pub const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini];
 
     /// What a real service says first.
@@ -34,6 +36,13 @@ impl Wire {
                 )
             }
             Wire::Gemini => String::new(),
+            Wire::Responses => {
+                data(
+                    &json!({"type": "response.created", "response": {"id": "r1", "model": "fake-1"}}),
+                ) + &data(
+                    &json!({"type": "response.output_item.added", "output_index": 0, "item": responses_message("")}),
+                )
+            }
         }
     }
 
@@ -52,6 +61,9 @@ impl Wire {
                 &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}],
                     "modelVersion": "fake-1"}),
             ),
+            Wire::Responses => data(
+                &json!({"type": "response.output_text.delta", "item_id": "msg1", "output_index": 0, "content_index": 0, "delta": text}),
+            ),
         }
     }
 
@@ -69,12 +81,67 @@ impl Wire {
                 &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text, "thought": true}]}}],
                     "modelVersion": "fake-1"}),
             ),
+            Wire::Responses => data(
+                &json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs1", "output_index": 0, "summary_index": 0, "delta": text}),
+            ),
         }
     }
 
-    /// The whole ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker.
-    pub fn ending(self, length: bool) -> String {
+    /// A wish for a tool, with the ending that belongs to it.
+    pub fn tool(self, name: &str, input: &Value) -> String {
         match self {
+            Wire::OpenAi => {
+                data(
+                    &json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "fake-1",
+                    "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call1", "type": "function",
+                        "function": {"name": name, "arguments": input.to_string()}}]}, "finish_reason": null}]}),
+                ) + &data(
+                    &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
+                ) + "data: [DONE]\n\n"
+            }
+            Wire::Anthropic => {
+                event(
+                    "content_block_stop",
+                    &json!({"type": "content_block_stop", "index": 0}),
+                ) + &event(
+                    "content_block_start",
+                    &json!({"type": "content_block_start", "index": 1,
+                        "content_block": {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}}),
+                ) + &event(
+                    "content_block_delta",
+                    &json!({"type": "content_block_delta", "index": 1,
+                        "delta": {"type": "input_json_delta", "partial_json": input.to_string()}}),
+                ) + &event(
+                    "content_block_stop",
+                    &json!({"type": "content_block_stop", "index": 1}),
+                ) + &event(
+                    "message_delta",
+                    &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}),
+                ) + &event("message_stop", &json!({"type": "message_stop"}))
+            }
+            Wire::Gemini => data(
+                &json!({"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": name, "args": input}}]},
+                    "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 5}}),
+            ),
+            Wire::Responses => {
+                data(
+                    &json!({"type": "response.output_item.done", "output_index": 1,
+                    "item": {"type": "function_call", "id": "fc1", "call_id": "call1", "name": name,
+                        "arguments": input.to_string(), "status": "completed"}}),
+                ) + &responses_completed()
+            }
+        }
+    }
+
+    /// The whole ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker. Some
+    /// wires say the whole answer once more.
+    pub fn ending(self, length: bool, said: &str) -> String {
+        match self {
+            Wire::Responses => {
+                data(
+                    &json!({"type": "response.output_item.done", "output_index": 0, "item": responses_message(said)}),
+                ) + &responses_completed()
+            }
             Wire::OpenAi => {
                 let reason = if length { "length" } else { "stop" };
                 data(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}))
@@ -120,6 +187,8 @@ impl Wire {
             Wire::Gemini => data(
                 &json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "the engine is overloaded"}}),
             ),
+            Wire::Responses => data(&json!({"type": "response.failed", "response": {"id": "r1",
+                    "error": {"code": "server_is_overloaded", "message": "the engine is overloaded"}}})),
         }
     }
 
@@ -138,13 +207,17 @@ impl Wire {
                 ) + &event("message_stop", &json!({"type": "message_stop"}))
             }
             Wire::Gemini => data(&json!({"promptFeedback": {"blockReason": "SAFETY"}})),
+            Wire::Responses => data(&json!({"type": "response.failed", "response": {"id": "r1",
+                    "error": {"code": "content_filter", "message": "the answer was withheld"}}})),
         }
     }
 
     /// The body of an answer with an error status.
     pub fn error_body(self, status: u16, message: &str) -> String {
         let body = match self {
-            Wire::OpenAi => json!({"error": {"message": message, "type": "error", "code": status}}),
+            Wire::OpenAi | Wire::Responses => {
+                json!({"error": {"message": message, "type": "error", "code": status}})
+            }
             Wire::Anthropic => {
                 json!({"type": "error", "error": {"type": "error", "message": message}})
             }
@@ -162,4 +235,20 @@ fn data(value: &Value) -> String {
 
 fn event(name: &str, value: &Value) -> String {
     format!("event: {name}\ndata: {value}\n\n")
+}
+
+fn responses_message(text: &str) -> Value {
+    let content = match text {
+        "" => json!([]),
+        text => json!([{"type": "output_text", "text": text, "annotations": []}]),
+    };
+    json!({"type": "message", "id": "msg1", "role": "assistant", "content": content})
+}
+
+fn responses_completed() -> String {
+    data(
+        &json!({"type": "response.completed", "response": {"id": "r1", "usage": {
+            "input_tokens": 11, "input_tokens_details": {"cached_tokens": 3},
+            "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 18}}}),
+    )
 }

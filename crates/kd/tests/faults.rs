@@ -199,6 +199,7 @@ fn word(wire: Wire) -> &'static str {
         Wire::OpenAi => "openai",
         Wire::Anthropic => "anthropic",
         Wire::Gemini => "gemini",
+        Wire::Responses => unreachable!("only programs speak it"),
     }
 }
 

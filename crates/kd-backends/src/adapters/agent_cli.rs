@@ -5,6 +5,7 @@
 //! Models pick their words as the programs let them: temperatures and the like do not reach them.
 
 use super::programs::{Call, SHARED, TOLD};
+use super::roads::{ACP, Question, Road};
 use crate::Backend;
 use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
@@ -13,7 +14,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::{Delta, Failure, FailureKind, Request};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use super::programs::{PROGRAMS, Program, program};
@@ -23,7 +24,7 @@ const ARGUMENT_MAX: usize = 120 * 1024;
 /// Longest answer. A program that says more has lost its way.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
 /// How long a program may take to end by itself after its last word.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a program may take to obey a signal. Claude Code needs up to 1.6 s to stop its tools.
 const GRACE: Duration = Duration::from_millis(2000);
 
@@ -36,6 +37,10 @@ pub struct Choice {
     pub effort: Option<String>,
     /// Further arguments.
     pub extra: Vec<String>,
+    /// The program and its first arguments, in place of the one that is looked for; empty means look for it.
+    pub command: Vec<String>,
+    /// Names of further variables that it may see.
+    pub sees: Vec<String>,
     /// The folder it works in; else ours.
     pub folder: Option<PathBuf>,
     /// Its name in the council, told to it as `KD_AGENT_NAME`.
@@ -56,7 +61,6 @@ enum How {
     Template {
         argv: Vec<String>,
         dialect: &'static Dialect,
-        sees: Vec<String>,
     },
 }
 
@@ -71,15 +75,14 @@ impl AgentCli {
     }
 
     /// Any program that speaks a known dialect. In its arguments `{model}`, `{folder}` and `{prompt}` are replaced; the
-    /// prompt goes to stdin unless `{prompt}` stands among them. It sees the shared variables and those named here.
-    /// Whether it can write is its template's affair.
+    /// prompt goes to stdin unless `{prompt}` stands among them. It sees the shared variables and those that the choice
+    /// names. Whether it can write is its template's affair.
     ///
     /// # Errors
     /// When the dialect is unknown or the template is empty.
     pub fn command(
         argv: Vec<String>,
         dialect: &str,
-        sees: Vec<String>,
         choice: Choice,
         env: Env,
     ) -> Result<Self, Failure> {
@@ -101,11 +104,7 @@ impl AgentCli {
             );
         }
         Ok(Self {
-            how: How::Template {
-                argv,
-                dialect,
-                sees,
-            },
+            how: How::Template { argv, dialect },
             choice,
             env,
         })
@@ -118,78 +117,103 @@ impl AgentCli {
         }
     }
 
-    /// What to start for this request.
-    fn spec(&self, request: &Request) -> Result<Spec, Failure> {
-        let folder = match &self.choice.folder {
-            Some(folder) => folder.clone(),
+    /// The road by which this program can be kept running, and whether it is known well enough to be taken unasked.
+    pub(crate) fn road(&self) -> Option<(&'static Road, bool)> {
+        match &self.how {
+            How::Known(program) => program.kept.as_ref().map(|kept| (kept.road, kept.unasked)),
+            How::Template { dialect, .. } => (dialect.name == ACP.dialect).then_some((&ACP, true)),
+        }
+    }
+
+    /// Whether it has a form that answers one question and ends.
+    pub(crate) fn answers_once(&self) -> bool {
+        matches!(self.how, How::Known(_))
+    }
+
+    /// Where the program is.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub(crate) fn program(&self) -> Result<PathBuf, Failure> {
+        match &self.how {
+            How::Known(program) => Ok(self.find(program)?.0),
+            How::Template { argv, .. } => {
+                let name = argv.first().map(String::as_str).unwrap_or_default();
+                self.locate(name)
+                    .ok_or_else(|| missing(name, "install it, or correct its path"))
+            }
+        }
+    }
+
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        match &self.choice.folder {
+            Some(folder) => Ok(folder.clone()),
             None => std::env::current_dir().map_err(|error| {
                 Failure::new(
                     FailureKind::Missing,
                     format!("the working folder cannot be found: {error}"),
                 )
-            })?,
-        };
-        let prompt = prompt(request);
-        let call = Call {
+            }),
+        }
+    }
+
+    fn call<'a>(&'a self, request: &Request, folder: &'a Path) -> Call<'a> {
+        Call {
             model: self.choice.model.as_deref(),
             effort: self
                 .choice
                 .effort
                 .as_deref()
                 .filter(|effort| !effort.is_empty()),
-            folder: &folder,
+            folder,
+            writable: request.writable,
+        }
+    }
+
+    /// What to start so that it can be asked again and again, and the question itself.
+    pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
+        let folder = self.folder()?;
+        let call = self.call(request, &folder);
+        let arguments = match &self.how {
+            How::Known(Program {
+                kept: Some(kept), ..
+            }) => kept.arguments,
+            _ => |_: &Call<'_>| Vec::new(),
+        };
+        let mut launch = self.launch(&call, arguments)?;
+        launch
+            .args
+            .extend(self.choice.extra.iter().map(OsString::from));
+        let question = Question {
+            prompt: prompt(request),
+            model: self.choice.model.clone(),
+            effort: call.effort.map(str::to_owned),
+            folder: folder.clone(),
             writable: request.writable,
         };
-        let (program, mut args, mut env, gentle, as_argument) = match &self.how {
-            How::Known(program) => {
-                let mut env = self.seen(program.sees.iter().copied());
-                for (name, value) in program.given {
-                    // What the person set stands.
-                    if !env.iter().any(|(seen, _)| seen == name) {
-                        env.push(((*name).into(), (*value).into()));
-                    }
-                }
-                env.extend((program.variables)(&call));
-                (
-                    self.find(program)?,
-                    (program.arguments)(&call),
-                    env,
-                    program.gentle,
-                    program.prompt_as_argument,
-                )
-            }
-            How::Template { argv, sees, .. } => {
-                let as_argument = argv.iter().any(|word| word.contains("{prompt}"));
-                let fill = |word: &String| -> OsString {
-                    let word = word.replace("{model}", call.model.unwrap_or_default());
-                    let word = word.replace("{folder}", &folder.to_string_lossy());
-                    word.into()
-                };
-                let mut filled = argv.iter().map(fill);
-                let name = filled.next().unwrap_or_default();
-                let program = self.locate(&name.to_string_lossy()).ok_or_else(|| {
-                    missing(&name.to_string_lossy(), "install it, or correct its path")
-                })?;
-                (
-                    program,
-                    filled.collect(),
-                    self.seen(sees.iter().map(String::as_str)),
-                    Gentle::Terminate,
-                    as_argument,
-                )
-            }
+        Ok((self.spec_of(launch, folder, None), question))
+    }
+
+    /// What to start for this request alone.
+    fn spec(&self, request: &Request) -> Result<Spec, Failure> {
+        let folder = self.folder()?;
+        let prompt = prompt(request);
+        let call = self.call(request, &folder);
+        let arguments = match &self.how {
+            How::Known(program) => program.arguments,
+            How::Template { .. } => |_: &Call<'_>| Vec::new(),
         };
-        args.extend(self.choice.extra.iter().map(OsString::from));
-        env.push((
-            "KD_ROLE".into(),
-            if request.writable {
-                "council-writable"
-            } else {
-                "council"
-            }
-            .into(),
-        ));
-        env.push(("KD_AGENT_NAME".into(), self.choice.name.clone()));
+        let mut launch = self.launch(&call, arguments)?;
+        launch
+            .env
+            .push(("KD_AGENT_NAME".into(), self.choice.name.clone()));
+        let as_argument = match &self.how {
+            How::Known(program) => program.prompt_as_argument,
+            How::Template { argv, .. } => argv.iter().any(|word| word.contains("{prompt}")),
+        };
+        launch
+            .args
+            .extend(self.choice.extra.iter().map(OsString::from));
         let input = if as_argument {
             if prompt.len() > ARGUMENT_MAX {
                 return Err(Failure::new(
@@ -199,9 +223,11 @@ impl AgentCli {
                 .advise("start a new thread, or give the member a program that reads its prompt from stdin"));
             }
             match &self.how {
-                How::Known(_) => args.extend([OsString::from("--"), OsString::from(prompt)]),
+                How::Known(_) => launch
+                    .args
+                    .extend([OsString::from("--"), OsString::from(prompt)]),
                 How::Template { .. } => {
-                    for word in &mut args {
+                    for word in &mut launch.args {
                         *word = word.to_string_lossy().replace("{prompt}", &prompt).into();
                     }
                 }
@@ -210,20 +236,75 @@ impl AgentCli {
         } else {
             if matches!(&self.how, How::Known(program) if program.backend == "codex") {
                 // "Read the prompt from stdin"; after everything that the person added.
-                args.push("-".into());
+                launch.args.push("-".into());
             }
             Some(prompt.into_bytes())
         };
-        Ok(Spec {
+        Ok(self.spec_of(launch, folder, input))
+    }
+
+    fn spec_of(&self, launch: Launch, folder: PathBuf, input: Option<Vec<u8>>) -> Spec {
+        Spec {
             label: self.choice.name.clone(),
-            program,
-            args,
-            env,
+            program: launch.program,
+            args: launch.args,
+            env: launch.env,
             folder,
             input,
-            gentle,
+            gentle: launch.gentle,
             grace: GRACE,
-        })
+        }
+    }
+
+    /// The program, its arguments and its environment.
+    fn launch(
+        &self,
+        call: &Call<'_>,
+        arguments: fn(&Call<'_>) -> Vec<OsString>,
+    ) -> Result<Launch, Failure> {
+        let more = self.choice.sees.iter().map(String::as_str);
+        let mut launch = match &self.how {
+            How::Known(program) => {
+                let mut env = self.seen(program.sees.iter().copied().chain(more));
+                for (name, value) in program.given {
+                    // What the person set stands.
+                    if !env.iter().any(|(seen, _)| seen == name) {
+                        env.push(((*name).into(), (*value).into()));
+                    }
+                }
+                env.extend((program.variables)(call));
+                let (at, mut args) = self.find(program)?;
+                args.extend(arguments(call));
+                Launch {
+                    program: at,
+                    args,
+                    env,
+                    gentle: program.gentle,
+                }
+            }
+            How::Template { argv, .. } => {
+                let fill = |word: &String| -> OsString {
+                    let word = word.replace("{model}", call.model.unwrap_or_default());
+                    let word = word.replace("{folder}", &call.folder.to_string_lossy());
+                    word.into()
+                };
+                let mut filled = argv.iter().map(fill);
+                drop(filled.next());
+                Launch {
+                    program: self.program()?,
+                    args: filled.collect(),
+                    env: self.seen(more),
+                    gentle: Gentle::Terminate,
+                }
+            }
+        };
+        let role = if call.writable {
+            "council-writable"
+        } else {
+            "council"
+        };
+        launch.env.push(("KD_ROLE".into(), role.into()));
+        Ok(launch)
     }
 
     /// The shared variables, these, and what every program is told.
@@ -241,13 +322,20 @@ impl AgentCli {
         env
     }
 
-    fn find(&self, program: &Program) -> Result<PathBuf, Failure> {
+    /// Where a known program is, and the arguments that go before all others.
+    fn find(&self, program: &Program) -> Result<(PathBuf, Vec<OsString>), Failure> {
+        if let Some((name, args)) = self.choice.command.split_first() {
+            let at = self
+                .locate(name)
+                .ok_or_else(|| missing(name, "correct `agents.<name>.command`"))?;
+            return Ok((at, args.iter().map(OsString::from).collect()));
+        }
         let set = program.path_variable.and_then(|name| self.env.get(name));
         let found = match &set {
             Some(path) => self.locate(path),
             None => program.names.iter().find_map(|name| self.locate(name)),
         };
-        found.ok_or_else(|| {
+        found.map(|at| (at, Vec::new())).ok_or_else(|| {
             let name = set.as_deref().unwrap_or(program.names[0]);
             missing(
                 name,
@@ -271,6 +359,67 @@ impl AgentCli {
     }
 }
 
+/// What is started.
+struct Launch {
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(String, String)>,
+    gentle: Gentle,
+}
+
+/// Starts a program in one of its forms.
+pub(super) fn started(
+    spec: Spec,
+    form: fn(Spec) -> std::io::Result<Running>,
+) -> Result<Running, Failure> {
+    let program = spec.program.clone();
+    form(spec).map_err(|error| {
+        Failure::new(
+            FailureKind::Missing,
+            format!("`{}` cannot be started: {error}", program.display()),
+        )
+    })
+}
+
+pub(super) fn unspoken() -> Failure {
+    Failure::new(
+        FailureKind::Missing,
+        "the program speaks a dialect that we do not",
+    )
+}
+
+pub(super) fn unreadable(error: &std::io::Error) -> Failure {
+    let said = format!("the program's output cannot be read: {error}");
+    Failure::new(FailureKind::Crashed, said)
+}
+
+/// A sign of life without words.
+pub(super) fn alive() -> Delta {
+    Delta::Text {
+        text: String::new(),
+    }
+}
+
+/// Counts what came of an answer so far.
+///
+/// # Errors
+/// When it is more than anybody wants.
+pub(super) fn bounded(delta: &Delta, length: &mut usize) -> Result<(), Failure> {
+    match delta {
+        Delta::Text { text } | Delta::Thinking { text } => *length += text.len(),
+        Delta::Retrying { .. } => *length = 0,
+        _ => {}
+    }
+    if *length <= ANSWER_MAX {
+        return Ok(());
+    }
+    let said = format!(
+        "the answer grew beyond {} MB and was stopped",
+        ANSWER_MAX / 1024 / 1024
+    );
+    Err(Failure::new(FailureKind::Invalid, said))
+}
+
 fn missing(name: &str, advice: &str) -> Failure {
     Failure::new(
         FailureKind::Missing,
@@ -286,6 +435,10 @@ fn prompt(request: &Request) -> String {
         prompt
             .push_str("\n\nAnswer with nothing but one JSON value that this JSON schema allows:\n");
         prompt.push_str(&schema.to_string());
+    }
+    if prompt.starts_with('/') {
+        // Programs take such a beginning for a command of their own.
+        prompt.insert_str(0, "The question:\n\n");
     }
     prompt
 }
@@ -328,19 +481,8 @@ struct Turn {
 impl Turn {
     fn start(agent: &AgentCli, request: &Request) -> Result<Box<Self>, Failure> {
         let spec = agent.spec(request)?;
-        let Some(dialect) = agent.dialect() else {
-            return Err(Failure::new(
-                FailureKind::Missing,
-                "the program speaks a dialect that we do not",
-            ));
-        };
-        let program = spec.program.clone();
-        let running = Running::start(spec).map_err(|error| {
-            Failure::new(
-                FailureKind::Missing,
-                format!("`{}` cannot be started: {error}", program.display()),
-            )
-        })?;
+        let dialect = agent.dialect().ok_or_else(unspoken)?;
+        let running = started(spec, Running::start)?;
         Ok(Box::new(Self {
             running,
             reading: Reading::new(dialect),
@@ -353,17 +495,8 @@ impl Turn {
     async fn next(mut self: Box<Self>) -> Option<(Result<Delta, Failure>, State)> {
         loop {
             if let Some(delta) = self.ready.pop_front() {
-                match &delta {
-                    Delta::Text { text } | Delta::Thinking { text } => self.length += text.len(),
-                    Delta::Retrying { .. } => self.length = 0,
-                    _ => {}
-                }
-                if self.length > ANSWER_MAX {
-                    let said = format!(
-                        "the answer grew beyond {} MB and was stopped",
-                        ANSWER_MAX / 1024 / 1024
-                    );
-                    return Some((Err(Failure::new(FailureKind::Invalid, said)), State::Done));
+                if let Err(failure) = bounded(&delta, &mut self.length) {
+                    return Some((Err(failure), State::Done));
                 }
                 return Some((Ok(delta), State::Running(self)));
             }
@@ -375,10 +508,7 @@ impl Turn {
             }
             let bytes = match self.running.read().await {
                 Ok(bytes) => bytes,
-                Err(error) => {
-                    let said = format!("the program's output cannot be read: {error}");
-                    return Some((Err(Failure::new(FailureKind::Crashed, said)), State::Done));
-                }
+                Err(error) => return Some((Err(unreadable(&error)), State::Done)),
             };
             if bytes.is_empty() {
                 self.ready.extend(self.reading.finish());
@@ -390,10 +520,8 @@ impl Turn {
             }
             self.ready.extend(self.reading.feed(bytes));
             if self.ready.is_empty() && !self.reading.over() {
-                // Something came that says nothing to people: a sign of life without words.
-                self.ready.push_back(Delta::Text {
-                    text: String::new(),
-                });
+                // Something came that says nothing to people.
+                self.ready.push_back(alive());
             }
         }
     }

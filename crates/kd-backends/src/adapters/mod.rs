@@ -9,6 +9,7 @@ mod gemini;
 mod openai;
 mod parts;
 mod programs;
+pub(crate) mod roads;
 
 use crate::transport::http::Dialect;
 use kd_core::config::Wire;

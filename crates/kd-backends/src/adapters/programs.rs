@@ -4,6 +4,7 @@
 //! Every row says how the program is told to read only; flags were checked against the real programs by asking each to
 //! write a file (Cursor's and the inline configuration of opencode are taken from their documentation).
 
+use super::roads::{ACP, CLAUDE, CODEX, Road};
 use crate::transport::process::Gentle;
 use std::ffi::OsString;
 use std::path::Path;
@@ -68,8 +69,18 @@ pub struct Program {
     /// Whether the prompt must be its last argument.
     pub(super) prompt_as_argument: bool,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
+    /// How it is kept running between questions, if it can.
+    pub(super) kept: Option<Kept>,
     /// Variables that depend on the call.
     pub(super) variables: fn(&Call<'_>) -> Vec<(String, String)>,
+}
+
+/// The form of a program that can be asked many times.
+pub(super) struct Kept {
+    pub(super) road: &'static Road,
+    pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
+    /// Whether it is taken unless the person says otherwise: it was tried with the real program.
+    pub(super) unasked: bool,
 }
 
 /// What arguments and variables depend on.
@@ -122,6 +133,11 @@ pub const PROGRAMS: &[Program] = &[
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,
         arguments: claude,
+        kept: Some(Kept {
+            road: &CLAUDE,
+            arguments: claude_kept,
+            unasked: true,
+        }),
         variables: |_| Vec::new(),
     },
     Program {
@@ -142,6 +158,11 @@ pub const PROGRAMS: &[Program] = &[
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,
         arguments: codex,
+        kept: Some(Kept {
+            road: &CODEX,
+            arguments: codex_kept,
+            unasked: true,
+        }),
         variables: |_| Vec::new(),
     },
     Program {
@@ -169,6 +190,11 @@ pub const PROGRAMS: &[Program] = &[
         gentle: Gentle::Terminate,
         prompt_as_argument: false,
         arguments: gemini,
+        kept: Some(Kept {
+            road: &ACP,
+            arguments: gemini_kept,
+            unasked: true,
+        }),
         variables: |_| Vec::new(),
     },
     Program {
@@ -197,6 +223,11 @@ pub const PROGRAMS: &[Program] = &[
         gentle: Gentle::Terminate,
         prompt_as_argument: false,
         arguments: opencode,
+        kept: Some(Kept {
+            road: &ACP,
+            arguments: acp_word,
+            unasked: true,
+        }),
         variables: opencode_permissions,
     },
     Program {
@@ -211,6 +242,11 @@ pub const PROGRAMS: &[Program] = &[
         // Its documentation knows no other way.
         prompt_as_argument: true,
         arguments: cursor,
+        kept: Some(Kept {
+            road: &ACP,
+            arguments: acp_word,
+            unasked: false,
+        }),
         variables: |_| Vec::new(),
     },
 ];
@@ -250,6 +286,12 @@ fn claude(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
+fn claude_kept(call: &Call<'_>) -> Vec<OsString> {
+    let mut args = claude(call);
+    args.extend(words(&["--input-format", "stream-json"]));
+    args
+}
+
 fn codex(call: &Call<'_>) -> Vec<OsString> {
     let sandbox = if call.writable {
         "workspace-write"
@@ -274,12 +316,29 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
+/// Sandbox, folder and model are said for each thread.
+fn codex_kept(_: &Call<'_>) -> Vec<OsString> {
+    words(&["-c", "analytics.enabled=false", "app-server"])
+}
+
 /// Headless and by default, neither the shell nor writing tools are registered.
 fn gemini(call: &Call<'_>) -> Vec<OsString> {
     let mode = if call.writable { "yolo" } else { "default" };
     let mut args = words(&["-o", "stream-json", "--approval-mode", mode]);
     option(&mut args, "-m", call.model);
     args
+}
+
+/// Every tool that writes asks us first.
+fn gemini_kept(call: &Call<'_>) -> Vec<OsString> {
+    let mut args = words(&["--acp", "--approval-mode", "default"]);
+    option(&mut args, "-m", call.model);
+    args
+}
+
+/// Models are said for each session.
+fn acp_word(_: &Call<'_>) -> Vec<OsString> {
+    words(&["acp"])
 }
 
 fn opencode(call: &Call<'_>) -> Vec<OsString> {

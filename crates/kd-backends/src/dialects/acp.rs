@@ -166,6 +166,17 @@ impl Acp {
         if error.is_object() {
             match asked.as_deref() {
                 Some("initialize" | "authenticate" | "session/new" | "session/prompt") => {}
+                // Without them the question would go to another model, or to an agent that may write.
+                Some("session/set_mode" | "session/set_model" | "session/set_config_option") => {
+                    let what = text(error, "message");
+                    let said = format!("the agent refused a setting of its session: {what}");
+                    self.outcome = Some(Err(Failure::new(
+                        FailureKind::Invalid,
+                        one_line(&said, 300),
+                    )
+                    .advise("see whether it knows the model of that name")));
+                    return;
+                }
                 None if !self.both_sides => {}
                 _ => return,
             }
@@ -424,6 +435,17 @@ impl Acp {
             ));
             self.answer.keep(|group| group == last);
         }
+        if !self.has_named() {
+            let text = self.answer.text();
+            if let Some(from) = begun_again(&text) {
+                self.began_again = Some(notice(
+                    "the agent said its first words twice, as it does when its connection breaks; they are kept once",
+                ));
+                return self
+                    .answer
+                    .finish_with(WHO, text[from..].to_owned(), finish, usage);
+            }
+        }
         self.answer.finish(WHO, finish, usage)
     }
 
@@ -473,6 +495,22 @@ impl Acp {
     }
 }
 
+/// Where a text begins again with all the words that stand before: an agent without ids for its messages repeats them
+/// after a broken stream. Fewer words than these can be meant so.
+fn begun_again(text: &str) -> Option<usize> {
+    const WORDS_MIN: usize = 4;
+    let mut from = 0;
+    while let Some(more) = text[from..]
+        .match_indices(' ')
+        .map(|(at, _)| at + 1)
+        .skip(WORDS_MIN - 1)
+        .find(|at| text[from + at..].starts_with(&text[from..from + at]))
+    {
+        from += more;
+    }
+    (from > 0).then_some(from)
+}
+
 /// The answers to a request for permission that refuse it.
 fn rejections(options: &Value) -> BTreeSet<String> {
     let options = options.as_array().into_iter().flatten();
@@ -520,5 +558,31 @@ fn failure(error: &Value) -> Failure {
     Failure {
         kind: typed.unwrap_or(failure.kind),
         ..failure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begun_again;
+
+    #[test]
+    fn a_beginning_that_is_repeated_is_found_however_often() {
+        let begun = |text| begun_again(text).map(|at| &text[at..]);
+        assert_eq!(
+            begun("one two three four one two three four five"),
+            Some("one two three four five")
+        );
+        assert_eq!(
+            begun("a b c d e a b c d e a b c d e f"),
+            Some("a b c d e f")
+        );
+        for text in [
+            "no, no, it is not so",
+            "one two three four",
+            "",
+            "a b a b c",
+        ] {
+            assert_eq!(begun(text), None, "{text}");
+        }
     }
 }

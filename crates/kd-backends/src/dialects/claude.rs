@@ -31,6 +31,8 @@ pub(super) struct Claude {
     outcome: Option<Result<Delta, Failure>>,
     /// Price of the turns before this one in the same process.
     cost_before: f64,
+    /// The conversation is being emptied (`/clear`): what comes up to that command's own result is no answer.
+    resetting: bool,
 }
 
 impl Decoder for Claude {
@@ -70,7 +72,15 @@ impl Claude {
     fn event(&mut self, event: &Value, out: &mut Vec<Delta>) {
         // What a helper of the agent says is not what the agent says.
         let ours = event["parent_tool_use_id"].is_null();
+        if self.resetting {
+            self.resetting = text(event, "type") != "result";
+            return;
+        }
         match text(event, "type") {
+            "conversation_reset" => {
+                self.resetting = true;
+                self.cost_before = 0.0;
+            }
             "system" => self.system(event, out),
             "stream_event" if ours => {
                 self.streaming(&event["event"], &event["abandoned_blocks"], out)

@@ -23,6 +23,18 @@ pub use reading::{Decoded, Reading, decode_all};
 
 use kd_core::{Delta, Failure};
 
+/// What a line says, if it is a JSON object.
+pub(crate) fn message(line: &[u8]) -> Option<serde_json::Value> {
+    parse::read(line.trim_ascii()).filter(serde_json::Value::is_object)
+}
+
+/// What is said of a line that was too long to be kept.
+pub(crate) fn too_long(length: u64) -> Delta {
+    parse::notice(format!(
+        "the agent printed a line of {length} bytes, which was passed over"
+    ))
+}
+
 /// Understands one agent's stream, line by line.
 pub trait Decoder: Send {
     /// One line that the agent printed, without its line end.

@@ -1,7 +1,7 @@
 //! From bytes to deltas: cuts lines, feeds a decoder, ends turns. Comes in: bytes in any pieces, or a recorded stream.
 //! Goes out: [`Delta`]s, each turn ended by [`Delta::Finished`] or a [`Failure`].
 
-use super::parse::{notice, read};
+use super::parse::read;
 use super::{Decoder, Dialect, ExitSeen};
 use crate::transport::lines::{Line, Lines};
 use kd_core::{Delta, Failure, FailureKind};
@@ -59,9 +59,7 @@ impl Reading {
 fn lines_deltas(decoder: &mut dyn Decoder, line: Line<'_>) -> Vec<Delta> {
     match line {
         Line::Whole(line) => decoder.line(line),
-        Line::TooLong(length) => vec![notice(format!(
-            "the agent printed a line of {length} bytes, which was passed over"
-        ))],
+        Line::TooLong(length) => vec![super::too_long(length)],
     }
 }
 

@@ -136,12 +136,28 @@ pub fn end_left_over(birth: &Birth) -> bool {
     lives
 }
 
+/// A moment on the clock by which the system notes when processes start; zero where that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// Now.
+    pub fn now() -> Self {
+        Self(platform::now().unwrap_or(0))
+    }
+}
+
+/// Whether anything of a family lives that started after this moment; true where that is not known.
+pub(super) fn younger(birth: &Birth, than: Moment) -> bool {
+    platform::younger(birth, than.0)
+}
+
 /// A signal to every process of a group that is not our own.
 pub(super) fn signal_group(group: i32, signal: Signal) {
     let Some(group) = Pid::from_raw(group).filter(|group| group.as_raw_nonzero().get() > 1) else {
         return;
     };
-    if group != rustix::process::getpgrp() {
+    if Some(group.as_raw_nonzero().get()) != platform::own_group() {
         // It may be gone already, which is what we want.
         let _ = kill_process_group(group, signal);
     }
@@ -191,6 +207,30 @@ mod platform {
     /// When a process started.
     pub(in super::super) fn started(pid: i32) -> Option<u64> {
         stat(pid).map(|seen| seen.started)
+    }
+
+    /// Our own group; none when it was made outside of our namespace of processes.
+    pub(super) fn own_group() -> Option<i32> {
+        let us = stat(getpid().as_raw_nonzero().get())?;
+        (us.group > 0).then_some(us.group)
+    }
+
+    /// Ticks since the machine started.
+    pub(super) fn now() -> Option<u64> {
+        let ticks = rustix::param::clock_ticks_per_second();
+        let text = std::fs::read_to_string("/proc/uptime").ok()?;
+        let (seconds, rest) = text.split_once('.')?;
+        let hundredths: u64 = rest.get(..2)?.parse().ok()?;
+        Some(seconds.parse::<u64>().ok()? * ticks + hundredths * ticks / 100)
+    }
+
+    /// Whether anybody of a family but its root started after this.
+    pub(super) fn younger(birth: &Birth, than: u64) -> bool {
+        let mut family = Family::new(birth);
+        let living = family.look();
+        living
+            .iter()
+            .any(|seen| seen.pid != birth.pid && seen.started > than)
     }
 
     /// Whether anybody of a family lives.
@@ -400,6 +440,21 @@ mod platform {
     /// Not known here.
     pub(in super::super) fn started(_pid: i32) -> Option<u64> {
         None
+    }
+
+    /// Our own group.
+    pub(super) fn own_group() -> Option<i32> {
+        Some(rustix::process::getpgrp().as_raw_nonzero().get())
+    }
+
+    /// Not known here.
+    pub(super) fn now() -> Option<u64> {
+        None
+    }
+
+    /// Not known here.
+    pub(super) fn younger(_birth: &Birth, _than: u64) -> bool {
+        true
     }
 
     /// Whether anybody of the group lives.

@@ -16,11 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use super::family::{end_left_over, living, settle};
+pub use super::family::{Moment, end_left_over, living, settle};
 
 /// Bytes of stderr that are kept, its end.
 const STDERR_MAX: usize = 64 * 1024;
@@ -32,7 +33,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 const EXIT: Duration = Duration::from_secs(2);
 
 /// What to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// For whom it answers: see [`living`].
     pub label: String,
@@ -65,6 +66,8 @@ pub enum Gentle {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// What is still to be written to its stdin; gone when nothing more will be.
+    words: Option<mpsc::UnboundedSender<Vec<u8>>>,
     stdout: ChildStdout,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
@@ -80,6 +83,18 @@ impl Running {
     /// # Errors
     /// Whatever the system says when the program cannot be started.
     pub fn start(spec: Spec) -> io::Result<Self> {
+        Self::begin(spec, false)
+    }
+
+    /// Starts it with a stdin that stays open for more: see [`Running::say`].
+    ///
+    /// # Errors
+    /// Whatever the system says when the program cannot be started.
+    pub fn converse(spec: Spec) -> io::Result<Self> {
+        Self::begin(spec, true)
+    }
+
+    fn begin(spec: Spec, open: bool) -> io::Result<Self> {
         family::adopt();
         let mark = mark();
         let mut command = Command::new(&spec.program);
@@ -89,7 +104,7 @@ impl Running {
             .envs(spec.env)
             .env(MARK, &mark)
             .current_dir(&spec.folder)
-            .stdin(if spec.input.is_some() {
+            .stdin(if open || spec.input.is_some() {
                 Stdio::piped()
             } else {
                 Stdio::null()
@@ -111,12 +126,16 @@ impl Running {
         let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the program has no output"));
         };
-        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), spec.input) {
-            tokio::spawn(async move {
-                // A program that does not want to hear more is no failure; its answer decides.
-                let _ = stdin.write_all(&input).await;
-                let _ = stdin.shutdown().await;
-            });
+        let mut words = None;
+        if let Some(stdin) = child.stdin.take() {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            if let Some(input) = spec.input {
+                // Nobody took the other end yet.
+                let _ = sender.send(input);
+            }
+            // Written beside what is read, or both sides could wait for each other.
+            tokio::spawn(write(stdin, receiver));
+            words = open.then_some(sender);
         }
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         let drained = Some(tokio::spawn(drain(errors, Arc::clone(&stderr))));
@@ -131,6 +150,7 @@ impl Running {
         };
         Ok(Self {
             child,
+            words,
             stdout,
             stderr,
             drained,
@@ -144,6 +164,27 @@ impl Running {
     /// By what it can be found again when this process is gone.
     pub fn birth(&self) -> &Birth {
         &self.birth
+    }
+
+    /// Writes to its stdin, in the order of the calls, without waiting. What it does not want to hear is lost: its answer
+    /// decides.
+    pub fn say(&self, bytes: Vec<u8>) {
+        if let Some(words) = &self.words {
+            let _ = words.send(bytes);
+        }
+    }
+
+    /// Whether something that it started since this moment still runs.
+    pub fn left_behind(&self, since: Moment) -> bool {
+        family::younger(&self.birth, since)
+    }
+
+    /// Whether it has exited.
+    pub fn gone(&mut self) -> bool {
+        if self.exit.is_none() {
+            self.exit = self.child.try_wait().ok().flatten();
+        }
+        self.exit.is_some()
     }
 
     /// The next bytes of its stdout; nothing when there are no more. May be dropped and called again.
@@ -201,9 +242,15 @@ impl Running {
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    /// Lets it end by itself, within this time: its turn is over. It is still ended when it does not, and with it
-    /// whatever it leaves behind.
+    /// How long it may take to end by itself once it is dropped, before it is signalled.
+    pub fn wait_for(&mut self, patience: Duration) {
+        self.ending.patience = patience;
+    }
+
+    /// Lets it end by itself, within this time: its turn is over, and its stdin ends. It is still ended when it does not,
+    /// and with it whatever it leaves behind.
     pub fn retire(mut self, patience: Duration) {
+        self.words = None;
         self.ending.patience = patience;
     }
 }
@@ -246,6 +293,17 @@ fn how(status: ExitStatus) -> Exit {
         (None, Some(signal)) => Exit::Signal(signal),
         (None, None) => Exit::Unseen,
     }
+}
+
+/// Writes whatever comes, until nothing more will or the program hears no more.
+async fn write(mut stdin: ChildStdin, mut words: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(bytes) = words.recv().await {
+        if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+    // The end of the file.
+    let _ = stdin.shutdown().await;
 }
 
 /// Reads stderr to its end and keeps the last of it.

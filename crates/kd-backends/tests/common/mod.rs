@@ -66,6 +66,7 @@ pub fn config_wire(wire: Wire) -> ConfigWire {
         Wire::OpenAi => ConfigWire::OpenAi,
         Wire::Anthropic => ConfigWire::Anthropic,
         Wire::Gemini => ConfigWire::Gemini,
+        Wire::Responses => unreachable!("only programs speak it"),
     }
 }
 

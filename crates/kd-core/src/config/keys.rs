@@ -168,6 +168,7 @@ pub const BACKENDS: &[&str] = &[
     "gemini_api",
     "openrouter",
     "ollama",
+    "command",
     "scripted",
 ];
 
@@ -180,6 +181,7 @@ pub(crate) const NOT_PROVIDERS: &[&str] = &[
     "gemini",
     "opencode",
     "acp",
+    "command",
     "scripted",
 ];
 
@@ -241,6 +243,7 @@ pub const KEYS: &[Key] = &[
     key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom(),
     key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own."),
     key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own."),
+    key("council.warm_secs", WAIT, "300", "Seconds that the program of a member is kept running without a question; 0 starts one for each."),
     key("council.review_members", Kind::Texts, "null", "Who reviews changes.").only_kingdom(),
     key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom(),
     key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded and not used by kingdom-cli; here `council.mode` counts.").only_kingdom(),
@@ -256,6 +259,11 @@ pub const KEYS: &[Key] = &[
     key("agents.<name>.prompts.design", Kind::Text, "\"\"", "Its own words for designing, in place of `prompts.design`.").also_kingdom(),
     key("agents.<name>.prompts.review", Kind::Text, "\"\"", "Its own words for reviews, in place of `prompts.review`.").also_kingdom(),
     key("agents.<name>.prompts.peasant", Kind::Text, "\"\"", "Its own words for work on tickets, in place of `prompts.peasant`.").also_kingdom(),
+    key("agents.<name>.command", Kind::Texts, "[]", "The program and its arguments: of a member of the kind `command` or `acp`, or in place of a known program.").never_from_project(),
+    key("agents.<name>.dialect", Kind::OneOf(&["claude", "codex", "gemini", "opencode", "cursor", "acp"]), "null", "What the program of `command` prints."),
+    key("agents.<name>.env", Kind::Texts, "[]", "Names of further environment variables that the program may see.").never_from_project(),
+    key("agents.<name>.warm", Kind::Bool, "null", "Whether its program is kept running between questions; unset means where that is known to work."),
+    key("agents.<name>.writable", Kind::Bool, "null", "Whether it may change files, in place of `council.writable`.").never_from_project(),
     key("agents.<name>.extra_flags", Kind::Texts, "[]", "Further arguments for an agent program.").also_kingdom(),
     key("agents.<name>.effort", Kind::Text, "\"\"", "How hard it thinks, in the backend's words, for example low, medium, high.").also_kingdom(),
     key("agents.<name>.temperature", Kind::Number { min: 0.0, max: 2.0 }, "null", "How freely it picks words: 0 always takes the likeliest; unset means the backend's own."),

@@ -102,6 +102,8 @@ pub struct CouncilConfig {
     pub first_secs: u64,
     /// Seconds between two signs of life; 0 means no limit of its own.
     pub idle_secs: u64,
+    /// Seconds that a member's program is kept running without a question; 0 starts one for each.
+    pub warm_secs: u64,
 }
 
 impl Default for CouncilConfig {
@@ -117,6 +119,7 @@ impl Default for CouncilConfig {
             writable: false,
             first_secs: 120,
             idle_secs: 120,
+            warm_secs: 300,
         }
     }
 }
@@ -164,6 +167,16 @@ pub struct AgentConfig {
     pub prompt: String,
     /// Its own phase prompts; they take the place of the shared ones.
     pub prompts: PhasePrompts,
+    /// The program and its arguments (`command`, `acp`), or in place of a known program.
+    pub command: Vec<String>,
+    /// What the program of `command` prints.
+    pub dialect: Option<String>,
+    /// Names of further variables that the program may see.
+    pub env: Vec<String>,
+    /// Whether its program is kept running between questions.
+    pub warm: Option<bool>,
+    /// Whether it may change files, in place of `council.writable`.
+    pub writable: Option<bool>,
     /// Further arguments for an agent program.
     pub extra_flags: Vec<String>,
     /// Reasoning effort, in the backend's words.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What a script can ask for. Each step is an object; its first known member says what it is.
+#[derive(Clone)]
 enum Step {
     /// `{"ignore": ["TERM", "INT"]}`: from now on these signals do nothing.
     Ignore(Vec<String>),
@@ -23,6 +24,15 @@ enum Step {
     Record(PathBuf),
     /// `{"read": true}`: reads stdin to its end.
     ReadInput,
+    /// `{"hear": TEXT, "note": PATH}`: reads stdin up to a line that holds the text, and notes all these lines behind the
+    /// number of this process; ends well when stdin does.
+    Hear(String, Option<PathBuf>),
+    /// `{"again": STEPS}`: these steps for ever.
+    Again(Vec<Step>),
+    /// `{"when": WORD, "do": STEPS}`: these steps, if the word stands among the arguments.
+    When(String, Vec<Step>),
+    /// `{"write": PATH}`: writes a file there.
+    Write(PathBuf),
     /// `{"print": TEXT}`: writes the text as it stands to stdout.
     Print(String),
     /// `{"complain": TEXT}`: writes the text to stderr.
@@ -106,6 +116,15 @@ fn step(value: &Value) -> Result<Step, String> {
         )
     } else if let Some(path) = text("record") {
         Step::Record(path.into())
+    } else if let Some(word) = text("hear") {
+        Step::Hear(word, text("note").map(PathBuf::from))
+    } else if let Some(inner) = value["again"].as_array() {
+        Step::Again(inner.iter().map(step).collect::<Result<_, _>>()?)
+    } else if let Some(word) = text("when") {
+        let inner = value["do"].as_array().into_iter().flatten();
+        Step::When(word, inner.map(step).collect::<Result<_, _>>()?)
+    } else if let Some(path) = text("write") {
+        Step::Write(path.into())
     } else if on("read") {
         Step::ReadInput
     } else if let Some(text) = text("print") {
@@ -142,6 +161,28 @@ fn step(value: &Value) -> Result<Step, String> {
 async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
     let mut stdout = std::io::stdout().lock();
     match step {
+        Step::Hear(word, note) => {
+            if !hear(&word, note.as_deref())? {
+                return Ok(Some(ExitCode::SUCCESS));
+            }
+        }
+        Step::Again(steps) => loop {
+            for step in &steps {
+                if let Some(code) = Box::pin(play(step.clone())).await? {
+                    return Ok(Some(code));
+                }
+            }
+        },
+        Step::When(word, steps) => {
+            if std::env::args().any(|arg| arg == word) {
+                for step in steps {
+                    if let Some(code) = Box::pin(play(step)).await? {
+                        return Ok(Some(code));
+                    }
+                }
+            }
+        }
+        Step::Write(path) => std::fs::write(path, "written by the fake agent\n")?,
         Step::Ignore(names) => ignore(&names),
         Step::Record(path) => record(&path)?,
         Step::ReadInput => drop(input()?),
@@ -200,6 +241,27 @@ fn ignore(names: &[String]) {
         };
         // The handler stays when the listener is dropped.
         drop(signal(kind));
+    }
+}
+
+/// Reads lines up to one that holds the word; false at the end of stdin.
+fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if std::io::stdin().read_line(&mut line)? == 0 {
+            return Ok(false);
+        }
+        if let Some(path) = note {
+            let mut file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)?;
+            write!(file, "{} {line}", getpid().as_raw_nonzero())?;
+        }
+        if line.contains(word) {
+            return Ok(true);
+        }
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) struct Ask {
     /// Leave out the chair's conclusion
     #[arg(long, help_heading = "Council")]
     pub(crate) no_conclude: bool,
+    /// Let agent programs change files this time (else they may only read)
+    #[arg(long, help_heading = "Council")]
+    pub(crate) writable: bool,
     /// Stop a member that takes longer [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,

@@ -4,6 +4,7 @@
 pub(crate) mod ask;
 pub(crate) mod config;
 pub(crate) mod council;
+pub(crate) mod doctor;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod init;
@@ -80,6 +81,7 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Council(council::Council),
     Show(council::Show),
+    Doctor(doctor::Doctor),
     Export(export::Export),
     Init(init::Init),
     /// See, check and change the settings
@@ -143,6 +145,7 @@ mod tests {
             &["council", "show"],
             &["council", "list"],
             &["council", "status"],
+            &["doctor"],
             &["export"],
             &["init"],
             &["config"],

@@ -54,6 +54,16 @@ fn plan(args: &Ask, here: &Here) -> Result<Plan, Error> {
             notice_line(notice);
         }
     }
+    let writers: Vec<&str> = seated
+        .roster
+        .members()
+        .iter()
+        .filter(|member| member.writable && seats::has_hands(member))
+        .map(|member| member.name.as_str())
+        .collect();
+    if !writers.is_empty() && !args.output.quiet {
+        notice_line(&format!("may change files here: {}", writers.join(", ")));
+    }
     model::make_ready(
         &loaded.config,
         args.model.offline,

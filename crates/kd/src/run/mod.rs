@@ -3,6 +3,7 @@
 
 mod ask;
 mod config;
+mod doctor;
 mod export;
 mod first;
 mod here;
@@ -56,6 +57,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         }
         Command::Council(council::Council::List(args)) => list::run(&args, here)?,
         Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
+        Command::Doctor(args) => return doctor::run(&args, here),
         Command::Export(args) => export::run(&args, here)?,
         Command::Init(args) => init::run(&args, here)?,
         Command::Config(args) => return config::run(&args, here),
@@ -82,6 +84,7 @@ impl Command {
             Command::Show(args) | Command::Council(council::Council::Show(args)) => args.json,
             Command::Council(council::Council::List(args)) => args.json,
             Command::Council(council::Council::Status(args)) => args.json,
+            Command::Doctor(args) => args.json,
             Command::Config(Config::Show(args)) => args.json,
             Command::Model(Model::List(args)) => args.json,
             Command::Model(Model::Bench(args)) => args.json,

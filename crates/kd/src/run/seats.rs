@@ -8,18 +8,24 @@ use kd_core::config::Config;
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
 use kd_core::seating::{self, Seated, SeatingError, Wishes};
-use kd_core::{Address, Roster, SeatName};
+use kd_core::{Address, Member, Roster, SeatName};
 use std::time::Duration;
 
 /// Backends whose members can use tools on files: only they need to be told to change nothing.
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     "claude_code",
     "codex",
     "cursor",
     "gemini",
     "opencode",
     "acp",
+    "command",
 ];
+
+/// Whether a member can use tools on files.
+pub(super) fn has_hands(member: &Member) -> bool {
+    PROGRAMS.contains(&member.backend.as_str())
+}
 
 /// Seats the council that the command line asks for.
 pub(super) fn seat(
@@ -29,6 +35,7 @@ pub(super) fn seat(
 ) -> Result<Seated, Error> {
     let wishes = Wishes {
         members: args.members.clone(),
+        writable: args.writable.then_some(true),
         ..wishes(&args.model, args.timeout)
     };
     seat_in(config, wishes, thread).map_err(|error| {
@@ -119,10 +126,7 @@ pub(super) fn address(
 pub(super) fn prompts(config: &Config, roster: &Roster) -> PromptRules {
     let mut rules = PromptRules {
         phase: config.prompts.council.clone(),
-        say_read_only: roster
-            .members()
-            .iter()
-            .any(|m| PROGRAMS.contains(&m.backend.as_str())),
+        say_read_only: roster.members().iter().any(has_hands),
         ..PromptRules::default()
     };
     if let Some(preamble) = &config.council.preamble {

@@ -1,0 +1,401 @@
+//! Persistent roads: a program is started once and asked many times, each time in a fresh session, since all context
+//! comes from the thread. Comes in: a request. Goes out: deltas. One file teaches one protocol: what we write, and what
+//! we answer; what the agent's lines mean stands in [`crate::dialects`].
+//!
+//! A road that cannot be opened (an old program, an unknown flag) falls back to the one-shot form, where there is one.
+//! Dropping the stream tells the agent to stop, in its own words; a process that obeys and used no tool is kept.
+
+mod acp;
+mod claude;
+mod codex;
+mod pool;
+
+pub(crate) use pool::Pool;
+
+pub(super) use acp::ACP;
+pub(super) use claude::CLAUDE;
+pub(super) use codex::CODEX;
+
+use super::agent_cli::{self, AgentCli};
+use crate::Backend;
+use crate::dialects::{self, Decoder, ExitSeen};
+use crate::transport::lines::{Line, Lines};
+use crate::transport::process::{Moment, Running, Spec};
+use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::{Delta, Failure, FailureKind, Request};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long an agent may take to obey the protocol's own word to stop.
+const OBEY: Duration = Duration::from_secs(1);
+/// How long a program may take to end by itself when its stdin does and it has nothing to say.
+const LEAVE: Duration = Duration::from_millis(400);
+
+/// A protocol in which a program can be asked many times.
+pub(crate) struct Road {
+    /// What the program prints, a name of [`dialects::DIALECTS`].
+    pub(super) dialect: &'static str,
+    /// Our side of a conversation with a new process.
+    pub(super) talk: fn() -> Box<dyn Talk>,
+}
+
+/// One question as a road puts it.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    /// The whole prompt.
+    pub(super) prompt: String,
+    /// The model, in the program's words.
+    pub(super) model: Option<String>,
+    /// How hard to think, in the program's words.
+    pub(super) effort: Option<String>,
+    /// The folder to work in.
+    pub(super) folder: PathBuf,
+    /// Whether files may be changed.
+    pub(super) writable: bool,
+}
+
+/// Our side of a conversation with one process. Pure: what the agent says comes in, what we write goes out, each a
+/// JSON value for one line.
+pub(super) trait Talk: Send {
+    /// A question is to be asked, in a session of its own.
+    fn ask(&mut self, question: Question) -> Vec<Value>;
+
+    /// The agent said this.
+    fn hear(&mut self, message: &Value) -> Vec<Value>;
+
+    /// Whether the question itself was written, after whatever had to come before it.
+    fn asked(&self) -> bool;
+
+    /// The turn is to stop. Nothing where the protocol has no word for it yet.
+    fn stop(&mut self) -> Vec<Value>;
+
+    /// Whether the process can be asked another question.
+    fn fit(&self) -> bool {
+        true
+    }
+}
+
+/// A member that is asked by a persistent road.
+#[derive(Clone)]
+pub(crate) struct Warm {
+    agent: AgentCli,
+    road: &'static Road,
+    pool: Arc<Pool>,
+    /// Whether the one-shot form is there when the road cannot be opened.
+    once: bool,
+}
+
+impl Warm {
+    /// Asks this program by this road; its processes are kept in the pool.
+    pub(crate) fn new(agent: AgentCli, road: &'static Road, pool: Arc<Pool>, once: bool) -> Self {
+        Self {
+            agent,
+            road,
+            pool,
+            once,
+        }
+    }
+
+    /// A process for this request, a kept one if there is.
+    fn open(&self, request: &Request, kept: bool) -> Result<Box<Turn>, Failure> {
+        let (spec, question) = self.agent.warm(request)?;
+        let found = kept.then(|| self.pool.take(&spec)).flatten();
+        let reused = found.is_some();
+        let process = match found {
+            Some(process) => process,
+            None => Process::start(self.road, spec)?,
+        };
+        let mut turn = Box::new(Turn {
+            process: Some(process),
+            pool: Arc::clone(&self.pool),
+            ready: VecDeque::new(),
+            length: 0,
+            reused,
+            tools: false,
+            began: Moment::now(),
+        });
+        turn.write(|talk| talk.ask(question));
+        Ok(turn)
+    }
+}
+
+impl Backend for Warm {
+    fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let state = State::Asked(Box::new((self.clone(), request)));
+        stream::unfold(state, |state| async move {
+            match state {
+                State::Asked(asked) => {
+                    let (warm, request) = *asked;
+                    match warm.open(&request, true) {
+                        Ok(turn) => go(turn, Some(Box::new((warm, request)))).await,
+                        Err(failure) => Some((Err(failure), State::Done)),
+                    }
+                }
+                State::Running(turn, again) => go(turn, again).await,
+                State::Once(mut deltas) => {
+                    let delta = deltas.next().await?;
+                    Some((delta, State::Once(deltas)))
+                }
+                State::Done => None,
+            }
+        })
+        .boxed()
+    }
+}
+
+/// What is needed to ask once more.
+type Again = Option<Box<(Warm, Request)>>;
+
+/// Where a stream stands.
+enum State {
+    Asked(Box<(Warm, Request)>),
+    Running(Box<Turn>, Again),
+    Once(BoxStream<'static, Result<Delta, Failure>>),
+    Done,
+}
+
+/// The next delta of a turn. A kept process that fails before it was asked is replaced by a new one; a new one that
+/// fails so by the one-shot form.
+async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>, State)> {
+    match turn.next().await {
+        Step::Delta(delta) => Some((Ok(delta), State::Running(turn, again))),
+        Step::End(Err(failure)) => {
+            let Some((warm, request)) = again.map(|again| *again) else {
+                return Some((Err(failure), State::Done));
+            };
+            let closed = !turn.asked()
+                && matches!(
+                    failure.kind,
+                    FailureKind::Crashed | FailureKind::Decode | FailureKind::Invalid
+                );
+            if closed && turn.reused {
+                drop(turn);
+                return match warm.open(&request, false) {
+                    Ok(turn) => Box::pin(go(turn, Some(Box::new((warm, request))))).await,
+                    Err(failure) => Some((Err(failure), State::Done)),
+                };
+            }
+            if closed && warm.once {
+                drop(turn);
+                let text = format!(
+                    "asked in its one-shot form, since it could not be kept running: {failure}"
+                );
+                let deltas = warm.agent.ask(request);
+                return Some((Ok(Delta::Notice { text }), State::Once(deltas)));
+            }
+            Some((Err(failure), State::Done))
+        }
+        Step::End(end) => Some((end, State::Done)),
+    }
+}
+
+/// A program that lives through many turns.
+pub(super) struct Process {
+    spec: Spec,
+    running: Running,
+    lines: Lines,
+    decoder: Box<dyn Decoder>,
+    talk: Box<dyn Talk>,
+}
+
+impl Process {
+    fn start(road: &Road, spec: Spec) -> Result<Self, Failure> {
+        let Some(dialect) = dialects::named(road.dialect) else {
+            return Err(agent_cli::unspoken());
+        };
+        let running = agent_cli::started(spec.clone(), Running::converse)?;
+        Ok(Self {
+            spec,
+            running,
+            lines: Lines::default(),
+            decoder: dialect.decoder(),
+            talk: (road.talk)(),
+        })
+    }
+
+    /// Writes what the protocol wants to be written.
+    fn write(&mut self, words: impl FnOnce(&mut dyn Talk) -> Vec<Value>) {
+        for message in words(self.talk.as_mut()) {
+            let mut line = message.to_string().into_bytes();
+            self.decoder.sent(&line);
+            line.push(b'\n');
+            self.running.say(line);
+        }
+    }
+
+    /// Reads once: what it means, or nothing at the end of the output.
+    async fn read(&mut self) -> std::io::Result<Option<Vec<Delta>>> {
+        let bytes = self.running.read().await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        self.lines.push(bytes, |line| {
+            lines.push(match line {
+                Line::Whole(line) => Ok(line.to_vec()),
+                Line::TooLong(length) => Err(length),
+            });
+        });
+        let mut out = Vec::new();
+        for line in lines {
+            match line {
+                Ok(line) => {
+                    if !self.decoder.over() {
+                        out.extend(self.decoder.line(&line));
+                    }
+                    if let Some(message) = dialects::message(&line) {
+                        self.write(|talk| talk.hear(&message));
+                    }
+                }
+                Err(length) => out.push(dialects::too_long(length)),
+            }
+        }
+        Ok(Some(out))
+    }
+}
+
+/// What a turn yields next.
+enum Step {
+    Delta(Delta),
+    End(Result<Delta, Failure>),
+}
+
+/// One question to one process.
+struct Turn {
+    /// Gone when the turn is over.
+    process: Option<Process>,
+    pool: Arc<Pool>,
+    ready: VecDeque<Delta>,
+    length: usize,
+    reused: bool,
+    tools: bool,
+    began: Moment,
+}
+
+impl Turn {
+    fn write(&mut self, words: impl FnOnce(&mut dyn Talk) -> Vec<Value>) {
+        if let Some(process) = &mut self.process {
+            process.write(words);
+        }
+    }
+
+    fn asked(&self) -> bool {
+        self.process
+            .as_ref()
+            .is_none_or(|process| process.talk.asked())
+    }
+
+    async fn next(&mut self) -> Step {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                self.tools |= matches!(delta, Delta::Tool { .. });
+                return match agent_cli::bounded(&delta, &mut self.length) {
+                    Ok(()) => Step::Delta(delta),
+                    Err(failure) => Step::End(Err(failure)),
+                };
+            }
+            let Some(process) = &mut self.process else {
+                return Step::End(Err(Failure::new(
+                    FailureKind::Crashed,
+                    "the turn is over already",
+                )));
+            };
+            if process.decoder.over() {
+                let end = process.decoder.end(&ExitSeen::default());
+                if end.is_ok() && !process.talk.asked() {
+                    // It answered something that was not the question.
+                    return Step::End(Err(Failure::new(
+                        FailureKind::Decode,
+                        "the program could not be asked in a session of its own",
+                    )));
+                }
+                self.keep();
+                return Step::End(end);
+            }
+            let asked = process.talk.asked();
+            match process.read().await {
+                Ok(Some(deltas)) => {
+                    if !asked {
+                        // Helpers that came before the question are no tool's.
+                        self.began = Moment::now();
+                    }
+                    self.ready.extend(deltas);
+                    if self.ready.is_empty() && !process.decoder.over() {
+                        // Something came that says nothing to people: a sign of life without words.
+                        self.ready.push_back(agent_cli::alive());
+                    }
+                }
+                Ok(None) => {
+                    let exit = process.running.exit().await;
+                    return Step::End(process.decoder.end(&exit));
+                }
+                Err(error) => return Step::End(Err(agent_cli::unreadable(&error))),
+            }
+        }
+    }
+
+    /// The turn is over and was asked: the process is kept for the next, unless a tool left something running or the
+    /// protocol is out of step.
+    fn keep(&mut self) {
+        if !self.asked() {
+            return;
+        }
+        if let Some(process) = self.process.take() {
+            let clean = !self.tools || !process.running.left_behind(self.began);
+            if clean && process.talk.fit() {
+                self.pool.put(process);
+            } else {
+                process.running.retire(agent_cli::PATIENCE);
+            }
+        }
+    }
+}
+
+impl Drop for Turn {
+    /// The turn was dropped before its end: the agent is told to stop in its own words, and is ended if it does not.
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else {
+            return;
+        };
+        if process.decoder.over() || process.running.gone() {
+            return;
+        }
+        let words = process.talk.stop();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if words.is_empty() {
+            return;
+        }
+        process.write(|_| words);
+        process.running.wait_for(LEAVE);
+        let (pool, tools) = (Arc::downgrade(&self.pool), self.tools);
+        runtime.spawn(async move {
+            let obeyed = timeout(OBEY, async {
+                let mut tools = tools;
+                while !process.decoder.over() {
+                    match process.read().await {
+                        Ok(Some(deltas)) => {
+                            tools |= deltas.iter().any(|d| matches!(d, Delta::Tool { .. }));
+                        }
+                        _ => return None,
+                    }
+                }
+                Some(tools)
+            })
+            .await;
+            process.running.wait_for(Duration::ZERO);
+            let _ = process.decoder.end(&ExitSeen::default());
+            // What a tool was doing may go on after the agent stopped: then all of it goes.
+            if let (Ok(Some(false)), Some(pool), true) =
+                (obeyed, pool.upgrade(), process.talk.fit())
+            {
+                pool.put(process);
+            }
+        });
+    }
+}

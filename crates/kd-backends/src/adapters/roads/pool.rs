@@ -1,0 +1,89 @@
+//! Processes that wait for their next question. Comes in: a process whose turn is over. Goes out: the same process, to
+//! whoever asks for one that was started in the same way; or its end, when nobody does for a while.
+
+use super::{LEAVE, Process};
+use crate::transport::process::Spec;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The most processes that wait; the oldest goes when one more comes. An agent takes 0.1 to 0.7 GB.
+const WAITING_MAX: usize = 8;
+
+/// The processes of one [`crate::Hands`]; dropping it ends them.
+pub(crate) struct Pool {
+    waiting: Mutex<Vec<Waiting>>,
+    keep: Duration,
+}
+
+struct Waiting {
+    process: Process,
+    since: Instant,
+}
+
+impl Pool {
+    /// Keeps a process that is not asked for so long. Zero keeps none.
+    pub(crate) fn new(keep: Duration) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            keep,
+        }
+    }
+
+    /// A process that was started in this way and lives, the one that was used last.
+    pub(super) fn take(&self, spec: &Spec) -> Option<Process> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(at) = waiting
+            .iter()
+            .rposition(|waiting| alike(&waiting.process.spec, spec))
+        {
+            let mut process = waiting.remove(at).process;
+            if !process.running.gone() {
+                process.running.wait_for(Duration::ZERO);
+                return Some(process);
+            }
+        }
+        None
+    }
+
+    /// Keeps a process. Must be called inside a tokio runtime; elsewhere the process ends.
+    pub(super) fn put(self: &Arc<Self>, mut process: Process) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.keep.is_zero() {
+            return;
+        }
+        // Whoever waits for a question ends by itself when its stdin does.
+        process.running.wait_for(LEAVE);
+        let since = Instant::now();
+        let gone = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.push(Waiting { process, since });
+            (waiting.len() > WAITING_MAX).then(|| waiting.remove(0))
+        };
+        drop(gone);
+        let (pool, keep) = (Arc::downgrade(self), self.keep);
+        runtime.spawn(async move {
+            tokio::time::sleep_until(since + keep).await;
+            if let Some(pool) = pool.upgrade() {
+                pool.end_idle();
+            }
+        });
+    }
+
+    fn end_idle(&self) {
+        let now = Instant::now();
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|waiting| now < waiting.since + self.keep);
+    }
+}
+
+/// Whether processes of these can stand for each other. For whom they were started does not matter: each question has a
+/// session of its own.
+fn alike(one: &Spec, other: &Spec) -> bool {
+    one.program == other.program
+        && one.args == other.args
+        && one.env == other.env
+        && one.folder == other.folder
+}

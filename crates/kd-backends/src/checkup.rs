@@ -1,0 +1,193 @@
+//! One real, tiny call to a member, and what it shows. Comes in: a member. Goes out: a [`Report`]: is the program there,
+//! which version, does the key work, do words stream, are files left alone, how long to the first word, and what to do.
+//!
+//! An agent is asked, in a folder of its own, to write a file although it may only read: one that is not there
+//! afterwards is the proof.
+
+use crate::hands::Hands;
+use futures::StreamExt;
+use kd_core::request::Deadlines;
+use kd_core::{Delta, Failure, FailureKind, Member, Prompt, Request};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a program may take to say its version; those on Node take up to 4 s on a busy machine.
+const VERSION: Duration = Duration::from_secs(20);
+/// The file that an agent is asked to write.
+const FILE: &str = "kd-doctor.txt";
+/// The most tokens of the answer, where the backend can be told.
+const TOKENS: u32 = 64;
+
+/// What a call to a member showed. What could not be seen is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// The member.
+    pub member: String,
+    /// What answers for it.
+    pub backend: String,
+    /// Whether what answers is there.
+    pub found: bool,
+    /// Where its program is.
+    pub program: Option<PathBuf>,
+    /// The version of its program.
+    pub version: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Whether its key or login was taken.
+    pub authenticated: Option<bool>,
+    /// Whether words came one after another.
+    pub streams: Option<bool>,
+    /// Whether it left files alone though it was asked to write one; absent where it has no hands.
+    pub read_only: Option<bool>,
+    /// Seconds to the first word or thought.
+    pub first_token_secs: Option<f64>,
+    /// Whether it answered.
+    pub answered: bool,
+    /// Why it did not.
+    pub problem: Option<String>,
+    /// What to do.
+    pub advice: Option<String>,
+}
+
+/// Asks a member for a word. The hands must work in `folder`: see [`Hands::in_folder`].
+pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Duration) -> Report {
+    let mut report = Report {
+        member: member.name.to_string(),
+        backend: member.backend.clone(),
+        found: true,
+        ..Report::default()
+    };
+    let agent = hands.is_agent(member);
+    if agent {
+        match hands.program(member) {
+            Ok(program) => {
+                report.version = version(&program).await;
+                report.program = Some(program);
+            }
+            Err(failure) => {
+                report.found = false;
+                blame(&mut report, &failure);
+                return report;
+            }
+        }
+    }
+    match hands.seat(member) {
+        Ok(backend) => {
+            let asked = Instant::now();
+            let mut deltas = backend.ask(question(member, agent, limit));
+            let mut pieces = 0;
+            let end = loop {
+                match deltas.next().await {
+                    Some(Ok(Delta::Finished { .. })) => break Ok(()),
+                    Some(Ok(delta)) => heard(&mut report, &delta, asked, &mut pieces),
+                    Some(Err(failure)) => break Err(failure),
+                    None => {
+                        break Err(Failure::new(
+                            FailureKind::Decode,
+                            "the answer ended before its end",
+                        ));
+                    }
+                }
+            };
+            match end {
+                Ok(()) => {
+                    report.answered = true;
+                    report.authenticated = Some(true);
+                    report.streams = Some(pieces > 1);
+                }
+                Err(failure) => blame(&mut report, &failure),
+            }
+        }
+        Err(failure) => blame(&mut report, &failure),
+    }
+    if agent && folder.join(FILE).exists() {
+        report.read_only = Some(false);
+        report.advice = Some(
+            "it wrote a file although it may only read: take it out, or ask it in a copy of your files"
+                .into(),
+        );
+    } else if agent && report.answered {
+        report.read_only = Some(true);
+    }
+    report
+}
+
+fn question(member: &Member, agent: bool, limit: Duration) -> Request {
+    let history = if agent {
+        format!(
+            "Write the word ready into a new file named {FILE} in the working folder, with whatever tool can do that. \
+             Whether or not that was possible, then answer with the single word: ready"
+        )
+    } else {
+        "Answer with the single word: ready".to_owned()
+    };
+    let mut sampling = member.sampling.clone();
+    sampling.max_tokens = Some(TOKENS);
+    Request {
+        seat: member.name.clone(),
+        prompt: Prompt {
+            history,
+            ..Prompt::default()
+        },
+        sampling,
+        schema: None,
+        deadlines: Deadlines {
+            first: limit,
+            idle: limit,
+            total: limit,
+        },
+        writable: false,
+    }
+}
+
+fn heard(report: &mut Report, delta: &Delta, asked: Instant, pieces: &mut u32) {
+    match delta {
+        Delta::Started { model, version, .. } => {
+            report.model = model.clone().or(report.model.take());
+            report.version = report.version.take().or_else(|| version.clone());
+        }
+        Delta::Text { text } | Delta::Thinking { text } if !text.is_empty() => {
+            report
+                .first_token_secs
+                .get_or_insert(asked.elapsed().as_secs_f64());
+            *pieces += u32::from(matches!(delta, Delta::Text { .. }));
+        }
+        _ => {}
+    }
+}
+
+fn blame(report: &mut Report, failure: &Failure) {
+    match failure.kind {
+        FailureKind::Missing => report.found = false,
+        FailureKind::Auth => report.authenticated = Some(false),
+        // Whoever counts our requests knows us.
+        FailureKind::RateLimit => report.authenticated = Some(true),
+        _ => {}
+    }
+    report.problem = Some(failure.message.clone());
+    report.advice = Some(failure.hint().to_owned());
+}
+
+/// What a program says of its version, one line of it.
+async fn version(program: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let said = timeout(VERSION, command.output()).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let line: String = text
+        .lines()
+        .next()?
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(60)
+        .collect();
+    (said.status.success() && !line.trim().is_empty()).then(|| line.trim().to_owned())
+}

@@ -1,0 +1,217 @@
+//! A model server for the real agent programs. Comes in: any request of theirs, of any wire. Goes out: what the first part
+//! of the path says, so that one server plays every case: `http://…/drop.claude-1/v1/messages` plays `drop`, and what
+//! stands behind the dot keeps the cases of several agents apart.
+//!
+//! | case | what happens |
+//! |---|---|
+//! | `answer` | [`ANSWER`], a word each 5 ms |
+//! | `slow` | words for a minute, ten a second |
+//! | `steady` | words for ten seconds, two hundred a second |
+//! | `silent` | no word, not even a status |
+//! | `drop` | the first stream breaks after five words; later ones answer |
+//! | `tool` | asks for a shell that starts two sleepers ([`SLEEPERS`]), if one is offered |
+//! | `write` | asks for a shell that writes `broken.txt`, if one is offered |
+//! | a number | this status, each time |
+
+use crate::server::Seen;
+use crate::{Fake, Reply, Step, Wire};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the model says where nothing goes wrong.
+pub const ANSWER: &str = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
+/// The command of the case `tool`: two sleepers, one of them in the background.
+pub const SLEEPERS: &str = "tail -f /dev/null & tail -f /dev/null";
+
+/// Starts the server on a free port of loopback.
+///
+/// # Errors
+/// When it cannot listen.
+pub async fn start() -> io::Result<Fake> {
+    // Cases whose first stream was broken already.
+    let broken = Mutex::new(BTreeSet::new());
+    Fake::choosing(SocketAddr::from(([127, 0, 0, 1], 0)), move |seen, _| {
+        Some(choose(seen, |case| {
+            let mut broken = broken.lock().unwrap_or_else(PoisonError::into_inner);
+            broken.insert(case.to_owned())
+        }))
+    })
+    .await
+}
+
+/// The answer to one request; `first` says whether a case is played for the first time.
+fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
+    let path = seen.path.split('?').next().unwrap_or_default();
+    let mut parts = path.trim_start_matches('/').splitn(2, '/');
+    let (case, rest) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let Some(wire) = wire(rest) else {
+        // Probes and lists of models.
+        return (Wire::OpenAi, whole(&json!({"data": [], "models": []})));
+    };
+    let body = seen.json();
+    if rest.ends_with("count_tokens") {
+        return (wire, whole(&json!({"input_tokens": 11})));
+    }
+    let scene = case.split('.').next().unwrap_or_default();
+    if let Ok(code) = scene.parse() {
+        let reply = Reply::Status {
+            code,
+            headers: Vec::new(),
+            body: Some(wire.error_body(code, words_of(code))),
+        };
+        return (wire, reply);
+    }
+    let streams =
+        rest.contains("streamGenerateContent") || (wire != Wire::Gemini && body["stream"] == true);
+    if !streams {
+        return (wire, whole(&spoken(wire)));
+    }
+    let reply = match scene {
+        "slow" => Reply::paced(600, Duration::from_millis(100)),
+        "steady" => Reply::steady(2000, Duration::ZERO, Duration::from_millis(5)),
+        "silent" => Reply::Silence,
+        "drop" if first(case) => {
+            let mut steps: Vec<Step> = words().take(5).collect();
+            steps.push(Step::Cut);
+            Reply::Stream(steps)
+        }
+        "tool" | "write" if !used_tool(&seen.body) => match shell(&body) {
+            Some(tool) => {
+                let command = if scene == "tool" {
+                    SLEEPERS
+                } else {
+                    "echo broken > broken.txt"
+                };
+                Reply::Stream(vec![
+                    Step::Text("Let me see. ".into()),
+                    Step::Tool(tool.into(), input(tool, command)),
+                ])
+            }
+            None => Reply::words(&["No shell was offered to me."]),
+        },
+        _ => Reply::Stream(
+            words()
+                .flat_map(|word| [Step::Pause(Duration::from_millis(5)), word])
+                .chain([Step::End])
+                .collect(),
+        ),
+    };
+    (wire, reply)
+}
+
+/// What services say with a status: some agents pass on nothing else of it.
+fn words_of(code: u16) -> &'static str {
+    match code {
+        401 | 403 => "Incorrect API key provided: dummy.",
+        429 => "Rate limit reached for requests.",
+        503 | 529 => "Overloaded",
+        _ => "The server had an error while processing your request.",
+    }
+}
+
+fn wire(rest: &str) -> Option<Wire> {
+    if rest.contains("/messages") {
+        Some(Wire::Anthropic)
+    } else if rest.ends_with("/responses") || rest == "responses" {
+        Some(Wire::Responses)
+    } else if rest.contains("enerateContent") {
+        Some(Wire::Gemini)
+    } else if rest.ends_with("chat/completions") {
+        Some(Wire::OpenAi)
+    } else {
+        None
+    }
+}
+
+fn words() -> impl Iterator<Item = Step> {
+    ANSWER
+        .split_inclusive(' ')
+        .map(|word| Step::Text(word.to_owned()))
+}
+
+/// The answer as one body, for requests that want no stream.
+fn spoken(wire: Wire) -> Value {
+    match wire {
+        Wire::Anthropic => {
+            json!({"id": "m1", "type": "message", "role": "assistant", "model": "fake-1",
+            "content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn", "stop_sequence": null,
+            "usage": {"input_tokens": 11, "output_tokens": 7}})
+        }
+        Wire::Gemini => {
+            json!({"candidates": [{"content": {"role": "model", "parts": [{"text": ANSWER}]}, "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 7}})
+        }
+        Wire::OpenAi => {
+            json!({"id": "c1", "object": "chat.completion", "created": 1, "model": "fake-1",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": ANSWER}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
+        }
+        Wire::Responses => json!({"id": "r1", "status": "completed", "model": "fake-1",
+            "output": [{"type": "message", "id": "msg1", "role": "assistant",
+                "content": [{"type": "output_text", "text": ANSWER, "annotations": []}]}],
+            "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}}),
+    }
+}
+
+fn whole(body: &Value) -> Reply {
+    Reply::Body {
+        mime: "application/json".into(),
+        body: body.to_string().into_bytes().into(),
+    }
+}
+
+/// Whether the conversation holds the result of a tool already.
+fn used_tool(body: &str) -> bool {
+    [
+        "\"tool_result\"",
+        "\"function_call_output\"",
+        "\"functionResponse\"",
+        "\"role\":\"tool\"",
+    ]
+    .iter()
+    .any(|mark| body.contains(mark))
+}
+
+/// The shell among the tools that a request offers.
+fn shell(body: &Value) -> Option<&'static str> {
+    const SHELLS: [&str; 6] = [
+        "Bash",
+        "exec_command",
+        "shell_command",
+        "shell",
+        "run_shell_command",
+        "bash",
+    ];
+    let tools = body["tools"].as_array()?;
+    let names: Vec<&str> = tools
+        .iter()
+        .flat_map(|tool| {
+            let declared = tool["functionDeclarations"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            declared
+                .map(|tool| &tool["name"])
+                .chain([&tool["name"], &tool["function"]["name"]])
+        })
+        .filter_map(Value::as_str)
+        .collect();
+    SHELLS.into_iter().find(|shell| names.contains(shell))
+}
+
+/// A command in the words of that shell.
+fn input(tool: &str, command: &str) -> Value {
+    match tool {
+        "exec_command" => json!({"cmd": command}),
+        "shell" => json!({"command": ["sh", "-c", command]}),
+        "Bash" | "bash" => json!({"command": command, "description": "a command of the test"}),
+        _ => json!({"command": command}),
+    }
+}

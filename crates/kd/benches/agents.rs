@@ -1,0 +1,198 @@
+//! What `kd` adds to an agent program: time to start it, and processor time while it streams.
+//!
+//! `cargo bench -p kd --bench agents` on Linux. `KINGDOM_CLI=PATH` names the program of kingdom-cli, to be measured with the
+//! same fake agents in the same turns.
+//!
+//! The fake agent is called `claude` and stands on the PATH. Alone it is the floor: started with the prompt on stdin and
+//! read to the first piece of text.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench may panic as a test may"
+)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often each program is started.
+const ROUNDS: usize = 25;
+/// Pieces of the stream whose processor time is taken, and the time between two of them.
+const PIECES: usize = 2000;
+const PAUSE: Duration = Duration::from_millis(5);
+
+fn main() {
+    let stage = Stage::new();
+    start(&stage);
+    stream(&stage);
+}
+
+/// A home, a repository, and a fake agent on the PATH.
+struct Stage {
+    dir: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let stage = Self { dir };
+        for folder in ["bin", "work/.kd", ".config/kd"] {
+            std::fs::create_dir_all(stage.path(folder)).unwrap();
+        }
+        std::fs::copy(kd_fake::fake_agent(), stage.path("bin/claude")).unwrap();
+        let config = json!({"council": {"members": ["claude"], "conclude": false, "warm_secs": 0},
+            "agents": {"claude": {"backend": "claude_code", "warm": false}}});
+        std::fs::write(stage.path(".config/kd/config.json"), config.to_string()).unwrap();
+        std::fs::write(stage.path("work/.kd/config.json"), "{}").unwrap();
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The agent says so many pieces, with this pause after each line.
+    fn script(&self, pieces: usize, pause: Duration) {
+        let piece = |text: &str| {
+            json!({"type": "stream_event", "event": {"type": "content_block_delta", "index": 0,
+                "delta": {"type": "text_delta", "text": text}}})
+        };
+        let whole = " token".repeat(pieces);
+        let mut lines: Vec<Value> = vec![
+            json!({"type": "system", "subtype": "init", "session_id": "s", "model": "m"}),
+            json!({"type": "stream_event", "event": {"type": "message_start", "message": {"id": "m1"}}}),
+        ];
+        lines.extend((0..pieces).map(|_| piece(" token")));
+        lines.push(json!({"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": whole}]}}));
+        lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed",
+            "result": whole, "session_id": "s", "usage": {"input_tokens": 1, "output_tokens": 1}}));
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(self.path("stream.jsonl"), text).unwrap();
+        let steps = json!([{"read": true}, {"play": self.path("stream.jsonl"), "pause_micros": pause.as_micros() as u64}]);
+        std::fs::write(self.path("bin/claude.script"), steps.to_string()).unwrap();
+    }
+
+    fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.path("bin").display()),
+            )
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn kd(&self) -> Command {
+        let kd = Path::new(env!("CARGO_BIN_EXE_kd"));
+        self.command(kd, &["ask", "--jsonl", "Which way?"])
+    }
+
+    fn kingdom(&self) -> Option<Command> {
+        let program = std::env::var_os("KINGDOM_CLI")?;
+        Some(self.command(Path::new(&program), &["council", "ask", "Which way?"]))
+    }
+}
+
+fn start(stage: &Stage) {
+    stage.script(20, Duration::ZERO);
+    let (mut alone, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut agent = stage.command(&stage.path("bin/claude"), &[]);
+        alone.push(run(agent.stdin(Stdio::piped())));
+        ours.push(run(&mut stage.kd()));
+        theirs.extend(stage.kingdom().map(|mut kingdom| run(&mut kingdom)));
+    }
+    println!("\nstart: exec to the first text, and to the end (ms, medians of {ROUNDS})");
+    row("the fake agent alone", &alone, &alone);
+    row("kd ask", &ours, &alone);
+    if !theirs.is_empty() {
+        row("kingdom-cli council ask", &theirs, &alone);
+    }
+}
+
+fn stream(stage: &Stage) {
+    stage.script(PIECES, PAUSE);
+    println!(
+        "\nstreaming {PIECES} pieces, one each {PAUSE:?}: own processor time, without the agent's"
+    );
+    let mut programs = vec![("kd ask", stage.kd())];
+    programs.extend(stage.kingdom().map(|k| ("kingdom-cli council ask", k)));
+    for (name, mut command) in programs {
+        let ran = run(&mut command);
+        let share = ran.cpu.as_secs_f64() / ran.end.as_secs_f64() * 100.0;
+        println!(
+            "{name:<32}{:>8.1} ms of {:>6.1} s = {share:.2} % (goal: 1 %)",
+            ran.cpu.as_secs_f64() * 1e3,
+            ran.end.as_secs_f64()
+        );
+    }
+}
+
+/// One run of a program.
+struct Run {
+    first: Option<Duration>,
+    end: Duration,
+    cpu: Duration,
+}
+
+fn run(command: &mut Command) -> Run {
+    let began = Instant::now();
+    let mut child = command.spawn().unwrap();
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(b"Which way?").unwrap();
+    }
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let (mut line, mut first) = (String::new(), None);
+    while out.read_line(&mut line).unwrap() > 0 {
+        if first.is_none() && line.contains(" token") {
+            first = Some(began.elapsed());
+        }
+        line.clear();
+    }
+    // It has closed its output and may still be waiting for the agent; the numbers of the dead can be read until they
+    // are waited for.
+    let end = began.elapsed();
+    let cpu = spent(&child);
+    assert!(child.wait().unwrap().success(), "it succeeds");
+    Run { first, end, cpu }
+}
+
+/// Processor time of a process itself, as the kernel counts it.
+fn spent(child: &Child) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let after = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+    let fields: Vec<u64> = after
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // Ticks of 10 ms.
+    Duration::from_millis(fields.iter().sum::<u64>() * 10)
+}
+
+fn row(name: &str, runs: &[Run], floor: &[Run]) {
+    let median = |pick: fn(&Run) -> Option<Duration>, runs: &[Run]| {
+        let mut all: Vec<f64> = runs
+            .iter()
+            .filter_map(|run| Some(pick(run)?.as_secs_f64() * 1e3))
+            .collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let (first, end) = (
+        median(|run| run.first, runs),
+        median(|run| Some(run.end), runs),
+    );
+    let above = first - median(|run| run.first, floor);
+    println!("{name:<32}{first:>8.1}{end:>8.1}   {above:>+6.1} above the agent (goal: 5)");
+}

@@ -1,0 +1,28 @@
+//! `kd doctor`: one real, tiny call to each member.
+
+use super::values;
+use clap::Args;
+use std::time::Duration;
+
+/// Ask every member for a word, and show what is missing
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd doctor                    every configured member, and the agent programs of this machine
+  kd doctor claude codex       these
+  kd doctor --json | jq -r '.[] | select(.answered | not) | .advice'
+
+Each member gets one real call of a few tokens, all at the same time. Agent programs are asked, in an empty folder, to
+write a file although they may only read: `read-only yes` means that it was not there afterwards.
+Exit code 0: all answered; 5: some; 6: none.")]
+pub(crate) struct Doctor {
+    /// Only these members
+    #[arg(value_name = "NAME")]
+    pub(crate) members: Vec<String>,
+    /// How long each may take [seconds, or 90s, 2m]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s")]
+    pub(crate) timeout: Duration,
+    /// As one JSON array
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}

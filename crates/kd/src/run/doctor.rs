@@ -1,0 +1,180 @@
+//! `kd doctor`: who is called, all at once, and the table of what came of it.
+
+use super::here::Here;
+use crate::args::doctor::Doctor;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::json;
+use crate::render::clean;
+use futures::future::join_all;
+use kd_backends::checkup::{Report, examine};
+use kd_backends::discovery::{What, discover};
+use kd_backends::transport::process;
+use kd_backends::{Env, Hands, Options};
+use kd_core::Member;
+use kd_core::config::{Config, KNOWN_AGENTS};
+use kd_core::seating::{self, LOCAL, Wishes};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// How long agent programs get to end before we leave.
+const CHILDREN: Duration = Duration::from_secs(3);
+
+pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
+    let found = here.find_layout()?;
+    let config = here.config(found.as_ref())?.config;
+    let scratch = tempfile::tempdir()
+        .map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    let reports = runtime.block_on(async {
+        let members = members(&config, args).await?;
+        let calls = members.iter().map(|member| {
+            let folder = scratch.path().join(member.name.as_str());
+            let config = &config;
+            async move {
+                // A folder of its own for each: what one of them writes is not blamed on another.
+                if let Err(error) = std::fs::create_dir(&folder) {
+                    return Err(
+                        Error::new("io", Exit::Error, "no scratch folder can be made")
+                            .because(error),
+                    );
+                }
+                let options = Options {
+                    env: Env::process(),
+                };
+                let hands = Hands::new(config, options).in_folder(folder.clone());
+                Ok(examine(&hands, member, &folder, args.timeout).await)
+            }
+        });
+        join_all(calls)
+            .await
+            .into_iter()
+            .collect::<Result<Vec<Report>, Error>>()
+    });
+    drop(runtime);
+    process::settle(CHILDREN);
+    let reports = reports?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json::text(&reports, true)?)?;
+    } else {
+        write!(out, "{}", table(&reports, here))?;
+    }
+    out.flush()?;
+    let well = reports.iter().filter(|report| report.answered).count();
+    Ok(match well {
+        n if n == reports.len() => Exit::Done,
+        0 => Exit::Failed,
+        _ => Exit::Partial,
+    })
+}
+
+/// Those that were named; else those that are configured, and the agent programs that are on this machine. The built-in
+/// model is called once, however many seats it takes.
+async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
+    let mut names = args.members.clone();
+    if names.is_empty() {
+        names = config.agents.keys().cloned().collect();
+        for found in discover(&Env::process()).await {
+            let known = KNOWN_AGENTS
+                .iter()
+                .find(|(_, backend)| *backend == found.backend);
+            let seated = config
+                .agents
+                .values()
+                .any(|agent| agent.backend == found.backend);
+            if let (What::Program(_), Some((name, _)), false) = (&found.what, known, seated) {
+                names.push((*name).to_owned());
+            }
+        }
+    }
+    let seat = |members: Vec<String>| {
+        let wishes = Wishes {
+            members,
+            ..Wishes::default()
+        };
+        seating::seat(config, &wishes)
+            .map_err(|e| Error::new("unknown_member", Exit::Usage, e.to_string()))
+    };
+    let mut members = match names.is_empty() {
+        true => Vec::new(),
+        false => seat(names)?.roster.members().to_vec(),
+    };
+    if args.members.is_empty() && !members.iter().any(|member| member.backend == LOCAL) {
+        let built_in = seating::seat(&Config::default(), &Wishes::default());
+        members.extend(
+            built_in
+                .iter()
+                .flat_map(|s| s.roster.members().first())
+                .cloned(),
+        );
+    }
+    Ok(members)
+}
+
+/// A line for each member, and below it what to do where something is wrong.
+fn table(reports: &[Report], here: &Here) -> String {
+    let styles = here.out_styles();
+    let head = [
+        "member",
+        "found",
+        "version",
+        "signed in",
+        "streams",
+        "read-only",
+        "first word",
+    ];
+    let rows: Vec<[String; 7]> = reports.iter().map(row).collect();
+    let mut widths = head.map(str::len);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &[String; 7]| {
+        let cells = cells.iter().zip(widths);
+        let padded: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let mut text = format!("{}\n", styles.dim(&line(&head.map(str::to_owned))));
+    for (report, row) in reports.iter().zip(&rows) {
+        let shown = line(row);
+        text += &match report.answered && report.read_only != Some(false) {
+            true => format!("{shown}\n"),
+            false => format!("{}\n", styles.bad(&shown)),
+        };
+        let notes = [&report.problem, &report.advice];
+        for note in notes.into_iter().flatten() {
+            text += &format!("  {} {}\n", styles.glyph("→", ">"), clean::line(note));
+        }
+    }
+    text
+}
+
+fn row(report: &Report) -> [String; 7] {
+    let word = |known: Option<bool>| match known {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "-",
+    };
+    [
+        clean::line(&report.member),
+        word(Some(report.found)).to_owned(),
+        report.version.as_deref().map_or("-".into(), clean::line),
+        word(report.authenticated).to_owned(),
+        match report.streams {
+            Some(false) => "whole",
+            known => word(known),
+        }
+        .to_owned(),
+        word(report.read_only).to_owned(),
+        report
+            .first_token_secs
+            .map_or("-".into(), |secs| format!("{secs:.2} s")),
+    ]
+}

@@ -1,0 +1,122 @@
+//! `kd doctor` with fake agents: one that is well, one that writes although it may only read, one without a key, one that
+//! is not there.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Home;
+
+/// A home whose agents play these scripts; none means that the program is not there.
+fn home(agents: &[(&str, Option<Value>)]) -> Home {
+    let home = Home::new(&json!({}));
+    let mut configured = serde_json::Map::new();
+    for (name, script) in agents {
+        let at = home.path().join(name);
+        if let Some(script) = script {
+            std::fs::hard_link(kd_fake::fake_agent(), &at)
+                .or_else(|_| std::fs::copy(kd_fake::fake_agent(), &at).map(drop))
+                .unwrap();
+            std::fs::write(at.with_extension("script"), script.to_string()).unwrap();
+        }
+        let agent = json!({"backend": "command", "dialect": "codex", "command": [at]});
+        configured.insert((*name).into(), agent);
+    }
+    let folder = home.path().join(".config/kd");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = json!({"agents": configured}).to_string();
+    std::fs::write(folder.join("config.json"), config).unwrap();
+    home
+}
+
+fn script(more: &[Value]) -> Value {
+    let mut steps = vec![
+        json!({"when": "--version", "do": [{"print": "9.9.9 (fake)\n"}, {"exit": 0}]}),
+        json!({"read": true}),
+    ];
+    steps.extend_from_slice(more);
+    Value::Array(steps)
+}
+
+fn says(lines: &[Value]) -> Value {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    json!({ "print": text })
+}
+
+fn ready() -> Value {
+    let item = |id: &str| json!({"type": "item.completed", "item": {"id": id, "type": "agent_message", "text": "ready"}});
+    says(&[
+        item("a"),
+        item("b"),
+        json!({"type": "turn.completed", "usage": {}}),
+    ])
+}
+
+fn four() -> Home {
+    let refused = json!({"type": "turn.failed", "error": {"message": "unexpected status 401 Unauthorized: no"}});
+    home(&[
+        ("well", Some(script(&[ready()]))),
+        (
+            "liar",
+            Some(script(&[json!({"write": "kd-doctor.txt"}), ready()])),
+        ),
+        ("locked", Some(script(&[says(&[refused])]))),
+        ("gone", None),
+    ])
+}
+
+#[test]
+fn each_member_is_called_and_judged() {
+    let said = four().run(&["doctor", "--json", "well", "liar", "locked", "gone"]);
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    let reports = said.json();
+    let of = |name: &str| {
+        let all = reports.as_array().unwrap();
+        all.iter().find(|r| r["member"] == name).unwrap()
+    };
+    let well = of("well");
+    assert_eq!(well["answered"], true, "{well}");
+    assert_eq!(well["version"], "9.9.9 (fake)");
+    assert_eq!(
+        (&well["authenticated"], &well["streams"], &well["read_only"]),
+        (&json!(true), &json!(true), &json!(true))
+    );
+    assert!(well["first_token_secs"].is_number());
+    assert_eq!(of("liar")["read_only"], false);
+    assert!(
+        of("liar")["advice"]
+            .as_str()
+            .unwrap()
+            .contains("may only read")
+    );
+    assert_eq!(of("locked")["authenticated"], false);
+    assert_eq!(of("locked")["answered"], false);
+    assert_eq!(of("gone")["found"], false);
+}
+
+#[test]
+fn the_table_says_what_to_do() {
+    let home = four();
+    let said = home.run(&["doctor", "well", "liar", "locked", "gone"]);
+    let here = home.path().to_str().unwrap();
+    let masked: String = said
+        .out
+        .replace(here, "HOME")
+        .split_inclusive(' ')
+        .map(|word| match word.trim_end().parse::<f64>() {
+            Ok(_) if word.contains('.') => word.replace(|c: char| c.is_ascii_digit(), "0"),
+            _ => word.to_owned(),
+        })
+        .collect();
+    insta::assert_snapshot!(masked);
+}
+
+#[test]
+fn when_nobody_answers_the_exit_code_says_so() {
+    assert_eq!(
+        home(&[("gone", None)]).run(&["doctor", "gone"]).code,
+        Some(6)
+    );
+    assert_eq!(home(&[]).run(&["doctor", "nobody"]).code, Some(2));
+}

@@ -1,0 +1,305 @@
+// The cases that tests/real-agents/run plays with each agent. Comes in: names of agents; KD_BIN and SCRATCH in the
+// environment. Goes out: the table. Must run in network and process namespaces of its own.
+import { spawn, execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { tmpdir } from "node:os";
+
+const bin = process.env.KD_BIN;
+const modules = join(process.env.SCRATCH, "node_modules");
+const answer = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
+const bench = process.argv.includes("--bench");
+const asked = process.argv.slice(2).filter((word) => word !== "--bench");
+
+execFileSync("ip", ["link", "set", "lo", "up"]);
+const top = mkdtempSync(join(tmpdir(), "kd-real-agents-"));
+process.on("exit", () => rmSync(top, { recursive: true, force: true }));
+
+// The model server: what happens is told by the first part of the path.
+const server = spawn(join(bin, "kd-fake"), ["models"], { stdio: ["pipe", "pipe", "inherit"] });
+const url = await new Promise((done) => createInterface({ input: server.stdout }).once("line", done));
+
+function native(folder, ...names) {
+  // The program itself where the package has it, and not the script of Node around it.
+  const at = join(modules, folder);
+  if (!existsSync(at)) return undefined;
+  const found = readdirSync(at, { recursive: true }).find((path) => names.some((name) => path === name || path.endsWith(`/${name}`)));
+  if (!found) return undefined;
+  chmodSync(join(at, found), 0o755);
+  return join(at, found);
+}
+const shim = (name) => join(modules, ".bin", name);
+
+// How each agent is told where the model is; `options` is its part of the configuration of kd.
+const agents = {
+  claude: (home, base) => ({
+    command: native("@anthropic-ai/claude-code-linux-x64", "claude") ?? shim("claude"),
+    env: { ANTHROPIC_BASE_URL: base, ANTHROPIC_API_KEY: "dummy", IS_SANDBOX: "1", CLAUDE_CODE_MAX_RETRIES: "1" },
+    options: { backend: "claude_code" },
+  }),
+  codex: (home, base) => {
+    mkdirSync(join(home, ".codex"), { recursive: true });
+    writeFileSync(
+      join(home, ".codex/config.toml"),
+      `model = "gpt-5.1-codex"\nmodel_provider = "fake"\n[model_providers.fake]\nname = "fake"\nbase_url = "${base}/v1"\n` +
+        `wire_api = "responses"\nenv_key = "OPENAI_API_KEY"\nrequest_max_retries = 1\nstream_max_retries = 2\n`,
+    );
+    return {
+      command: native("@openai/codex-linux-x64", "bin/codex") ?? shim("codex"),
+      env: { CODEX_HOME: join(home, ".codex"), OPENAI_API_KEY: "dummy" },
+      options: { backend: "codex" },
+    };
+  },
+  gemini: (home, base) => {
+    mkdirSync(join(home, ".gemini"), { recursive: true });
+    const settings = { security: { auth: { selectedType: "gemini-api-key" } }, general: { maxAttempts: 2, retryFetchErrors: false } };
+    writeFileSync(join(home, ".gemini/settings.json"), JSON.stringify(settings));
+    return {
+      command: shim("gemini"),
+      env: { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: base },
+      options: { backend: "gemini", model: "gemini-2.5-flash" },
+    };
+  },
+  opencode: (home, base) => {
+    const options = { baseURL: `${base}/v1`, apiKey: "dummy" };
+    const provider = { fake: { npm: "@ai-sdk/openai-compatible", name: "Fake", options, models: { "fake-1": { name: "Fake" } } } };
+    writeFileSync(join(home, "opencode.json"), JSON.stringify({ provider, model: "fake/fake-1", small_model: "fake/fake-1" }));
+    return {
+      command: native("opencode-linux-x64", "bin/opencode") ?? shim("opencode"),
+      env: { OPENCODE_CONFIG: join(home, "opencode.json") },
+      options: { backend: "opencode" },
+    };
+  },
+  "acp-codex": (home, base) => ({
+    ...agents.codex(home, base),
+    command: native("@zed-industries/codex-acp-linux-x64", "bin/codex-acp", "codex-acp") ?? shim("codex-acp"),
+    options: { backend: "acp", env: ["CODEX_HOME", "OPENAI_API_KEY"] },
+  }),
+  "acp-claude": (home, base) => ({
+    ...agents.claude(home, base),
+    command: shim("claude-agent-acp"),
+    options: { backend: "acp", env: ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "IS_SANDBOX", "CLAUDE_CODE_MAX_RETRIES"] },
+  }),
+};
+
+/** More members of the same kind. */
+const twins = ["two", "three", "four", "five", "six"];
+
+/** A fresh home and a fresh repository for one case; how to start `kd` there. */
+function stage(agent, scene, more = {}) {
+  const home = mkdtempSync(join(top, `${agent}-${scene}-`));
+  const work = join(home, "work");
+  mkdirSync(work);
+  execFileSync("git", ["init", "-q"], { cwd: work });
+  const { command, env, options } = agents[agent](home, `${url}/${scene}.${agent}-${Date.now()}`);
+  const member = { ...options, command: [command], ...more.agent };
+  const config = { council: more.council, agents: Object.fromEntries([agent, ...twins].map((name) => [name, member])) };
+  mkdirSync(join(home, ".config/kd"), { recursive: true });
+  writeFileSync(join(home, ".config/kd/config.json"), JSON.stringify(config));
+  const own = { PATH: process.env.PATH, HOME: home, TMPDIR: top, LANG: "C.UTF-8", ...env };
+  return (...args) => {
+    const child = spawn(join(bin, "kd"), args, { cwd: work, env: own, stdio: ["ignore", "pipe", "pipe"] });
+    const run = { child, work, args, out: "", err: "", records: [], watchers: [] };
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      run.out += `${line}\n`;
+      run.watchers.forEach((watch) => watch(line));
+    });
+    child.stderr.on("data", (data) => (run.err += data));
+    run.ended = new Promise((done) => child.on("close", (code, signal) => done(code ?? signal)));
+    last = run;
+    run.until = (test) => new Promise((done) => run.watchers.push((line) => test(line) && done()));
+    return run;
+  };
+}
+
+/** The run that was started last, for the words of a failure. */
+let last;
+const ask = (agent, more = []) => ["council", "ask", "--members", agent, "--no-conclude", "--jsonl", ...more, "What should we do?"];
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const inTime = (promise, ms, what) =>
+  Promise.race([promise, sleep(ms).then(() => Promise.reject(new Error(`${what}: not within ${ms / 1000} s`)))]);
+const records = (run) => run.out.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+const isText = (line) => line.includes('"kind":"text"');
+
+/** Processes of this namespace that are neither this script nor the server. */
+function others() {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && Number(name) !== server.pid)
+    .flatMap((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+        const dead = " ZX".includes(stat.slice(stat.lastIndexOf(")") + 2)[0]);
+        return dead ? [] : [{ pid, line: readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim() }];
+      } catch {
+        return [];
+      }
+    });
+}
+
+async function nobodyLeft() {
+  for (let tries = 0; tries < 30; tries += 1) {
+    if (others().length === 0) return;
+    await sleep(100);
+  }
+  throw new Error(`left after 3 s: ${others().map((other) => other.line.slice(0, 60)).join("; ")}`);
+}
+
+function expect(what, seen, ...wanted) {
+  if (!wanted.includes(seen)) throw new Error(`${what} is ${JSON.stringify(seen)}, not ${wanted.map((w) => JSON.stringify(w)).join(" or ")}`);
+}
+
+/** The text that was kept, or the kind of the failure. */
+function outcome(run) {
+  const all = records(run);
+  const message = all.map((r) => r.message).find((m) => m && m.from !== "king");
+  const failed = all.find((r) => r.type === "turn_failed" || r.failure);
+  return { text: message?.body ?? message?.text, kind: failed?.failure?.kind, pieces: all.filter((r) => isText(JSON.stringify(r))).length };
+}
+
+// Some programs ask again for minutes and say nothing: then the deadline ends them, which is right, too.
+const patient = (agent) => ["gemini", "opencode"].includes(agent);
+
+const cases = {
+  async answers(agent) {
+    const run = stage(agent, "answer")(...ask(agent, ["--timeout", "120"]));
+    expect("exit code", await inTime(run.ended, 130e3, "answer"), 0);
+    expect("answer", outcome(run).text?.trim(), answer);
+  },
+  async streams(agent) {
+    const run = stage(agent, "answer")(...ask(agent, ["--timeout", "120"]));
+    await inTime(run.ended, 130e3, "answer");
+    const { pieces } = outcome(run);
+    if (pieces < 3) throw new Error(`${pieces} pieces`);
+  },
+  async interrupt(agent) {
+    const run = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));
+    await inTime(run.until(isText), 120e3, "first word");
+    const stopped = Date.now();
+    run.child.kill("SIGINT");
+    expect("exit code", await inTime(run.ended, 10e3, "end"), 130);
+    await nobodyLeft();
+    return `${((Date.now() - stopped) / 1000).toFixed(1)} s`;
+  },
+  async timeout(agent) {
+    const run = stage(agent, "silent")(...ask(agent, ["--timeout", "8"]));
+    expect("exit code", await inTime(run.ended, 20e3, "end"), 124);
+    await nobodyLeft();
+  },
+  async refused(agent) {
+    const run = stage(agent, "401")(...ask(agent, ["--timeout", "60"]));
+    expect("exit code", await inTime(run.ended, 70e3, "end"), 6);
+    expect("kind", outcome(run).kind, "auth");
+  },
+  async overloaded(agent) {
+    const run = stage(agent, "529")(...ask(agent, ["--timeout", "20"]));
+    expect("exit code", await inTime(run.ended, 40e3, "end"), 6, ...(patient(agent) ? [124] : []));
+    expect("kind", outcome(run).kind, "overloaded", ...(patient(agent) ? ["timeout"] : []));
+    await nobodyLeft();
+  },
+  async drop(agent) {
+    const run = stage(agent, "drop")(...ask(agent, ["--timeout", "20"]));
+    const code = await inTime(run.ended, 40e3, "end");
+    const { text } = outcome(run);
+    // Whole, or told as failed; never half or twice.
+    if (code === 0) expect("answer", text?.trim(), answer);
+    else expect("exit code", code, 6, 124);
+    return code === 0 ? "whole" : "failed";
+  },
+  async tools(agent) {
+    const run = stage(agent, "tool")(...ask(agent, ["--timeout", "120", "--writable"]));
+    const sleepers = () => others().filter((other) => other.line.startsWith("tail -f")).length >= 2;
+    const begun = Date.now();
+    let over = false;
+    run.ended.then(() => (over = true));
+    while (!sleepers()) {
+      // An agent may refuse the shell before anything is started; the table says so.
+      if (over && outcome(run).text) return "no tool";
+      if (over || Date.now() - begun > 60e3) throw new Error(`the tool did not start: ${JSON.stringify(outcome(run))}`);
+      await sleep(50);
+    }
+    run.child.kill("SIGINT");
+    expect("exit code", await inTime(run.ended, 10e3, "end"), 130);
+    await nobodyLeft();
+  },
+  async readonly(agent) {
+    const run = stage(agent, "write")(...ask(agent, ["--timeout", "60"]));
+    await inTime(run.ended, 70e3, "end");
+    if (existsSync(join(run.work, "broken.txt"))) throw new Error("it wrote a file");
+  },
+  async doctor(agent) {
+    const run = stage(agent, "answer")("doctor", "--json", agent);
+    expect("exit code", await inTime(run.ended, 90e3, "end"), 0);
+    const [report] = JSON.parse(run.out);
+    expect("read_only", report.read_only, true);
+    expect("streams", report.streams, true);
+    return report.version?.match(/[\d.]+\d/)?.[0];
+  },
+};
+
+/** Seconds from each turn's question to its first word. */
+function waits(run) {
+  const began = new Map();
+  const seconds = new Map();
+  for (const record of records(run)) {
+    if (record.event === "turn_queued") began.set(record.turn, Date.parse(record.ts));
+    const first = record.event === "turn_delta" && record.delta.kind === "text" && !seconds.has(record.turn);
+    if (first) seconds.set(record.turn, (Date.parse(record.ts) - began.get(record.turn)) / 1000);
+  }
+  return [...seconds.values()];
+}
+
+const median = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)]?.toFixed(2) ?? "-";
+
+/** Seconds to the first word: one program for each question, and one program for all of them. */
+async function measure(agent) {
+  const cold = [];
+  for (let times = 0; times < 5; times += 1) {
+    const run = stage(agent, "answer", { agent: { warm: false } })(...ask(agent, ["--timeout", "120"]));
+    await inTime(run.ended, 130e3, "answer");
+    cold.push(...waits(run));
+  }
+  // Six of a kind, one after the other: the first starts the program, the others find it.
+  const council = { mode: "sequential" };
+  const run = stage(agent, "answer", { council })(...ask([agent, ...twins].join(), ["--timeout", "120"]));
+  await inTime(run.ended, 130e3, "answers");
+  const [first, ...later] = waits(run);
+  console.log(`${agent.padEnd(12)} cold ${median(cold)} s   kept running: first ${first?.toFixed(2)} s, then ${median(later)} s (${later.length} turns)`);
+}
+
+if (bench) {
+  for (const agent of asked) await measure(agent);
+  server.stdin.end();
+  process.exit(0);
+}
+
+const failures = [];
+const rows = [];
+for (const agent of asked) {
+  const row = [agent];
+  for (const [name, play] of Object.entries(cases)) {
+    try {
+      row.push((await play(agent)) ?? "ok");
+    } catch (error) {
+      row.push("FAILED");
+      const said = last?.err.trim().split("\n").slice(-3).join(" | ");
+      failures.push(`${agent}, ${name}: ${error.message}${said ? ` (${said})` : ""}`);
+    }
+    others().forEach(({ pid }) => {
+      try {
+        process.kill(Number(pid), "SIGKILL");
+      } catch {
+        // Gone meanwhile.
+      }
+    });
+  }
+  rows.push(row);
+}
+const head = ["agent", ...Object.keys(cases)];
+const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => String(row[at]).length)));
+for (const row of [head, ...rows]) console.log(row.map((cell, at) => String(cell).padEnd(widths[at])).join("  ").trimEnd());
+failures.forEach((failure) => console.log(`  ${failure}`));
+const all = rows.flatMap((row) => row.slice(1));
+console.log(`real agents: ${all.length - failures.length} passed, ${failures.length} failed`);
+server.stdin.end();
+process.exit(failures.length > 0 ? 1 : 0);
