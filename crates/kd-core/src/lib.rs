@@ -8,6 +8,7 @@ pub mod clean;
 pub mod config;
 pub mod council;
 pub mod duet;
+mod csv;
 pub mod eval;
 pub mod event;
 pub mod failure;

@@ -4,4 +4,14 @@
 //! numbers with their uncertainty, and weights.
 
 pub mod auto;
+pub mod calibration;
+pub mod contribution;
+pub mod correlation;
+pub mod deciders;
+pub mod intervals;
+pub mod jury;
+pub mod paired;
+pub mod reliability;
+pub mod replay;
+pub mod simulate;
 pub mod weights;

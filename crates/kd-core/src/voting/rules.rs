@@ -21,6 +21,8 @@ pub struct Rules {
     pub confidence: ConfidenceMap,
     /// How many answers are possible for log-odds; the number of candidates where unknown.
     pub options: Option<u64>,
+    /// How far from 0 and from 1 `log-odds` keeps reliabilities, in billionths: nobody is infallible.
+    pub reliability_clip: Nano,
     /// How strongly members of one family err together, 0 to 1 in billionths.
     pub family_correlation: Nano,
     /// Each earlier round counts this much of the next one, 0 to 1 in billionths (`pooled-rounds`).
@@ -130,6 +132,7 @@ impl Rules {
             quorum: 1,
             confidence: ConfidenceMap::default(),
             options: None,
+            reliability_clip: NANOS / 20,
             family_correlation: 0,
             round_decay: NANOS,
             points: 10,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// # Errors
 /// A head without a column that says what was voted, a row of another length, a number that is none, an open quote.
 pub fn read_csv(text: &str) -> Result<Case, ReadError> {
-    let rows = rows(text)?;
+    let rows = crate::csv::rows(text).map_err(|at| fail(at, "a quote is never closed".into()))?;
     let mut rows = rows.into_iter();
     let Some((at, head)) = rows.next() else {
         return Err(fail(1, "the file is empty".into()));
@@ -184,53 +184,4 @@ fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, Stri
         object.insert("scores".into(), Value::Object(scores));
     }
     Ok(object)
-}
-
-/// Cells by row, each with the line it began on. Quotes hold commas, line ends and doubled quotes.
-fn rows(text: &str) -> Result<Vec<(usize, Vec<String>)>, ReadError> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut rows = Vec::new();
-    let (mut row, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    let (mut line, mut began) = (1, 1);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c == '\n' {
-            line += 1;
-        }
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(std::mem::take(&mut cell)),
-            '\n' if !quoted => {
-                end(&mut rows, &mut row, &mut cell, began);
-                began = line;
-            }
-            _ => cell.push(c),
-        }
-    }
-    if quoted {
-        return Err(fail(began, "a quote is never closed".into()));
-    }
-    end(&mut rows, &mut row, &mut cell, began);
-    Ok(rows)
-}
-
-/// Ends a row; a blank one is passed over.
-fn end(
-    rows: &mut Vec<(usize, Vec<String>)>,
-    row: &mut Vec<String>,
-    cell: &mut String,
-    began: usize,
-) {
-    if cell.ends_with('\r') {
-        cell.pop();
-    }
-    row.push(std::mem::take(cell));
-    let row = std::mem::take(row);
-    if row.iter().any(|c| !c.trim().is_empty()) {
-        rows.push((began, row));
-    }
 }

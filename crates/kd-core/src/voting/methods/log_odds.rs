@@ -57,9 +57,10 @@ pub(in crate::voting) fn weights(poll: &Poll<'_>) -> Vec<Nano> {
         }
     }
     let rho = poll.rules.family_correlation.clamp(0, NANOS) as f64 / NANOS as f64;
+    let clip = poll.rules.reliability_clip.clamp(1, NANOS / 2) as f64 / NANOS as f64;
     let weight = |vote: &crate::voting::Vote<'_>| {
         let p = vote.ballot.reliability.unwrap_or(UNKNOWN) as f64 / NANOS as f64;
-        let p = p.clamp(0.05, 0.95);
+        let p = p.clamp(clip, 1.0 - clip);
         let alone = (p * (k - 1.0) / (1.0 - p)).ln().max(0.0);
         let likes = vote
             .ballot

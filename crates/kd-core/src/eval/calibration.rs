@@ -1,0 +1,311 @@
+//! Whether a stated probability means what it says: scores of forecasts, and a map from what is said to what is true.
+
+use serde::Serialize;
+
+/// A forecast: how sure, 0 to 1, and whether it came true.
+pub type Forecast = (f64, bool);
+
+/// How good forecasts are.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibration {
+    /// How many forecasts.
+    pub n: usize,
+    /// The mean of what was said.
+    pub said: f64,
+    /// The share that came true.
+    pub came: f64,
+    /// Expected calibration error: ten bins of equal width, closed on the right.
+    pub ece: f64,
+    /// The same with ten bins of as nearly equal counts as equal forecasts allow.
+    pub adaptive_ece: f64,
+    /// The mean squared error (Brier 1950).
+    pub brier: f64,
+    /// Its part that a better scale would remove (Murphy 1973), over distinct forecasts.
+    pub reliability: f64,
+    /// Its part that tells right from wrong: more is better.
+    pub resolution: f64,
+    /// Its part that no forecast changes.
+    pub uncertainty: f64,
+    /// The mean of minus the logarithm of the probability of what happened; forecasts kept within 1e-6 of the ends.
+    pub log_score: f64,
+    /// The probability that a right one was given more than a wrong one; `None` where all are right or all wrong.
+    pub auroc: Option<f64>,
+    /// The ten bins of [`Calibration::ece`] that hold something.
+    pub bins: Vec<Bin>,
+    /// The share right among the surest 80, 90 and 100 % of forecasts.
+    pub selective: [f64; 3],
+}
+
+/// A row of the reliability table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bin {
+    /// The upper end of it.
+    pub to: f64,
+    /// How many forecasts.
+    pub n: usize,
+    /// Their mean.
+    pub said: f64,
+    /// The share that came true.
+    pub came: f64,
+}
+
+/// Scores forecasts; `None` where there are none. What is said beyond 0 and 1 is taken as 0 and 1.
+pub fn calibration(forecasts: &[Forecast]) -> Option<Calibration> {
+    if forecasts.is_empty() {
+        return None;
+    }
+    let mut sorted: Vec<Forecast> = forecasts
+        .iter()
+        .map(|(p, came)| {
+            (
+                if p.is_finite() {
+                    p.clamp(0.0, 1.0)
+                } else {
+                    0.5
+                },
+                *came,
+            )
+        })
+        .collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let n = sorted.len() as f64;
+    let came = share(&sorted);
+    let bins = equal_width(&sorted);
+    let gap = |bins: &[Bin]| {
+        bins.iter()
+            .map(|b| b.n as f64 / n * (b.said - b.came).abs())
+            .sum()
+    };
+    let groups: Vec<Bin> = sorted.chunk_by(|a, b| a.0 == b.0).map(bin).collect();
+    let over = |f: &dyn Fn(&Bin) -> f64| groups.iter().map(|g| g.n as f64 / n * f(g)).sum::<f64>();
+    let mean = |f: &dyn Fn(&Forecast) -> f64| sorted.iter().map(f).sum::<f64>() / n;
+    Some(Calibration {
+        n: sorted.len(),
+        said: mean(&|f| f.0),
+        came,
+        ece: gap(&bins),
+        adaptive_ece: gap(&equal_count(&groups, sorted.len())),
+        brier: mean(&|(p, c)| (p - f64::from(u8::from(*c))).powi(2)),
+        reliability: over(&|g| (g.said - g.came).powi(2)),
+        resolution: over(&|g| (g.came - came).powi(2)),
+        uncertainty: came * (1.0 - came),
+        log_score: mean(&|(p, c)| {
+            let p = p.clamp(1e-6, 1.0 - 1e-6);
+            -(if *c { p } else { 1.0 - p }).ln()
+        }),
+        auroc: auroc(&groups),
+        selective: [0.8, 0.9, 1.0].map(|coverage| selective(&groups, coverage * n)),
+        bins,
+    })
+}
+
+fn share(forecasts: &[Forecast]) -> f64 {
+    forecasts.iter().filter(|f| f.1).count() as f64 / forecasts.len().max(1) as f64
+}
+
+fn bin(forecasts: &[Forecast]) -> Bin {
+    Bin {
+        to: forecasts.last().map_or(1.0, |f| f.0),
+        n: forecasts.len(),
+        said: forecasts.iter().map(|f| f.0).sum::<f64>() / forecasts.len().max(1) as f64,
+        came: share(forecasts),
+    }
+}
+
+/// Ten bins: above `(i - 1) / 10`, up to and including `i / 10`; nothing falls into the first.
+fn equal_width(sorted: &[Forecast]) -> Vec<Bin> {
+    // A decimal such as .3 times ten is 3.0000000000000004 at worst: it belongs to the bin that it closes.
+    let place = |p: f64| ((p * 10.0 - 1e-9).ceil() as usize).clamp(1, 10);
+    sorted
+        .chunk_by(|a, b| place(a.0) == place(b.0))
+        .map(|chunk| Bin {
+            to: place(chunk[0].0) as f64 / 10.0,
+            ..bin(chunk)
+        })
+        .collect()
+}
+
+/// Ten bins of about a tenth each; equal forecasts stay together.
+fn equal_count(groups: &[Bin], n: usize) -> Vec<Bin> {
+    let mut bins: Vec<Bin> = Vec::new();
+    let (mut open, mut before) = (None::<Bin>, 0usize);
+    for g in groups {
+        let merged = match open.take() {
+            None => g.clone(),
+            Some(o) => {
+                let sum = (o.n + g.n) as f64;
+                let mix = |a: f64, b: f64| (a * o.n as f64 + b * g.n as f64) / sum;
+                Bin {
+                    to: g.to,
+                    n: o.n + g.n,
+                    said: mix(o.said, g.said),
+                    came: mix(o.came, g.came),
+                }
+            }
+        };
+        // The bin closes once it reaches the next tenth of all forecasts.
+        if (before + merged.n) * 10 >= n * (bins.len() + 1) {
+            before += merged.n;
+            bins.push(merged);
+        } else {
+            open = Some(merged);
+        }
+    }
+    bins.extend(open);
+    bins
+}
+
+/// The area under the ROC curve; equal forecasts count half.
+fn auroc(groups: &[Bin]) -> Option<f64> {
+    let (mut right, mut wrong, mut area) = (0.0, 0.0, 0.0);
+    for g in groups {
+        let r = (g.came * g.n as f64).round();
+        let w = g.n as f64 - r;
+        area += r * (wrong + w / 2.0);
+        right += r;
+        wrong += w;
+    }
+    (right > 0.0 && wrong > 0.0).then(|| area / (right * wrong))
+}
+
+/// The share right among the surest `take`; of a group that is cut, its share.
+fn selective(groups: &[Bin], take: f64) -> f64 {
+    let (mut left, mut right) = (take, 0.0);
+    for g in groups.iter().rev() {
+        let part = left.min(g.n as f64);
+        right += part * g.came;
+        left -= part;
+    }
+    if take > 0.0 { right / take } else { 0.0 }
+}
+
+/// A rising map from what is said to how often it came true: points (said, came), straight lines between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Isotonic {
+    /// Rising in both.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Isotonic {
+    /// Fits by pooling adjacent violators. Equal forecasts are pooled first: else the order in which they happen to
+    /// stand decides the map, and an order by outcome fits the outcomes themselves.
+    pub fn fit(forecasts: &[Forecast]) -> Self {
+        let mut sorted: Vec<Forecast> = forecasts
+            .iter()
+            .copied()
+            .filter(|f| f.0.is_finite())
+            .collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut blocks: Vec<(f64, f64, f64, f64)> = Vec::new();
+        for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+            let n = group.len() as f64;
+            blocks.push((group[0].0, group[0].0, n, share(group) * n));
+            while let [.., a, b] = blocks.as_slice()
+                && a.3 * b.2 >= b.3 * a.2
+            {
+                let merged = (a.0, b.1, a.2 + b.2, a.3 + b.3);
+                blocks.truncate(blocks.len() - 2);
+                blocks.push(merged);
+            }
+        }
+        let mut points = Vec::new();
+        for (from, to, n, hits) in blocks {
+            points.push((from, hits / n));
+            if to > from {
+                points.push((to, hits / n));
+            }
+        }
+        Self { points }
+    }
+
+    /// What a statement is worth; as said where nothing was fitted.
+    pub fn at(&self, said: f64) -> f64 {
+        let after = self.points.partition_point(|(x, _)| *x < said);
+        match (
+            after.checked_sub(1).and_then(|i| self.points.get(i)),
+            self.points.get(after),
+        ) {
+            (Some((x0, y0)), Some((x1, y1))) => y0 + (y1 - y0) * (said - x0) / (x1 - x0),
+            (None, Some((_, y))) | (Some((_, y)), None) => *y,
+            (None, None) => said,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    }
+
+    #[test]
+    fn scores_are_what_their_papers_define() {
+        let f = [
+            (0.9, true),
+            (0.9, true),
+            (0.9, false),
+            (0.3, false),
+            (0.3, true),
+            (0.1, false),
+        ];
+        let c = calibration(&f).unwrap();
+        near(c.said, 3.4 / 6.0);
+        near(c.came, 0.5);
+        near(c.brier, (0.01 + 0.01 + 0.81 + 0.09 + 0.49 + 0.01) / 6.0);
+        near(c.reliability - c.resolution + c.uncertainty, c.brier);
+        near(
+            c.ece,
+            0.5 * (0.9 - 2.0 / 3.0) + (0.5 - 0.3) / 3.0 + 0.1 / 6.0,
+        );
+        assert_eq!(
+            c.bins.iter().map(|b| (b.to, b.n)).collect::<Vec<_>>(),
+            [(0.1, 1), (0.3, 2), (0.9, 3)]
+        );
+        // Right ones 9 9 3, wrong ones 9 3 1: of nine pairs 5 rise, 3 tie.
+        near(c.auroc.unwrap(), 6.5 / 9.0);
+        near(c.selective[2], 0.5);
+        near(c.selective[0], (2.0 + 1.8 * 0.5) / 4.8);
+        assert_eq!(calibration(&[]), None);
+        assert_eq!(calibration(&[(0.5, true)]).unwrap().auroc, None);
+    }
+
+    #[test]
+    fn bins_of_equal_count_keep_equal_forecasts_together() {
+        let f: Vec<Forecast> = (0..100)
+            .map(|i| (f64::from(i / 25) / 4.0 + 0.125, i % 2 == 0))
+            .collect();
+        let c = calibration(&f).unwrap();
+        near(
+            c.adaptive_ece,
+            c.bins
+                .iter()
+                .map(|b| b.n as f64 / 100.0 * (b.said - b.came).abs())
+                .sum(),
+        );
+    }
+
+    #[test]
+    fn a_fitted_map_rises_and_does_not_depend_on_the_order_of_equals() {
+        let f = [
+            (0.2, false),
+            (0.4, true),
+            (0.6, false),
+            (0.6, true),
+            (0.8, true),
+        ];
+        let map = Isotonic::fit(&f);
+        near(map.at(0.2), 0.0);
+        near(map.at(0.4), 2.0 / 3.0);
+        near(map.at(0.6), 2.0 / 3.0);
+        near(map.at(0.3), 1.0 / 3.0);
+        near(map.at(0.99), 1.0);
+        near(map.at(0.0), 0.0);
+        // Everybody always says .7: the map may only know the mean, whatever the order of the outcomes.
+        let mut same: Vec<Forecast> = (0..90).map(|i| (0.7, i % 3 == 0)).collect();
+        same.sort_by_key(|f| f.1);
+        assert_eq!(Isotonic::fit(&same).points, [(0.7, 1.0 / 3.0)]);
+        near(Isotonic::default().at(0.4), 0.4);
+    }
+}

@@ -1,0 +1,197 @@
+//! What every decider must hold to: a new file is judged the moment it is registered.
+
+use super::*;
+use crate::eval::replay::{Select, read_csv};
+use crate::voting::RULES;
+use rand::rngs::ChaCha12Rng;
+use rand::{RngExt, SeedableRng};
+
+/// A record of members of any strength, silence included.
+fn record(seed: u64, members: usize, questions: usize, trails: bool) -> Replay {
+    let mut chance = ChaCha12Rng::seed_from_u64(seed);
+    let mut text = String::from("id,gold");
+    for m in 0..members {
+        text.push_str(&format!(",m{m}"));
+    }
+    for q in 0..questions {
+        text.push_str(&format!("\n{q},A"));
+        for m in 0..members {
+            let right = chance.random::<f64>() < 0.3 + 0.1 * m as f64;
+            text.push_str(match (right, chance.random_range(0..6)) {
+                (true, _) => ",A",
+                (_, 0) => ",",
+                (_, n) if n < 3 => ",B",
+                _ => ",C",
+            });
+        }
+    }
+    let mut replay = read_csv(&text, &Select::default()).unwrap();
+    if trails {
+        for q in &mut replay.questions {
+            let again = q.answers.iter().rev().copied();
+            q.trails = q
+                .answers
+                .iter()
+                .copied()
+                .zip(again)
+                .map(|(last, first)| vec![first, last])
+                .collect();
+        }
+    }
+    replay
+}
+
+fn ways() -> Vec<Way> {
+    DECIDERS
+        .iter()
+        .map(Way::Decider)
+        .chain(RULES.iter().map(Way::Rule))
+        .collect()
+}
+
+#[test]
+fn every_way_decides_every_question_among_the_answers_given() {
+    for (members, questions) in [(1, 1), (2, 3), (5, 60), (4, 400)] {
+        let replay = record(9, members, questions, true);
+        let setting = Setting {
+            replay: &replay,
+            options: 3,
+            seed: 5,
+        };
+        for way in ways().into_iter().filter(|w| w.fits(&replay).is_ok()) {
+            let decisions = way.decide(&setting);
+            assert_eq!(decisions.len(), questions, "{}", way.name());
+            assert_eq!(
+                decisions,
+                way.decide(&setting),
+                "{}: the same in, the same out",
+                way.name()
+            );
+            for (q, d) in replay.questions.iter().zip(&decisions) {
+                assert!(
+                    d.winners.iter().all(|k| *k < q.keys.len()),
+                    "{}",
+                    way.name()
+                );
+                let asked = d.asked.clone().unwrap_or_else(|| (0..members).collect());
+                assert!(
+                    asked.windows(2).all(|w| w[0] < w[1]) && asked.iter().all(|m| *m < members),
+                    "{}",
+                    way.name()
+                );
+                // Whoever was not asked cannot have decided.
+                let heard = |k: &usize| {
+                    asked
+                        .iter()
+                        .any(|m| q.answers[*m] == Some(*k) || q.trails[*m].contains(&Some(*k)))
+                };
+                let approves_none = matches!(way, Way::Rule(r) if r.name == "anti-plurality");
+                assert!(
+                    approves_none || d.winners.iter().all(heard),
+                    "{}",
+                    way.name()
+                );
+            }
+        }
+    }
+}
+
+/// Nobody peeks: the right answers of one half change nothing that is decided on that half.
+#[test]
+fn no_way_but_the_oracle_looks_at_what_it_decides() {
+    let replay = record(3, 5, 300, true);
+    let mut blind = replay.clone();
+    for q in blind.questions.iter_mut().step_by(2) {
+        let last = q.right.len() - 1;
+        q.right.swap(0, last);
+    }
+    for way in ways()
+        .into_iter()
+        .filter(|w| w.fits(&replay).is_ok() && w.name() != "oracle")
+    {
+        let (a, b) = (
+            way.decide(&Setting {
+                replay: &replay,
+                options: 3,
+                seed: 5,
+            }),
+            way.decide(&Setting {
+                replay: &blind,
+                options: 3,
+                seed: 5,
+            }),
+        );
+        for (at, (a, b)) in a.iter().zip(&b).enumerate().step_by(2) {
+            assert_eq!(a, b, "{} on question {at}", way.name());
+        }
+    }
+}
+
+#[test]
+fn stopping_early_changes_no_answer_and_saves_calls() {
+    let replay = record(4, 5, 400, false);
+    let setting = Setting {
+        replay: &replay,
+        options: 3,
+        seed: 5,
+    };
+    let decide = |name: &str| Way::find(name).unwrap().decide(&setting);
+    let (mut calls, full) = (0, decide("plurality"));
+    for (early, full) in decide("certain").into_iter().zip(full) {
+        let mut winners = early.winners;
+        winners.sort_unstable();
+        assert_eq!(winners, full.winners);
+        calls += early.asked.unwrap().len();
+    }
+    assert!(calls < 400 * 5 - 200, "{calls}");
+}
+
+#[test]
+fn names_are_found_and_every_row_is_told() {
+    for d in DECIDERS {
+        assert_eq!(
+            Way::find(&d.name.to_uppercase().replace('-', "_"))
+                .unwrap()
+                .name(),
+            d.name
+        );
+        assert!(
+            crate::voting::find(d.name).is_none(),
+            "{} is a rule already",
+            d.name
+        );
+        assert!(
+            [d.doc, d.source]
+                .iter()
+                .all(|t| t.len() > 10 && !t.ends_with('.'))
+        );
+    }
+    assert_eq!(Way::find("simple").unwrap().name(), "plurality");
+    assert!(Way::find("nonsense").is_none());
+}
+
+#[test]
+fn what_the_record_lacks_is_said() {
+    let table = record(1, 3, 4, false);
+    let says = |name: &str| Way::find(name).unwrap().fits(&table).unwrap_err();
+    for (name, word) in [
+        ("lock", "rounds"),
+        ("star", "points"),
+        ("jury", "orders"),
+        ("surprising", "expect"),
+        ("confidence", "confidence:NAME"),
+    ] {
+        assert!(says(name).contains(word), "{name}: {}", says(name));
+    }
+    let debate = Replay {
+        named: false,
+        ..record(1, 3, 4, true)
+    };
+    assert!(
+        Way::find("best")
+            .unwrap()
+            .fits(&debate)
+            .unwrap_err()
+            .contains("same members")
+    );
+}

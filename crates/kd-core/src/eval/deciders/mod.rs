@@ -1,0 +1,279 @@
+//! Ways to decide recorded questions: one file each, one row each in [`DECIDERS`]; and every rule of `kd vote` besides.
+//!
+//! Whatever is learned from right answers is learned on the other half of the questions (every second one): nobody
+//! peeks at the half that it decides.
+
+mod auto;
+mod best;
+mod cascade;
+mod certain;
+mod dawid_skene;
+mod learned;
+mod lock;
+mod oracle;
+mod peer;
+mod rounds;
+mod tie_breaks;
+mod vote;
+
+use super::auto::Strength;
+use super::replay::{Question, Replay};
+use super::weights::Labelled;
+use crate::voting;
+
+pub(crate) use peer::codes;
+
+/// What is known while deciding.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The answers.
+    pub replay: &'a Replay,
+    /// How many answers are possible.
+    pub options: u64,
+    /// The seed of lots and orders.
+    pub seed: u64,
+}
+
+/// What was decided on one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The winning answers; several where a lot would settle it, none where nobody answered.
+    pub winners: Vec<usize>,
+    /// Who had to be asked; `None`: everybody.
+    pub asked: Option<Vec<usize>>,
+}
+
+/// What a decider needs of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Answers alone.
+    Answers,
+    /// The same members on every question.
+    Members,
+    /// Several rounds.
+    Rounds,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub struct Decider {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for people.
+    pub doc: &'static str,
+    /// Who proposed it.
+    pub source: &'static str,
+    /// What it needs of the record.
+    pub needs: Needs,
+    /// Decides all questions.
+    pub decide: fn(&Setting<'_>) -> Vec<Decision>,
+}
+
+impl std::fmt::Debug for Decider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Decider({})", self.name)
+    }
+}
+
+/// All deciders that are no rule of `kd vote`.
+pub const DECIDERS: &[Decider] = &[
+    auto::DECIDER,
+    learned::DECIDER,
+    best::DECIDER,
+    tie_breaks::FIRST,
+    tie_breaks::BEST,
+    dawid_skene::DECIDER,
+    peer::DECIDER,
+    cascade::DECIDER,
+    certain::DECIDER,
+    rounds::FIRST,
+    rounds::LAST,
+    lock::DECIDER,
+    oracle::DECIDER,
+];
+
+/// A way to decide: a row of [`DECIDERS`], or a rule of `kd vote`.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// A row of the table.
+    Decider(&'static Decider),
+    /// A rule of `kd vote`: votes weigh the odds of their voters, whose reliability is measured on the other half.
+    Rule(&'static voting::Rule),
+}
+
+impl Way {
+    /// The way of a name; case, blanks and underscores do not matter.
+    pub fn find(name: &str) -> Option<Self> {
+        let plain = name.to_lowercase().replace([' ', '_'], "-");
+        let own = DECIDERS.iter().find(|d| d.name == plain).map(Way::Decider);
+        own.or_else(|| voting::find(name).map(Way::Rule))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Decider(d) => d.name,
+            Way::Rule(r) => r.name,
+        }
+    }
+
+    /// Whether it can be used on this record; if not, why.
+    ///
+    /// # Errors
+    /// What the record lacks, in words.
+    pub fn fits(self, replay: &Replay) -> Result<(), &'static str> {
+        let rounds = replay
+            .questions
+            .iter()
+            .any(|q| q.trails.iter().any(|t| t.len() > 1));
+        match self {
+            Way::Decider(d) if d.needs == Needs::Members && !replay.named => Err(
+                "it needs the same members on every question, and a debate's agents are places at a table",
+            ),
+            Way::Decider(d) if d.needs == Needs::Rounds && !rounds => {
+                Err("it needs several rounds, and this record has one")
+            }
+            Way::Rule(r) if matches!(r.reads, voting::Reads::Scores | voting::Reads::Points) => {
+                Err("it counts points, and the record has one answer of each member")
+            }
+            Way::Rule(r) if r.reads == voting::Reads::Orders => {
+                Err("it needs verdicts in both orders")
+            }
+            Way::Rule(r) if r.name == "surprising" => {
+                Err("it needs what members expect of each other")
+            }
+            Way::Rule(r)
+                if r.name == "confidence"
+                    && !replay
+                        .questions
+                        .iter()
+                        .any(|q| q.stated.iter().any(Option::is_some)) =>
+            {
+                Err("it needs a column `confidence:NAME` for each member")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides all questions.
+    pub fn decide(self, setting: &Setting<'_>) -> Vec<Decision> {
+        match self {
+            Way::Decider(d) => (d.decide)(setting),
+            Way::Rule(r) => vote::by_rule(r, setting),
+        }
+    }
+}
+
+/// The two halves: a question's half is its place, even or odd.
+pub const HALVES: usize = 2;
+
+impl<'a> Setting<'a> {
+    /// The questions on which the half of a question is taught: all of the other half.
+    fn taught(&self, half: usize) -> impl Iterator<Item = &'a Question> + use<'a> {
+        self.replay
+            .questions
+            .iter()
+            .enumerate()
+            .filter(move |(at, _)| at % HALVES != half)
+            .map(|(_, q)| q)
+    }
+
+    /// How often each member was right on the questions on which this half is taught.
+    pub fn strengths(&self, half: usize) -> Vec<Strength> {
+        let n = self.taught(half).count() as u64;
+        (0..self.replay.members.len())
+            .map(|m| {
+                let hits = self.taught(half).filter(|q| q.is_right(m)).count();
+                Strength {
+                    right: if n == 0 { 0.5 } else { hits as f64 / n as f64 },
+                    questions: n,
+                }
+            })
+            .collect()
+    }
+
+    /// Weights fitted on the questions on which this half is taught.
+    pub fn learned(&self, half: usize) -> Vec<f64> {
+        let rows: Vec<Labelled<'_>> = self
+            .taught(half)
+            .map(|q| Labelled {
+                answers: &q.answers,
+                right: &q.right,
+            })
+            .collect();
+        super::weights::learned(&rows, self.replay.members.len())
+    }
+
+    /// Decides each question by what its half was taught.
+    fn by_half<T>(
+        &self,
+        teach: impl Fn(usize) -> T,
+        decide: impl Fn(&T, &Question) -> Decision,
+    ) -> Vec<Decision> {
+        let taught: Vec<T> = (0..HALVES).map(teach).collect();
+        let each = |(at, q): (usize, &Question)| decide(&taught[at % HALVES], q);
+        self.replay.questions.iter().enumerate().map(each).collect()
+    }
+}
+
+impl Decision {
+    /// Everybody was asked.
+    pub fn of(winners: Vec<usize>) -> Self {
+        Self {
+            winners,
+            asked: None,
+        }
+    }
+}
+
+/// The answers with the most weight. Weights within a billionth of each other tie; those not above nothing count as
+/// next to nothing, so that somebody is heard where only they answered.
+pub(crate) fn heaviest(answers: &[Option<usize>], weights: &[f64]) -> Vec<usize> {
+    const LEAST: f64 = 1e-6;
+    let mut sums: Vec<(usize, f64)> = Vec::new();
+    for (key, weight) in answers.iter().zip(weights) {
+        let Some(key) = *key else { continue };
+        let weight = weight.max(LEAST);
+        match sums.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, sum)) => *sum += weight,
+            None => sums.push((key, weight)),
+        }
+    }
+    let top = sums.iter().map(|s| s.1).fold(0.0, f64::max);
+    sums.iter()
+        .filter(|(_, s)| top - s < 1e-9)
+        .map(|(k, _)| *k)
+        .collect()
+}
+
+/// The answers that most members gave.
+pub(crate) fn commonest(answers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut counts: Vec<(usize, u32)> = Vec::new();
+    for key in answers {
+        match counts.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((key, 1)),
+        }
+    }
+    let top = counts.iter().map(|c| c.1).max();
+    counts
+        .iter()
+        .filter(|(_, n)| Some(*n) == top)
+        .map(|(k, _)| *k)
+        .collect()
+}
+
+/// The strongest member: the first of equals.
+pub(crate) fn strongest(strengths: &[Strength]) -> usize {
+    (0..strengths.len())
+        .max_by(|a, b| {
+            strengths[*a]
+                .right
+                .total_cmp(&strengths[*b].right)
+                .then(b.cmp(a))
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod laws;

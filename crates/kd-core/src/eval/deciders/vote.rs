@@ -1,0 +1,64 @@
+//! Any rule of `kd vote` on recorded answers.
+
+use super::{Decision, Setting};
+use crate::eval::auto::Strength;
+use crate::eval::weights::odds;
+use crate::voting::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
+
+/// Reliabilities measured on half a file are kept within .001 and .999.
+const CLIP: Nano = NANOS / 1000;
+
+/// Decides by a rule. Votes weigh the odds of their voters where the rule counts weights.
+pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decision> {
+    let mut rules = Rules {
+        options: Some(setting.options),
+        reliability_clip: CLIP,
+        seed: setting.seed,
+        ..Rules::of(Vec::<String>::new())
+    };
+    let members = setting.replay.members.len();
+    // What nobody reads is not measured.
+    let blank: Vec<Ballot> = (0..members).map(|_| Ballot::choice(0)).collect();
+    let knows = setting.replay.named && (rule.weighted || rule.name == "log-odds");
+    let taught: Vec<Vec<Ballot>> = (0..super::HALVES)
+        .map(|half| {
+            if knows {
+                known(&blank, &setting.strengths(half))
+            } else {
+                blank.clone()
+            }
+        })
+        .collect();
+    let mut taught = taught;
+    let mut decisions = Vec::with_capacity(setting.replay.questions.len());
+    for (at, q) in setting.replay.questions.iter().enumerate() {
+        rules.candidates.clone_from(&q.keys);
+        let ballots = &mut taught[at % super::HALVES];
+        for (m, ballot) in ballots.iter_mut().enumerate() {
+            ballot.mark = match (q.trails.get(m), q.answers[m]) {
+                (Some(trail), _) if !trail.is_empty() => Mark::Trail(trail.clone()),
+                (_, Some(key)) => Mark::Choice(key),
+                _ => Mark::Unreadable(String::new()),
+            };
+            ballot.confidence = q.stated[m].map(nanos);
+        }
+        decisions.push(Decision::of(winners(rule, ballots, &rules)));
+    }
+    decisions
+}
+
+/// The same ballots with what is known of who casts them.
+fn known(ballots: &[Ballot], strengths: &[Strength]) -> Vec<Ballot> {
+    let right: Vec<f64> = strengths.iter().map(|s| s.right).collect();
+    let with = |((b, p), w): ((&Ballot, &f64), f64)| Ballot {
+        reliability: Some(nanos(*p)),
+        weight: nanos(w),
+        ..b.clone()
+    };
+    ballots
+        .iter()
+        .zip(&right)
+        .zip(odds(&right))
+        .map(with)
+        .collect()
+}

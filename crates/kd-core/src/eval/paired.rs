@@ -1,0 +1,167 @@
+//! Two decisions on the same questions: who is better, and whether that can be said at all.
+
+use super::intervals::{Interval, bootstrap, detectable_paired};
+
+/// How many bootstrap samples a comparison draws.
+pub const DRAWS: usize = 10_000;
+
+/// A comparison of two columns of scores, each between 0 and 1 on the same questions.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Comparison {
+    /// The mean of ours less the mean of theirs.
+    pub difference: f64,
+    /// Its 95 % interval by a paired bootstrap.
+    pub interval: Interval,
+    /// On how many questions ours scored higher.
+    pub won: u64,
+    /// On how many it scored lower.
+    pub lost: u64,
+    /// The two-sided p of the exact McNemar test on those. A tie that a lot would settle counts by its sign.
+    pub p: f64,
+    /// The least true difference that this test would see four times in five.
+    pub detectable: f64,
+    /// What may be said.
+    pub verdict: Verdict,
+}
+
+/// What may be said of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval lies above nothing.
+    Better,
+    /// The whole interval lies below nothing.
+    Worse,
+    /// The interval spans nothing: neither may be said.
+    NotShown,
+    /// There is not one question on which they differ.
+    Same,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::NotShown => "no difference shown",
+            Verdict::Same => "the same",
+        }
+    }
+}
+
+/// Compares `ours` with `theirs`, question by question; what one has more of is left out.
+pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
+    let d: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
+    let count = |sign: f64| d.iter().filter(|d| **d * sign > 0.0).count() as u64;
+    let (won, lost) = (count(1.0), count(-1.0));
+    let difference = if d.is_empty() {
+        0.0
+    } else {
+        d.iter().sum::<f64>() / d.len() as f64
+    };
+    let interval = bootstrap(&d, DRAWS, seed);
+    let verdict = if won + lost == 0 {
+        Verdict::Same
+    } else if interval.spans_zero() {
+        Verdict::NotShown
+    } else if difference > 0.0 {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    };
+    Comparison {
+        difference,
+        interval,
+        won,
+        lost,
+        p: mcnemar(won, lost),
+        detectable: detectable_paired(won + lost, d.len() as u64),
+        verdict,
+    }
+}
+
+/// The two-sided p of `won` against `lost` where both are as likely (McNemar 1947, exact).
+pub fn mcnemar(won: u64, lost: u64) -> f64 {
+    let n = won + lost;
+    if n == 0 {
+        return 1.0;
+    }
+    let few = won.min(lost);
+    // The tail is summed from its largest term down, each term from the one before, in logarithms.
+    let half = n as f64 * std::f64::consts::LN_2;
+    let mut term = ln_choose(n, few) - half;
+    let mut sum = 0.0;
+    for k in (0..=few).rev() {
+        let p = term.exp();
+        sum += p;
+        if p < sum * 1e-17 {
+            break;
+        }
+        term += (k as f64).ln() - ((n - k + 1) as f64).ln();
+    }
+    (2.0 * sum).min(1.0)
+}
+
+/// The logarithm of how many ways there are to choose `k` of `n`.
+pub(crate) fn ln_choose(n: u64, k: u64) -> f64 {
+    (1..=k.min(n - k))
+        .map(|i| ((n - i + 1) as f64 / i as f64).ln())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcnemar_is_the_exact_binomial_test() {
+        // binom.test(x, n, 0.5) of R.
+        for (won, lost, p) in [
+            (0, 0, 1.0),
+            (5, 5, 1.0),
+            (8, 2, 0.109_375),
+            (0, 6, 0.03125),
+            (60, 100, 0.001_953_728_034),
+        ] {
+            assert!(
+                (mcnemar(won, lost) - p).abs() < 1e-8,
+                "{won} {lost}: {}",
+                mcnemar(won, lost)
+            );
+            assert_eq!(mcnemar(won, lost), mcnemar(lost, won));
+        }
+        assert!(mcnemar(3000, 2000) < 1e-40);
+    }
+
+    #[test]
+    fn better_is_said_only_where_the_interval_says_so() {
+        let scores = |right: usize| -> Vec<f64> {
+            (0..200).map(|q| f64::from(u8::from(q < right))).collect()
+        };
+        let clear = compare(&scores(150), &scores(110), 1);
+        assert_eq!(clear.verdict, Verdict::Better);
+        assert!((clear.difference - 0.2).abs() < 1e-12 && clear.won == 40 && clear.lost == 0);
+        assert_eq!(
+            compare(&scores(110), &scores(150), 1).verdict,
+            Verdict::Worse
+        );
+        assert_eq!(
+            compare(&scores(110), &scores(110), 1).verdict,
+            Verdict::Same
+        );
+        let mut close = scores(110);
+        close[..4].fill(0.0);
+        close[110..116].fill(1.0);
+        let close = compare(&close, &scores(110), 1);
+        assert_eq!(close.verdict, Verdict::NotShown);
+        assert!(close.difference > 0.0 && close.interval.spans_zero() && close.p > 0.5);
+    }
+
+    #[test]
+    fn a_lot_counts_what_it_is_expected_to_give() {
+        let c = compare(&[0.5, 1.0, 0.0], &[1.0, 1.0, 0.0], 1);
+        assert_eq!((c.won, c.lost), (0, 1));
+        assert!((c.difference + 1.0 / 6.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,101 @@
+//! Many random councils of one file: whether a way to decide gains over the best member of whatever council it meets.
+
+use super::{ReadError, Table};
+use crate::eval::deciders::{Setting, Way};
+use rand::SeedableRng;
+use rand::rngs::ChaCha12Rng;
+use rand::seq::SliceRandom;
+use serde::Serialize;
+
+/// What each way gained.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Councils {
+    /// How many councils were drawn.
+    pub councils: usize,
+    /// How many members each has.
+    pub size: usize,
+    /// The seed of the draw.
+    pub seed: u64,
+    /// The mean share right of the best member of each, known only afterwards.
+    pub best: f64,
+    /// By way.
+    pub gains: Vec<Gain>,
+}
+
+/// What a way gained over the best member of each council.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gain {
+    /// The name of the way.
+    pub name: &'static str,
+    /// The mean of the gains, in shares of the questions.
+    pub mean: f64,
+    /// The least of them.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+    /// In how many councils it was at least as good.
+    pub kept: usize,
+}
+
+/// Draws councils of `size` members and lets each way decide their questions. The best member is the best on all
+/// questions; ways that learn are taught on one half and decide the other.
+///
+/// # Errors
+/// Fewer members than seats, or a council that shares no question.
+pub fn councils(
+    table: &Table,
+    ways: &[Way],
+    councils: usize,
+    size: usize,
+    options: u64,
+    seed: u64,
+) -> Result<Councils, ReadError> {
+    let mut names = table.members.clone();
+    if size == 0 || size > names.len() {
+        return Err(ReadError {
+            line: 1,
+            what: format!("there are {} members for councils of {size}", names.len()),
+            hint: "choose a smaller size".into(),
+        });
+    }
+    let mut chance = ChaCha12Rng::seed_from_u64(seed);
+    let mut gains: Vec<Vec<f64>> = vec![Vec::with_capacity(councils); ways.len()];
+    let mut best_sum = 0.0;
+    for _ in 0..councils {
+        names.shuffle(&mut chance);
+        let replay = table.council(&names[..size])?;
+        let n = replay.questions.len() as f64;
+        let hits = |m: usize| replay.questions.iter().filter(|q| q.is_right(m)).count();
+        let best = (0..size).map(hits).max().unwrap_or(0) as f64;
+        best_sum += best / n;
+        for (gain, way) in gains.iter_mut().zip(ways) {
+            let decided = way.decide(&Setting {
+                replay: &replay,
+                options,
+                seed,
+            });
+            let right: f64 = replay
+                .questions
+                .iter()
+                .zip(&decided)
+                .map(|(q, d)| q.share_right(&d.winners))
+                .sum();
+            gain.push((right - best) / n);
+        }
+    }
+    let many = councils.max(1) as f64;
+    let told = ways.iter().zip(gains).map(|(way, g)| Gain {
+        name: way.name(),
+        mean: g.iter().sum::<f64>() / many,
+        least: g.iter().copied().fold(f64::INFINITY, f64::min),
+        greatest: g.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        kept: g.iter().filter(|g| **g >= 0.0).count(),
+    });
+    Ok(Councils {
+        councils,
+        size,
+        seed,
+        best: best_sum / many,
+        gains: told.collect(),
+    })
+}

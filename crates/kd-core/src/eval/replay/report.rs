@@ -1,0 +1,538 @@
+//! What recorded answers say of their members and of ways to decide: every number with its uncertainty.
+
+use super::{Question, Replay};
+use crate::eval::calibration::{Calibration, Isotonic, calibration};
+use crate::eval::contribution::{Row, leave_one_out, shapley};
+use crate::eval::correlation::{krippendorff, mean_correlation, n_eff, same_wrong};
+use crate::eval::deciders::{Decision, Setting, Way, codes};
+use crate::eval::intervals::{Interval, bootstrap, wilson};
+use crate::eval::paired::{Comparison, DRAWS, compare};
+use crate::eval::reliability::{dawid_skene, peer_scores, spearman};
+use crate::eval::weights::odds;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What was replayed, and how.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setup {
+    /// How many questions were decided.
+    pub questions: usize,
+    /// How many were left out: one of the members was never asked.
+    pub dropped: usize,
+    /// The number of possible answers that log-odds and Dawid-Skene reckon with.
+    pub options: u64,
+    /// The seed of lots, orders and bootstraps.
+    pub seed: u64,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// What was replayed.
+    pub setup: Setup,
+    /// The members; empty for debates, whose agents are places at a table.
+    pub members: Vec<MemberReport>,
+    /// The council as a whole; `None` for debates.
+    pub council: Option<Council>,
+    /// What the debate moved; `None` where there was one round.
+    pub debate: Option<Debate>,
+    /// Each way to decide.
+    pub rules: Vec<RuleReport>,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberReport {
+    /// Its name.
+    pub name: String,
+    /// The share of questions it answered rightly.
+    pub right: f64,
+    /// Wilson's 95 % interval of it.
+    pub interval: Interval,
+    /// How often it gave no answer.
+    pub silent: usize,
+    /// Its odds of being right, the mean of all members being one: what its vote should weigh.
+    pub weight: f64,
+    /// How often it is right by Dawid and Skene, who see no right answer.
+    pub without_labels: f64,
+    /// Its score by peer prediction, which sees no right answer either; only the order is meant.
+    pub peer_score: f64,
+    /// What a plurality loses without it.
+    pub leave_one_out: f64,
+    /// The 95 % interval of that.
+    pub leave_one_out_interval: Interval,
+    /// Whether the council is better off without it: the whole interval lies below nothing.
+    pub dismiss: bool,
+    /// Its part of what a plurality gets right beyond a guess.
+    pub shapley: f64,
+    /// How well it knows how sure it may be; `None` where it did not say.
+    pub stated: Option<Calibration>,
+    /// What all its answers cost; `None` where the record does not say.
+    pub cost: Option<f64>,
+}
+
+/// The council as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Council {
+    /// The place of the member that was right most often, on all questions: known only afterwards.
+    pub best: usize,
+    /// The mean of the members.
+    pub mean: f64,
+    /// Right wherever any member is.
+    pub oracle: f64,
+    /// How they err together.
+    pub errors: Errors,
+    /// How they agree.
+    pub agreement: Agreement,
+    /// Where the gain comes from.
+    pub gains: Reward,
+    /// The share of members behind the plurality, taken as the probability that it is right.
+    pub votes: Option<Calibration>,
+    /// The same after a rising map that was fitted on the other half.
+    pub fitted: Option<Calibration>,
+    /// Spearman's correlation of the members' accuracy with what Dawid and Skene find without labels.
+    pub spearman_dawid_skene: Option<f64>,
+    /// The same for peer prediction.
+    pub spearman_peer: Option<f64>,
+}
+
+/// How members err together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Errors {
+    /// The mean correlation of errors over all pairs.
+    pub correlation: Option<f64>,
+    /// How many independent members that is worth.
+    pub n_eff: Option<f64>,
+    /// Of pairs of wrong answers the share that are the same.
+    pub same_wrong: Option<f64>,
+}
+
+/// How members agree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Agreement {
+    /// The share of questions on which all gave one answer.
+    pub unanimous: f64,
+    /// How often they were right then.
+    pub unanimous_right: f64,
+    /// Of questions on which the plurality was wrong, the share on which some member was right.
+    pub minority_right: f64,
+    /// Krippendorff's alpha.
+    pub alpha: Option<f64>,
+    /// Each pattern of votes, from the most agreement down.
+    pub patterns: Vec<Pattern>,
+}
+
+/// Questions whose votes fell alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pattern {
+    /// How many gave each answer, falling: `3-1-1`.
+    pub votes: String,
+    /// How many questions.
+    pub n: usize,
+    /// The share that a plurality got right, a lot settling ties.
+    pub right: f64,
+}
+
+/// Where a council's gain comes from, each in shares of all questions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reward {
+    /// Plurality less the mean member.
+    pub vote: f64,
+    /// What is gained when the best member breaks ties, not a lot.
+    pub tie_break: f64,
+    /// What is gained by fitted weights over that.
+    pub weights: f64,
+    /// What the oracle is ahead of plurality.
+    pub oracle_gap: f64,
+}
+
+/// What a debate moved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Debate {
+    /// The vote before it.
+    pub first_vote: f64,
+    /// The vote after it.
+    pub last_vote: f64,
+    /// Wrong first answers that were right in the second round, of all wrong ones whose agent went on.
+    pub corrected: (u64, u64),
+    /// Right first answers that were wrong in the second round, of all right ones whose agent went on.
+    pub subverted: (u64, u64),
+    /// Changed answers that went to what most others had said first, of all changed answers.
+    pub conformed: (u64, u64),
+}
+
+/// A way to decide.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RuleReport {
+    /// Its name.
+    pub name: &'static str,
+    /// The expected share right, a lot settling what it leaves tied.
+    pub right: f64,
+    /// Wilson's 95 % interval of it.
+    pub interval: Interval,
+    /// The share of questions it left tied.
+    pub ties: f64,
+    /// How many members it asked on average.
+    pub calls: f64,
+    /// The share of questions on which it asked each member.
+    pub asked: Vec<f64>,
+    /// What it cost; `None` where the record does not say what members cost.
+    pub cost: Option<f64>,
+    /// What each right answer cost.
+    pub cost_of_right: Option<f64>,
+    /// Beside the member that was right most often on all questions.
+    pub against_best: Option<Comparison>,
+    /// Beside plurality; in debates beside the vote of the first round.
+    pub against_vote: Comparison,
+}
+
+/// Replays.
+pub fn report(replay: &Replay, ways: &[Way], options: u64, seed: u64) -> Report {
+    let setting = Setting {
+        replay,
+        options,
+        seed,
+    };
+    let members = replay.members.len();
+    let best = if replay.named { best_of(replay) } else { None };
+    let rounds = replay
+        .questions
+        .iter()
+        .any(|q| q.trails.iter().any(|t| t.len() > 1));
+    let base = if rounds { "first-round" } else { "plurality" };
+    let scores =
+        |name: &str| Way::find(name).map_or_else(Vec::new, |w| shares(replay, &w.decide(&setting)));
+    let vote = scores(base);
+    let alone: Option<Vec<f64>> = best.map(|b| {
+        replay
+            .questions
+            .iter()
+            .map(|q| f64::from(u8::from(q.is_right(b))))
+            .collect()
+    });
+    let rules = ways
+        .iter()
+        .map(|way| {
+            rule_report(
+                replay,
+                *way,
+                &way.decide(&setting),
+                alone.as_deref(),
+                &vote,
+                seed,
+            )
+        })
+        .collect();
+    let debate = rounds.then(|| debate(replay, mean(&vote), mean(&scores("last-round"))));
+    Report {
+        setup: Setup {
+            questions: replay.questions.len(),
+            dropped: replay.dropped,
+            options,
+            seed,
+        },
+        members: if replay.named {
+            member_reports(&setting)
+        } else {
+            Vec::new()
+        },
+        council: best.filter(|_| members > 1).map(|best| {
+            council(
+                &setting,
+                best,
+                &vote,
+                mean(&scores("plurality-best")),
+                mean(&scores("learned")),
+            )
+        }),
+        debate,
+        rules,
+    }
+}
+
+/// The expected share right of each decision.
+fn shares(replay: &Replay, decisions: &[Decision]) -> Vec<f64> {
+    replay
+        .questions
+        .iter()
+        .zip(decisions)
+        .map(|(q, d)| q.share_right(&d.winners))
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The first of the members that were right most often.
+fn best_of(replay: &Replay) -> Option<usize> {
+    let hits = |m: usize| replay.questions.iter().filter(|q| q.is_right(m)).count();
+    (0..replay.members.len()).max_by(|a, b| hits(*a).cmp(&hits(*b)).then(b.cmp(a)))
+}
+
+fn rule_report(
+    replay: &Replay,
+    way: Way,
+    decisions: &[Decision],
+    alone: Option<&[f64]>,
+    vote: &[f64],
+    seed: u64,
+) -> RuleReport {
+    let ours = shares(replay, decisions);
+    let n = ours.len().max(1) as f64;
+    let members = replay.members.len();
+    let mut asked = vec![0.0; members];
+    let mut cost = Some(0.0);
+    for (q, d) in replay.questions.iter().zip(decisions) {
+        let everybody: Vec<usize>;
+        let who = match &d.asked {
+            Some(who) => who,
+            None => {
+                everybody = (0..members).collect();
+                &everybody
+            }
+        };
+        for m in who {
+            asked[*m] += 1.0 / n;
+            cost = cost.zip(q.cost[*m]).map(|(sum, c)| sum + c);
+        }
+    }
+    let right: f64 = ours.iter().sum();
+    RuleReport {
+        name: way.name(),
+        right: right / n,
+        interval: wilson(right, ours.len() as u64),
+        ties: decisions.iter().filter(|d| d.winners.len() > 1).count() as f64 / n,
+        calls: asked.iter().sum(),
+        asked,
+        cost,
+        cost_of_right: cost.filter(|_| right > 0.0).map(|c| c / right),
+        against_best: alone.map(|alone| compare(&ours, alone, seed)),
+        against_vote: compare(&ours, vote, seed),
+    }
+}
+
+fn member_reports(setting: &Setting<'_>) -> Vec<MemberReport> {
+    let replay = setting.replay;
+    let members = replay.members.len();
+    let questions = &replay.questions;
+    let n = questions.len();
+    let right: Vec<f64> = (0..members)
+        .map(|m| questions.iter().filter(|q| q.is_right(m)).count() as f64 / n.max(1) as f64)
+        .collect();
+    let weights = odds(&right);
+    let total: f64 = weights.iter().sum();
+    let answers = codes(replay);
+    let blind = dawid_skene(&answers, members, setting.options).right;
+    let peers = peer_scores(&answers, members);
+    let rows: Vec<Row<'_>> = questions
+        .iter()
+        .map(|q| Row {
+            answers: &q.answers,
+            right: &q.right,
+        })
+        .collect();
+    let without = leave_one_out(&rows, members);
+    let credit = shapley(
+        &rows,
+        members,
+        1.0 / setting.options.max(1) as f64,
+        setting.seed,
+    );
+    (0..members)
+        .map(|m| {
+            let interval = bootstrap(&without[m], DRAWS, setting.seed);
+            let loss = mean(&without[m]);
+            let said: Vec<(f64, bool)> = questions
+                .iter()
+                .filter_map(|q| Some((q.stated[m]?, q.is_right(m))))
+                .collect();
+            MemberReport {
+                name: replay.members[m].clone(),
+                right: right[m],
+                interval: wilson(right[m] * n as f64, n as u64),
+                silent: questions.iter().filter(|q| q.answers[m].is_none()).count(),
+                weight: weights[m] / total * members as f64,
+                without_labels: blind[m],
+                peer_score: peers[m],
+                leave_one_out: loss,
+                leave_one_out_interval: interval,
+                dismiss: loss < 0.0 && !interval.spans_zero(),
+                shapley: credit[m],
+                stated: calibration(&said),
+                cost: questions.iter().map(|q| q.cost[m]).sum(),
+            }
+        })
+        .collect()
+}
+
+fn council(
+    setting: &Setting<'_>,
+    best: usize,
+    vote: &[f64],
+    tie_break: f64,
+    weights: f64,
+) -> Council {
+    let replay = setting.replay;
+    let questions = &replay.questions;
+    let members = replay.members.len();
+    let n = questions.len().max(1) as f64;
+    let rights: Vec<Vec<bool>> = (0..members)
+        .map(|m| questions.iter().map(|q| q.is_right(m)).collect())
+        .collect();
+    let each: Vec<f64> = rights
+        .iter()
+        .map(|r| r.iter().filter(|r| **r).count() as f64 / n)
+        .collect();
+    let any = |q: &&Question| q.answers.iter().flatten().any(|k| q.right[*k]);
+    let oracle = questions.iter().filter(any).count() as f64 / n;
+    let correlation = mean_correlation(&rights);
+    let answers: Vec<Vec<Option<usize>>> = questions.iter().map(|q| q.answers.clone()).collect();
+    let marks: Vec<Vec<bool>> = questions.iter().map(|q| q.right.clone()).collect();
+    let blind = codes(replay);
+    let mean_member = mean(&each);
+    let plurality = mean(vote);
+    let said: Vec<(f64, bool)> = questions
+        .iter()
+        .zip(vote)
+        .map(|(q, share)| (sureness(q), *share >= 0.5))
+        .collect();
+    Council {
+        best,
+        mean: mean_member,
+        oracle,
+        errors: Errors {
+            correlation,
+            n_eff: correlation.map(|rho| n_eff(members, rho)),
+            same_wrong: same_wrong(&answers, &marks),
+        },
+        agreement: agreement(questions, vote, &blind),
+        gains: Reward {
+            vote: plurality - mean_member,
+            tie_break: tie_break - plurality,
+            weights: weights - tie_break,
+            oracle_gap: oracle - plurality,
+        },
+        votes: calibration(&said),
+        fitted: calibration(&fitted(&said)),
+        spearman_dawid_skene: spearman(&dawid_skene(&blind, members, setting.options).right, &each),
+        spearman_peer: spearman(&peer_scores(&blind, members), &each),
+    }
+}
+
+/// The share of members behind the leading answer; a rival close behind lowers it by less than a vote.
+fn sureness(q: &Question) -> f64 {
+    let counts = counts(q);
+    let members = q.answers.len().max(1) as f64;
+    let (top, next) = (
+        counts.first().copied().unwrap_or(0) as f64,
+        counts.get(1).copied().unwrap_or(0) as f64,
+    );
+    ((top - next / (members + 1.0)) / members).max(0.0)
+}
+
+/// Each half mapped by what the other half teaches.
+fn fitted(said: &[(f64, bool)]) -> Vec<(f64, bool)> {
+    let maps: Vec<Isotonic> = (0..2)
+        .map(|half| {
+            let other: Vec<(f64, bool)> = said
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| at % 2 != half)
+                .map(|(_, f)| *f)
+                .collect();
+            Isotonic::fit(&other)
+        })
+        .collect();
+    said.iter()
+        .enumerate()
+        .map(|(at, (p, came))| (maps[at % 2].at(*p), *came))
+        .collect()
+}
+
+/// How many gave each answer, falling.
+fn counts(q: &Question) -> Vec<usize> {
+    let mut counts = vec![0; q.keys.len()];
+    q.answers.iter().flatten().for_each(|k| counts[*k] += 1);
+    counts.retain(|c| *c > 0);
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts
+}
+
+fn agreement(questions: &[Question], vote: &[f64], codes: &[Vec<Option<usize>>]) -> Agreement {
+    let mut patterns: BTreeMap<Vec<usize>, (usize, f64)> = BTreeMap::new();
+    let (mut wrong, mut rescued) = (0.0, 0.0);
+    for (q, share) in questions.iter().zip(vote) {
+        let pattern = patterns.entry(counts(q)).or_default();
+        pattern.0 += 1;
+        pattern.1 += share;
+        wrong += 1.0 - share;
+        if q.answers.iter().flatten().any(|k| q.right[*k]) {
+            rescued += 1.0 - share;
+        }
+    }
+    let members = questions.first().map_or(0, |q| q.answers.len());
+    let (n, right) = patterns.get(&vec![members]).copied().unwrap_or_default();
+    let named = patterns.iter().rev().map(|(counts, (n, right))| Pattern {
+        votes: if counts.is_empty() {
+            "nobody".into()
+        } else {
+            counts
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("-")
+        },
+        n: *n,
+        right: right / *n as f64,
+    });
+    Agreement {
+        unanimous: n as f64 / questions.len().max(1) as f64,
+        unanimous_right: if n == 0 { 0.0 } else { right / n as f64 },
+        minority_right: if wrong > 0.0 { rescued / wrong } else { 0.0 },
+        alpha: krippendorff(codes),
+        patterns: named.collect(),
+    }
+}
+
+/// What agents did between the first and the second round.
+fn debate(replay: &Replay, first_vote: f64, last_vote: f64) -> Debate {
+    let mut d = Debate {
+        first_vote,
+        last_vote,
+        corrected: (0, 0),
+        subverted: (0, 0),
+        conformed: (0, 0),
+    };
+    for q in &replay.questions {
+        let is_right = |key: Option<usize>| key.is_some_and(|k| q.right[k]);
+        for (m, trail) in q.trails.iter().enumerate() {
+            let [first, second, ..] = trail.as_slice() else {
+                continue;
+            };
+            let (of, to) = if is_right(*first) {
+                (&mut d.subverted, !is_right(*second))
+            } else {
+                (&mut d.corrected, is_right(*second))
+            };
+            of.1 += 1;
+            of.0 += u64::from(to);
+            if first != second {
+                d.conformed.1 += 1;
+                let others: Vec<Option<usize>> = q
+                    .trails
+                    .iter()
+                    .enumerate()
+                    .filter(|(o, _)| *o != m)
+                    .filter_map(|(_, t)| t.first().copied())
+                    .collect();
+                let same = others
+                    .iter()
+                    .filter(|k| k.is_some() && *k == second)
+                    .count();
+                d.conformed.0 += u64::from(2 * same > others.len());
+            }
+        }
+    }
+    d
+}

@@ -1,0 +1,154 @@
+//! One question put to scripted members: what they draft, and how they revise it when they see what others say.
+
+use super::beta::{STEPS, quantiles};
+use super::spec::{Script, Spec};
+use rand::rngs::ChaCha12Rng;
+use rand::{RngExt, SeedableRng};
+
+/// The right answer's number, and that of the wrong one which lures.
+pub(super) const RIGHT: usize = 0;
+const LURE: usize = 1;
+
+/// Members at a table.
+pub(super) struct Table {
+    pub(super) seats: Vec<Script>,
+    difficulty: Vec<Vec<f64>>,
+    options: usize,
+    lure: f64,
+    seed: u64,
+}
+
+/// How a discussion is led.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Manners {
+    /// Members do not see who said what: nobody is followed for a name.
+    pub(super) anonymous: bool,
+    /// A changed answer counts only where its giver can say what was wrong with the old one.
+    pub(super) justified: bool,
+}
+
+/// One question. Its chance is its own: protocols that ask the same members see the same drafts.
+pub(super) struct Game<'t> {
+    table: &'t Table,
+    chance: ChaCha12Rng,
+    /// What each member says now; `None` says nothing.
+    pub(super) says: Vec<Option<usize>>,
+    /// How many answers were asked for.
+    pub(super) calls: u64,
+}
+
+impl Table {
+    pub(super) fn of(spec: &Spec) -> Self {
+        let seats = spec.seats();
+        let difficulty = seats
+            .iter()
+            .map(|s| quantiles(s.accuracy, spec.correlation))
+            .collect();
+        Self {
+            seats,
+            difficulty,
+            options: spec.options as usize,
+            lure: spec.lure,
+            seed: spec.seed,
+        }
+    }
+
+    /// Opens a question.
+    pub(super) fn ask(&self, question: u32) -> Game<'_> {
+        let mut chance = ChaCha12Rng::seed_from_u64(self.seed);
+        chance.set_stream(u64::from(question));
+        let hardness = chance.random_range(0..STEPS);
+        let mut game = Game {
+            table: self,
+            chance,
+            says: Vec::new(),
+            calls: 0,
+        };
+        for m in 0..self.seats.len() {
+            let draft = game.draft(m, hardness);
+            game.says.push(draft);
+        }
+        game
+    }
+}
+
+impl Game<'_> {
+    fn draft(&mut self, member: usize, hardness: usize) -> Option<usize> {
+        let script = &self.table.seats[member];
+        // Every member draws the same numbers of the stream whatever it is, so that one change changes one member.
+        let (fails, knows, lured, other) = (
+            self.chance.random::<f64>(),
+            self.chance.random::<f64>(),
+            self.chance.random::<f64>(),
+            self.chance.random_range(1..self.table.options),
+        );
+        if fails < script.failure {
+            return None;
+        }
+        if script.adversary {
+            return Some(LURE);
+        }
+        if knows < self.table.difficulty[member][hardness] {
+            return Some(RIGHT);
+        }
+        Some(if lured < self.table.lure { LURE } else { other })
+    }
+
+    /// Everybody reads what everybody else said, and may change its answer.
+    pub(super) fn discuss(&mut self, manners: Manners) {
+        let seen = self.says.clone();
+        for m in 0..seen.len() {
+            self.calls += 1;
+            self.says[m] = self.revised(m, &seen, manners);
+        }
+    }
+
+    fn revised(
+        &mut self,
+        member: usize,
+        seen: &[Option<usize>],
+        manners: Manners,
+    ) -> Option<usize> {
+        let script = &self.table.seats[member];
+        let draws: [f64; 4] = std::array::from_fn(|_| self.chance.random());
+        let own = seen[member];
+        if script.adversary || draws[0] < script.obstinacy {
+            return own;
+        }
+        let others = || seen.iter().enumerate().filter(|(o, _)| *o != member);
+        let shown_right = others().any(|(_, s)| *s == Some(RIGHT));
+        // To see that one was wrong is a reason; to follow others is none.
+        if own != Some(RIGHT) && shown_right && draws[1] < script.skill {
+            return Some(RIGHT);
+        }
+        if draws[2] >= script.conformity || manners.justified {
+            return own;
+        }
+        if !manners.anonymous {
+            let voice = others()
+                .filter_map(|(o, s)| Some((self.table.seats[o].persuasion, (*s)?)))
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((persuasion, said)) = voice
+                && draws[3] < persuasion
+            {
+                return Some(said);
+            }
+        }
+        let most = crate::eval::deciders::commonest(others().filter_map(|(_, s)| *s));
+        match (most.as_slice(), own) {
+            // Of several that most others gave, the own one is kept.
+            ([single], _) => Some(*single),
+            (_, own) => own,
+        }
+    }
+
+    /// The answers that most of these members give.
+    pub(super) fn vote(&self, among: impl Iterator<Item = usize>) -> Vec<usize> {
+        crate::eval::deciders::commonest(among.filter_map(|m| self.says[m]))
+    }
+
+    /// The answers that most give.
+    pub(super) fn vote_all(&self) -> Vec<usize> {
+        self.vote(0..self.says.len())
+    }
+}

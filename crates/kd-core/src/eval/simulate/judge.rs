@@ -1,0 +1,66 @@
+//! A judge that favours whatever it reads first, asked in one order and in both.
+
+use crate::voting::{self, Ballot, Mark, Rules};
+use rand::rngs::ChaCha12Rng;
+use rand::{RngExt, SeedableRng};
+
+/// A judge of pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judge {
+    /// How often it sees which of the two is better, were it not for the order.
+    pub accuracy: f64,
+    /// How often it names the one it read first without looking.
+    pub first_bias: f64,
+}
+
+/// What pairs were decided to, of so many in which the first contender was truly better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Pairs decided for the first contender.
+    pub won: u64,
+    /// Pairs decided at all.
+    pub decided: u64,
+}
+
+impl Judge {
+    /// What it says of a pair whose better one is `better`, presented with `first` first.
+    fn says(self, chance: &mut ChaCha12Rng, better: usize, first: usize) -> usize {
+        let (blind, sees) = (chance.random::<f64>(), chance.random::<f64>());
+        if blind < self.first_bias {
+            first
+        } else if sees < self.accuracy {
+            better
+        } else {
+            1 - better
+        }
+    }
+}
+
+/// Judges `pairs` pairs, in half of which each contender is better. The first contender is always shown first; with
+/// `both` it is shown second as well, and a verdict that turns with the order is none (the rule `judge` of `kd vote`).
+pub fn judge(judge: Judge, pairs: u32, both: bool, seed: u64) -> Verdicts {
+    let mut chance = ChaCha12Rng::seed_from_u64(seed);
+    let rule = voting::find("judge");
+    let rules = Rules::of(["first", "second"]);
+    let mut verdicts = Verdicts::default();
+    for pair in 0..pairs {
+        let better = pair as usize % 2;
+        let one = judge.says(&mut chance, better, 0);
+        let winners = match rule {
+            Some(rule) if both => {
+                let two = judge.says(&mut chance, better, 1);
+                voting::winners(
+                    rule,
+                    &[Ballot::new(Mark::Trail(vec![Some(one), Some(two)]))],
+                    &rules,
+                )
+            }
+            _ => vec![one],
+        };
+        if let [winner] = winners.as_slice() {
+            verdicts.decided += 1;
+            verdicts.won += u64::from(*winner == 0);
+        }
+    }
+    verdicts
+}
