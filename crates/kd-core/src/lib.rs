@@ -7,8 +7,8 @@
 pub mod clean;
 pub mod config;
 pub mod council;
-pub mod duet;
 mod csv;
+pub mod duet;
 pub mod eval;
 pub mod event;
 pub mod failure;

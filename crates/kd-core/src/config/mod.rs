@@ -19,6 +19,7 @@ pub use init::{InitSeat, render_init};
 pub use keys::{BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key};
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
+pub(crate) use problem::nearest;
 pub use problem::{Layer, Origin, Problem};
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};

@@ -1,6 +1,8 @@
 //! Two decisions on the same questions: who is better, and whether that can be said at all.
 
-use super::intervals::{Interval, bootstrap, detectable_paired};
+use super::intervals::{Interval, binomial, bootstrap, detectable_paired};
+use rand::SeedableRng;
+use rand::rngs::ChaCha12Rng;
 
 /// How many bootstrap samples a comparison draws.
 pub const DRAWS: usize = 10_000;
@@ -16,7 +18,7 @@ pub struct Comparison {
     pub won: u64,
     /// On how many it scored lower.
     pub lost: u64,
-    /// The two-sided p of the exact McNemar test on those. A tie that a lot would settle counts by its sign.
+    /// The two-sided p of no difference: McNemar's exact test; where lots make scores of other sizes, a sign-flip test.
     pub p: f64,
     /// The least true difference that this test would see four times in five.
     pub detectable: f64,
@@ -28,11 +30,11 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The whole interval lies above nothing.
+    /// The whole interval lies above nothing, and p is below .05.
     Better,
-    /// The whole interval lies below nothing.
+    /// The whole interval lies below nothing, and p is below .05.
     Worse,
-    /// The interval spans nothing: neither may be said.
+    /// The interval spans nothing, or p is not below .05: neither may be said.
     NotShown,
     /// There is not one question on which they differ.
     Same,
@@ -61,9 +63,14 @@ pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
         d.iter().sum::<f64>() / d.len() as f64
     };
     let interval = bootstrap(&d, DRAWS, seed);
+    let p = if d.iter().all(|d| d.abs() == 1.0 || *d == 0.0) {
+        mcnemar(won, lost)
+    } else {
+        sign_flip(&d, seed)
+    };
     let verdict = if won + lost == 0 {
         Verdict::Same
-    } else if interval.spans_zero() {
+    } else if interval.spans_zero() || p >= 0.05 {
         Verdict::NotShown
     } else if difference > 0.0 {
         Verdict::Better
@@ -75,7 +82,7 @@ pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
         interval,
         won,
         lost,
-        p: mcnemar(won, lost),
+        p,
         detectable: detectable_paired(won + lost, d.len() as u64),
         verdict,
     }
@@ -101,6 +108,32 @@ pub fn mcnemar(won: u64, lost: u64) -> f64 {
         term += (k as f64).ln() - ((n - k + 1) as f64).ln();
     }
     (2.0 * sum).min(1.0)
+}
+
+/// The two-sided p of a mean of nothing, where each difference might as well have had the other sign: the share of
+/// [`DRAWS`] draws of signs whose sum is as far from nothing as the one seen, the one seen counted among them.
+fn sign_flip(differences: &[f64], seed: u64) -> f64 {
+    let mut sizes: Vec<f64> = differences
+        .iter()
+        .map(|d| d.abs())
+        .filter(|d| *d > 0.0)
+        .collect();
+    sizes.sort_by(f64::total_cmp);
+    let groups: Vec<(f64, u64)> = sizes
+        .chunk_by(|a, b| a == b)
+        .map(|same| (same[0], same.len() as u64))
+        .collect();
+    let seen = differences.iter().sum::<f64>().abs() - 1e-9;
+    let mut chance = ChaCha12Rng::seed_from_u64(seed);
+    let far = (0..DRAWS)
+        .filter(|_| {
+            let flipped = |(size, n): &(f64, u64)| {
+                size * (2.0 * binomial(&mut chance, *n, 0.5) as f64 - *n as f64)
+            };
+            groups.iter().map(flipped).sum::<f64>().abs() >= seen
+        })
+        .count();
+    (far + 1) as f64 / (DRAWS + 1) as f64
 }
 
 /// The logarithm of how many ways there are to choose `k` of `n`.
@@ -163,5 +196,17 @@ mod tests {
         let c = compare(&[0.5, 1.0, 0.0], &[1.0, 1.0, 0.0], 1);
         assert_eq!((c.won, c.lost), (0, 1));
         assert!((c.difference + 1.0 / 6.0).abs() < 1e-12);
+        assert_eq!(c.verdict, Verdict::NotShown);
+    }
+
+    #[test]
+    fn flipping_signs_tests_what_mcnemar_tests() {
+        let mut d = vec![1.0; 30];
+        d.extend([-1.0; 14]);
+        assert!((sign_flip(&d, 3) - mcnemar(30, 14)).abs() < 0.01);
+        // Many small losses against few large gains of the same sum are no difference.
+        let mut even = vec![1.0; 50];
+        even.extend([-0.5; 100]);
+        assert!(sign_flip(&even, 3) > 0.9 && mcnemar(50, 100) < 1e-4);
     }
 }

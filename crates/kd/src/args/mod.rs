@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod config;
 pub(crate) mod council;
 pub(crate) mod doctor;
+pub(crate) mod eval;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod init;
@@ -95,6 +96,7 @@ pub(crate) enum Command {
     Vote(vote::Vote),
     Mcp(mcp::Mcp),
     Serve(serve::Serve),
+    Eval(Box<eval::Eval>),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),
@@ -155,6 +157,7 @@ mod tests {
             &["model", "pull"],
             &["mcp"],
             &["serve"],
+            &["eval"],
             &["completions"],
             &["exit-codes"],
         ] {

@@ -4,6 +4,7 @@
 mod ask;
 mod config;
 mod doctor;
+mod eval;
 mod export;
 mod first;
 mod here;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Vote(args) => return vote::run(&args, here),
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
+        Command::Eval(args) => return eval::run(&args, here),
         Command::Completions(args) => shell::completions(&args)?,
         Command::ExitCodes(_) => shell::exit_codes()?,
         Command::Man(args) => shell::man(&args)?,
@@ -88,6 +90,7 @@ impl Command {
             Command::Config(Config::Show(args)) => args.json,
             Command::Model(Model::List(args)) => args.json,
             Command::Model(Model::Bench(args)) => args.json,
+            Command::Eval(args) => args.json,
             Command::Vote(Vote::Tally(args)) => args.json,
             Command::Vote(Vote::Check(args)) => args.json,
             Command::Vote(Vote::Rules(args)) => args.json,

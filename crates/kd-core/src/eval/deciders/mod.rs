@@ -109,6 +109,17 @@ impl Way {
         own.or_else(|| voting::find(name).map(Way::Rule))
     }
 
+    /// The name nearest to one that is none, if one is near enough to be meant.
+    pub fn nearest(name: &str) -> Option<String> {
+        crate::config::nearest(name, Self::names())
+    }
+
+    /// All names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let own = DECIDERS.iter().map(|d| d.name);
+        own.chain(voting::RULES.iter().map(|r| r.name))
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

@@ -75,3 +75,12 @@ impl Question {
         }
     }
 }
+
+/// The SHA-256 of a text, in hexadecimal: what was replayed can be told again.
+pub fn fingerprint(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
+}

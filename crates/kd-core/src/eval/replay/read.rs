@@ -270,17 +270,8 @@ fn chosen(all: &[String], wanted: &[String]) -> Result<Vec<String>, String> {
     let mut members: Vec<String> = Vec::new();
     for name in wanted {
         if !all.contains(name) {
-            let near = all
-                .iter()
-                .map(|n| {
-                    (
-                        strsim::jaro_winkler(&n.to_lowercase(), &name.to_lowercase()),
-                        n,
-                    )
-                })
-                .max_by(|a, b| a.0.total_cmp(&b.0))
-                .filter(|(score, _)| *score > 0.7);
-            let near = near.map_or(String::new(), |(_, n)| format!("; did you mean `{n}`?"));
+            let near = crate::config::nearest(name, all.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(format!("no member is named `{name}`{near}"));
         }
         if members.contains(name) {

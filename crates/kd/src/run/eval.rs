@@ -1,0 +1,293 @@
+//! `kd eval`: replays recorded answers or simulates members. Comes in: files. Goes out: tables, or one JSON object.
+
+mod words;
+
+use super::here::Here;
+use crate::args::eval::Eval;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::json;
+use kd_core::eval::deciders::{DECIDERS, Way};
+use kd_core::eval::replay::{self, Empty, ReadError, Replay, Select, Table, read_debates};
+use kd_core::eval::simulate::protocols::PROTOCOLS;
+use kd_core::eval::simulate::{Spec, simulate};
+use kd_core::voting::RULES;
+use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// How many answers are possible where nobody says: free text has many, of which few are given.
+const OPTIONS: u64 = 20;
+
+pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
+    let styles = here.out_styles();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if args.list {
+        list(&mut out, args.json, &styles)?;
+    } else if let Some(path) = &args.simulate {
+        let simulated = simulate(&spec(path)?);
+        if args.json {
+            writeln!(out, "{}", json::text(&simulated, true)?)?;
+        } else {
+            words::simulated(&mut out, &simulated, &styles)?;
+        }
+    } else if let Some(path) = &args.replay {
+        let text = read(path)?;
+        if looks_like_debates(path, &text) {
+            if args.councils.is_some() {
+                return Err(Error::usage("random councils need named members")
+                    .because("a debate's agents are places at a table")
+                    .next("leave --councils out, or give a CSV table of answers"));
+            }
+            debates(&mut out, args, path, &text, &styles)?;
+        } else {
+            table(&mut out, args, path, &text, &styles)?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+use crate::render::style::Styles;
+
+fn debates(
+    out: &mut impl Write,
+    args: &Eval,
+    path: &Path,
+    text: &str,
+    styles: &Styles,
+) -> Result<(), Error> {
+    if !args.members.is_empty() {
+        return Err(Error::usage("members cannot be chosen from debates")
+            .because("a debate's agents are places at a table, somebody else each time")
+            .next("leave --members out"));
+    }
+    let select = Select {
+        mode: args.mode.clone(),
+        empty: empty(args),
+        ..Select::default()
+    };
+    let replay = read_debates(text, &select).map_err(|e| unreadable(path, e))?;
+    report(out, args, path, text, &replay, styles)
+}
+
+fn table(
+    out: &mut impl Write,
+    args: &Eval,
+    path: &Path,
+    text: &str,
+    styles: &Styles,
+) -> Result<(), Error> {
+    if args.mode.is_some() {
+        return Err(Error::usage("--mode chooses among debates")
+            .because("this is a table of answers")
+            .next("leave --mode out"));
+    }
+    let table = Table::read(text, empty(args)).map_err(|e| unreadable(path, e))?;
+    let Some(n) = args.councils else {
+        let replay = table
+            .council(&args.members)
+            .map_err(|e| unreadable(path, e))?;
+        return report(out, args, path, text, &replay, styles);
+    };
+    let ways = ways(args, &["plurality", "log-odds", "weighted", "best", "auto"])?;
+    // What one council of the file cannot give, none can.
+    let sample = table
+        .council(&table.members[..1.min(table.members.len())])
+        .map_err(|e| unreadable(path, e))?;
+    fit(&ways, &sample)?;
+    let options = args.options.or(sample.options).unwrap_or(OPTIONS);
+    let found = replay::councils(
+        &table,
+        &ways,
+        n as usize,
+        args.size as usize,
+        options,
+        args.seed,
+    )
+    .map_err(|e| unreadable(path, e))?;
+    if args.json {
+        writeln!(out, "{}", json::text(&found, true)?)?;
+    } else {
+        words::councils(out, &name(path), &found, styles)?;
+    }
+    Ok(())
+}
+
+fn report(
+    out: &mut impl Write,
+    args: &Eval,
+    path: &Path,
+    text: &str,
+    replay: &Replay,
+    styles: &Styles,
+) -> Result<(), Error> {
+    let usual: &[&str] = if replay.named {
+        &["plurality"]
+    } else {
+        &["first-round", "last-round"]
+    };
+    let ways = ways(args, usual)?;
+    fit(&ways, replay)?;
+    let options = args.options.or(replay.options).unwrap_or(OPTIONS);
+    let report = replay::report(replay, &ways, options, args.seed);
+    if args.json {
+        let mut value = serde_json::to_value(&report).map_err(io::Error::from)?;
+        if let Some(setup) = value.get_mut("setup").and_then(Value::as_object_mut) {
+            setup.insert("file".into(), json!(name(path)));
+            setup.insert("sha256".into(), json!(replay::fingerprint(text)));
+        }
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else {
+        words::report(out, &name(path), &report, styles)?;
+    }
+    Ok(())
+}
+
+fn empty(args: &Eval) -> Empty {
+    if args.empty_answers {
+        Empty::Answer
+    } else {
+        Empty::Abstains
+    }
+}
+
+/// The ways named, or the usual ones.
+fn ways(args: &Eval, usual: &[&str]) -> Result<Vec<Way>, Error> {
+    let wanted: Vec<&str> = if args.rule.is_empty() {
+        usual.to_vec()
+    } else {
+        args.rule.iter().map(String::as_str).collect()
+    };
+    wanted
+        .into_iter()
+        .map(|name| {
+            Way::find(name).ok_or_else(|| {
+                let names: Vec<&str> = Way::names().collect();
+                let error = Error::usage(format!("no way to decide is named `{name}`"))
+                    .because(format!("ways: {}", names.join(", ")));
+                match Way::nearest(name) {
+                    Some(n) => error.next(format!("did you mean {n}?")),
+                    None => error.next("kd eval --list says what they do; so does kd vote rules"),
+                }
+            })
+        })
+        .collect()
+}
+
+/// Refuses what the record cannot answer.
+fn fit(ways: &[Way], replay: &Replay) -> Result<(), Error> {
+    for way in ways {
+        way.fits(replay).map_err(|why| {
+            Error::usage(format!(
+                "`{}` cannot be replayed on this record",
+                way.name()
+            ))
+            .because(why)
+            .next("kd eval --list says what each way needs")
+        })?;
+    }
+    Ok(())
+}
+
+fn list(out: &mut impl Write, as_json: bool, styles: &Styles) -> Result<(), Error> {
+    if as_json {
+        let ways: Vec<Value> = DECIDERS
+            .iter()
+            .map(|d| json!({"name": d.name, "doc": d.doc, "source": d.source}))
+            .collect();
+        let protocols: Vec<Value> = PROTOCOLS
+            .iter()
+            .map(|p| json!({"name": p.name, "doc": p.doc}))
+            .collect();
+        let object = json!({"ways": ways, "rules": RULES.iter().map(|r| r.name).collect::<Vec<_>>(), "protocols": protocols});
+        writeln!(out, "{}", json::text(&object, true)?)?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{}",
+        styles.bold("Ways to decide recorded questions (--rule)")
+    )?;
+    for d in DECIDERS {
+        writeln!(out, "  {:<16} {}", d.name, d.doc)?;
+        writeln!(out, "  {:<16} {}", "", styles.dim(d.source))?;
+    }
+    writeln!(
+        out,
+        "  and every rule of `kd vote rules`: votes weigh the odds of their voters, measured on the other half"
+    )?;
+    writeln!(out, "{}", styles.bold("Protocols that can be simulated"))?;
+    for p in PROTOCOLS {
+        writeln!(out, "  {:<16} {}", p.name, p.doc)?;
+    }
+    Ok(())
+}
+
+fn spec(path: &Path) -> Result<Spec, Error> {
+    Spec::read(&read(path)?).map_err(|wrong| {
+        Error::new(
+            "simulation",
+            Exit::Error,
+            format!("{} is no simulation", shown(path)),
+        )
+        .because(wrong.join("\n"))
+        .next("kd eval --help shows one; docs/eval.md lists every key")
+    })
+}
+
+/// Debates by the name of the file, or where its first byte begins a JSON object.
+fn looks_like_debates(path: &Path, text: &str) -> bool {
+    let csv = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    !csv && text
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{')
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        "stdin".to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+/// The name of a file without its folder.
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        return "stdin".into();
+    }
+    path.file_name()
+        .map_or_else(|| shown(path), |n| n.to_string_lossy().into_owned())
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    let got = if path.as_os_str() == "-" {
+        io::stdin().lock().read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|mut f| f.read_to_string(&mut text))
+    };
+    got.map_err(|e| {
+        Error::new(
+            "answers",
+            Exit::Error,
+            format!("{} could not be read", shown(path)),
+        )
+        .because(e)
+        .next("give a file of UTF-8 text, or `-` for stdin")
+    })?;
+    Ok(text)
+}
+
+fn unreadable(path: &Path, error: ReadError) -> Error {
+    Error::new(
+        "answers",
+        Exit::Error,
+        format!("{}, line {}: {}", shown(path), error.line, error.what),
+    )
+    .next(error.hint)
+}

@@ -1,0 +1,458 @@
+//! What was measured, in words and tables.
+
+use super::Styles;
+use kd_core::eval::calibration::Calibration;
+use kd_core::eval::intervals::Interval;
+use kd_core::eval::paired::{Comparison, Verdict};
+use kd_core::eval::replay::{Council, Councils, Debate, MemberReport, Report};
+use kd_core::eval::simulate::Simulated;
+use std::io::{self, Write};
+
+/// A share as percent with two decimals.
+fn pct(share: f64) -> String {
+    format!("{:.2}", share * 100.0)
+}
+
+/// A difference in points, with its sign.
+fn points(difference: f64) -> String {
+    format!("{:+.2}", difference * 100.0)
+}
+
+fn range(i: Interval) -> String {
+    format!("{}–{}", pct(i.low), pct(i.high))
+}
+
+/// Columns: the first to the left, the others to the right.
+fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|c| {
+            rows.iter()
+                .filter_map(|r| r.get(c))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    for (at, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            let last = c + 1 == row.len();
+            // Words stand to the left, numbers to the right.
+            let words = c == 0 || (last && matches!(rows[0][c].as_str(), "verdict" | ""));
+            line.push_str(if c == 0 { "  " } else { "   " });
+            line.push_str(&if words {
+                format!("{cell}{pad}")
+            } else {
+                format!("{pad}{cell}")
+            });
+        }
+        let line = line.trim_end();
+        writeln!(
+            out,
+            "{}",
+            if at == 0 {
+                styles.dim(line)
+            } else {
+                line.to_owned()
+            }
+        )?;
+    }
+    Ok(())
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.iter().map(|c| (*c).to_owned()).collect()
+}
+
+/// A replay.
+pub(super) fn report(
+    out: &mut impl Write,
+    file: &str,
+    r: &Report,
+    styles: &Styles,
+) -> io::Result<()> {
+    let file = clean(file);
+    let s = &r.setup;
+    let dropped = match s.dropped {
+        0 => String::new(),
+        n => format!(" ({n} left out: a member was never asked)"),
+    };
+    let who = if r.members.is_empty() {
+        "debates".to_owned()
+    } else {
+        format!("{} members", r.members.len())
+    };
+    writeln!(
+        out,
+        "{} · {} questions{dropped} · {who} · {} possible answers · seed {}",
+        styles.bold(&file),
+        s.questions,
+        s.options,
+        s.seed
+    )?;
+    if !r.members.is_empty() {
+        members(out, &r.members, r.council.as_ref(), styles)?;
+    }
+    writeln!(
+        out,
+        "\n{}",
+        styles.bold("Decisions (percent right, 95 % intervals, paired differences in points)")
+    )?;
+    let mut rows = vec![row(["way", "right", "interval", "tied", "calls"])];
+    for rule in &r.rules {
+        rows.push(vec![
+            rule.name.into(),
+            pct(rule.right),
+            range(rule.interval),
+            pct(rule.ties),
+            format!("{:.2}", rule.calls),
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    let alone: Option<Vec<_>> = r
+        .rules
+        .iter()
+        .map(|x| Some((x.name, x.against_best.as_ref()?)))
+        .collect();
+    if let (Some(pairs), Some(c)) = (alone, &r.council) {
+        let best = r
+            .members
+            .get(c.best)
+            .map_or(String::new(), |m| clean(&m.name));
+        compared(
+            out,
+            &format!("Beside {best}, the best member"),
+            &pairs,
+            styles,
+        )?;
+    }
+    let vote: Vec<_> = r.rules.iter().map(|x| (x.name, &x.against_vote)).collect();
+    let title = if r.debate.is_some() {
+        "Beside the vote before the debate"
+    } else {
+        "Beside plurality"
+    };
+    compared(out, title, &vote, styles)?;
+    for rule in &r.rules {
+        if let (Some(cost), Some(each)) = (rule.cost, rule.cost_of_right) {
+            writeln!(
+                out,
+                "  {} cost {cost:.2}, {each:.4} for each right answer",
+                rule.name
+            )?;
+        }
+    }
+    if let Some(d) = &r.debate {
+        debate(out, d, styles)?;
+    }
+    if let Some(c) = &r.council {
+        council(out, c, &r.members, styles)?;
+    }
+    Ok(())
+}
+
+/// Differences in points. Those that compare a column with itself are left out.
+fn compared(
+    out: &mut impl Write,
+    title: &str,
+    pairs: &[(&str, &Comparison)],
+    styles: &Styles,
+) -> io::Result<()> {
+    let mut rows = vec![row([title, "points", "interval", "p", "verdict"])];
+    for (name, c) in pairs.iter().filter(|(_, c)| c.won + c.lost > 0) {
+        let seen = match c.verdict {
+            Verdict::NotShown => format!(" (it would see {})", pct(c.detectable)),
+            _ => String::new(),
+        };
+        rows.push(vec![
+            (*name).into(),
+            points(c.difference),
+            format!("{} to {}", points(c.interval.low), points(c.interval.high)),
+            if c.p < 0.0001 {
+                "<.0001".into()
+            } else {
+                format!("{:.4}", c.p)
+            },
+            format!("{}{seen}", c.verdict.word()),
+        ]);
+    }
+    if rows.len() > 1 {
+        writeln!(out)?;
+        grid(out, &rows, styles)?;
+    }
+    Ok(())
+}
+
+fn members(
+    out: &mut impl Write,
+    members: &[MemberReport],
+    council: Option<&Council>,
+    styles: &Styles,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n{}",
+        styles.bold(
+            "Members (percent right; what a plurality loses without each; its credit; its weight)"
+        )
+    )?;
+    let mut rows = vec![row([
+        "member",
+        "right",
+        "interval",
+        "silent",
+        "unlabelled",
+        "without it",
+        "credit",
+        "weight",
+        "",
+    ])];
+    for (at, m) in members.iter().enumerate() {
+        let note = match (council.is_some_and(|c| c.best == at), m.dismiss) {
+            (true, _) => "the best",
+            (_, true) => "the council is better without it",
+            _ => "",
+        };
+        rows.push(vec![
+            clean(&m.name),
+            pct(m.right),
+            range(m.interval),
+            m.silent.to_string(),
+            pct(m.without_labels),
+            points(m.leave_one_out),
+            pct(m.shapley),
+            format!("{:.2}", m.weight),
+            note.into(),
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    for m in members {
+        if let Some(c) = &m.stated {
+            writeln!(
+                out,
+                "  {} says how sure it is: {}",
+                clean(&m.name),
+                calibrated(c)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn council(
+    out: &mut impl Write,
+    c: &Council,
+    members: &[MemberReport],
+    styles: &Styles,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", styles.bold("The council"))?;
+    let best = members
+        .get(c.best)
+        .map_or(String::new(), |m| clean(&m.name));
+    let e = &c.errors;
+    writeln!(
+        out,
+        "  best member {best} (known only afterwards) · mean member {} · oracle {}",
+        pct(c.mean),
+        pct(c.oracle)
+    )?;
+    if let (Some(rho), Some(n)) = (e.correlation, e.n_eff) {
+        let same = e.same_wrong.map_or(String::new(), |s| {
+            format!(" · two who are wrong agree in {:.1} %", s * 100.0)
+        });
+        writeln!(
+            out,
+            "  errors correlate by {rho:.3}: {} members are worth {n:.2} independent ones{same}",
+            members.len()
+        )?;
+    }
+    let g = &c.gains;
+    writeln!(
+        out,
+        "  gains in points: voting {} · ties to the best {} · fitted weights {} · left to the oracle {}",
+        points(g.vote),
+        points(g.tie_break),
+        points(g.weights),
+        points(g.oracle_gap)
+    )?;
+    let a = &c.agreement;
+    let alpha = a
+        .alpha
+        .map_or(String::new(), |x| format!(" · Krippendorff's alpha {x:.3}"));
+    writeln!(
+        out,
+        "  unanimous on {:.1} %, and right then in {} % · of wrong decisions {:.1} % had a member who knew{alpha}",
+        a.unanimous * 100.0,
+        pct(a.unanimous_right),
+        a.minority_right * 100.0
+    )?;
+    const SHOWN: usize = 12;
+    let mut rows = vec![row(["votes", "questions", "right"])];
+    rows.extend(
+        a.patterns
+            .iter()
+            .take(SHOWN)
+            .map(|p| vec![p.votes.clone(), p.n.to_string(), pct(p.right)]),
+    );
+    grid(out, &rows, styles)?;
+    if a.patterns.len() > SHOWN {
+        writeln!(
+            out,
+            "  and {} patterns more (--json has all)",
+            a.patterns.len() - SHOWN
+        )?;
+    }
+    if let (Some(raw), Some(fitted)) = (&c.votes, &c.fitted) {
+        writeln!(
+            out,
+            "  the share of votes as a probability: {}",
+            calibrated(raw)
+        )?;
+        writeln!(
+            out,
+            "  fitted on the other half:            {}",
+            calibrated(fitted)
+        )?;
+    }
+    if let (Some(ds), Some(peer)) = (c.spearman_dawid_skene, c.spearman_peer) {
+        writeln!(
+            out,
+            "  strength without labels ranks members as their accuracy does by {ds:.3} (Dawid-Skene), {peer:.3} (peer prediction)"
+        )?;
+    }
+    Ok(())
+}
+
+fn calibrated(c: &Calibration) -> String {
+    let auroc = c
+        .auroc
+        .map_or(String::new(), |a| format!(" · AUROC {a:.3}"));
+    format!(
+        "said {}, came {} · ECE {} · Brier {:.3}{auroc} · right among the surest 80 %: {}",
+        pct(c.said),
+        pct(c.came),
+        pct(c.ece),
+        c.brier,
+        pct(c.selective[0])
+    )
+}
+
+fn debate(out: &mut impl Write, d: &Debate, styles: &Styles) -> io::Result<()> {
+    let of = |(part, all): (u64, u64)| {
+        let share = if all == 0 {
+            0.0
+        } else {
+            part as f64 / all as f64
+        };
+        format!("{part} of {all} ({} %)", pct(share))
+    };
+    writeln!(
+        out,
+        "\n{}",
+        styles.bold("The debate, from the first round to the second")
+    )?;
+    writeln!(out, "  wrong answers made right: {}", of(d.corrected))?;
+    writeln!(out, "  right answers made wrong: {}", of(d.subverted))?;
+    writeln!(
+        out,
+        "  changes to what most others had said: {}",
+        of(d.conformed)
+    )?;
+    writeln!(
+        out,
+        "  vote before {} · vote after {} · {} points",
+        pct(d.first_vote),
+        pct(d.last_vote),
+        points(d.last_vote - d.first_vote)
+    )
+}
+
+/// Random councils.
+pub(super) fn councils(
+    out: &mut impl Write,
+    file: &str,
+    c: &Councils,
+    styles: &Styles,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} · {} random councils of {} · seed {} · best member {} on average (known only afterwards)",
+        styles.bold(&clean(file)),
+        c.councils,
+        c.size,
+        c.seed,
+        pct(c.best)
+    )?;
+    let mut rows = vec![row([
+        "gain over it, points",
+        "mean",
+        "least",
+        "greatest",
+        "not behind it",
+    ])];
+    for g in &c.gains {
+        rows.push(vec![
+            g.name.into(),
+            points(g.mean),
+            points(g.least),
+            points(g.greatest),
+            format!("{} / {}", g.kept, c.councils),
+        ]);
+    }
+    grid(out, &rows, styles)
+}
+
+/// A simulation.
+pub(super) fn simulated(out: &mut impl Write, s: &Simulated, styles: &Styles) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} · {} questions · {} answers each · errors correlate by {} · {} rounds · seed {}",
+        styles.bold("simulated"),
+        s.spec.questions,
+        s.spec.options,
+        s.spec.correlation,
+        s.spec.rounds,
+        s.spec.seed
+    )?;
+    const SHOWN: usize = 12;
+    let mut names: Vec<String> = s
+        .members
+        .iter()
+        .take(SHOWN)
+        .map(|(n, right)| format!("{} {}", clean(n), pct(*right)))
+        .collect();
+    if s.members.len() > SHOWN {
+        names.push(format!("and {} more", s.members.len() - SHOWN));
+    }
+    writeln!(out, "  first answers right: {}", names.join(" · "))?;
+    if let Some(p) = s.expected_vote {
+        writeln!(out, "  theory says of a vote: {:.3}", p * 100.0)?;
+    }
+    let mut rows = vec![row([
+        "protocol", "right", "interval", "calls", "mended", "broken",
+    ])];
+    for p in &s.protocols {
+        rows.push(vec![
+            p.name.into(),
+            pct(p.right),
+            range(p.interval),
+            format!("{:.2}", p.calls),
+            pct(p.corrected),
+            pct(p.subverted),
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    let pairs: Vec<_> = s
+        .protocols
+        .iter()
+        .map(|p| (p.name, &p.against_vote))
+        .collect();
+    compared(out, "Beside the blind vote", &pairs, styles)
+}
+
+/// Names come from a file: one line, no escapes.
+fn clean(text: &str) -> String {
+    crate::render::clean::line(text)
+}

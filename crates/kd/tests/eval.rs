@@ -1,0 +1,229 @@
+//! `kd eval` from outside: recorded answers, debates, random councils, simulations, and what goes wrong.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use support::{Home, Said};
+
+fn data(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kd-core/tests/data/replay");
+    folder.join(name).display().to_string()
+}
+
+fn kd(args: &[&str]) -> Said {
+    let home = Home::new(&json!({}));
+    Said::of(home.kd(args).output().expect("it runs"))
+}
+
+/// A file of the test's own.
+fn file(name: &str, text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+const CHEAP: &str = "gpt-4o-mini-2024-07-18,claude-3-5-haiku-20241022,gemini-1.5-flash,Meta-Llama-3.1-8B-Instruct,gemma-2-9b-it";
+
+#[test]
+fn recorded_answers_are_told_in_words() {
+    let said = kd(&[
+        "eval",
+        "--replay",
+        &data("zeroeval_gsm_44models.csv"),
+        "--members",
+        CHEAP,
+        "--rule",
+        "plurality,log-odds,auto,oracle",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    insta::assert_snapshot!("eval-replay", said.out);
+}
+
+#[test]
+fn the_same_in_json_with_every_number() {
+    let said = kd(&[
+        "eval",
+        "--json",
+        "--replay",
+        &data("zeroeval_gsm_44models.csv"),
+        "--members",
+        CHEAP,
+        "--rule",
+        "plurality,log-odds",
+    ]);
+    let v: Value = serde_json::from_str(&said.out).unwrap();
+    let two = |v: &Value| (v.as_f64().unwrap() * 10_000.0).round() / 100.0;
+    assert_eq!(two(&v["rules"][0]["right"]), 95.12);
+    assert_eq!(two(&v["rules"][1]["right"]), 95.45);
+    assert_eq!(two(&v["council"]["oracle"]), 97.80);
+    assert_eq!(v["setup"]["questions"], 1319);
+    assert_eq!(v["setup"]["sha256"].as_str().unwrap().len(), 64);
+    let best = &v["rules"][0]["against_best"];
+    assert_eq!(best["verdict"], "not_shown");
+    assert!(
+        best["interval"]["low"].as_f64().unwrap() < 0.0
+            && best["interval"]["high"].as_f64().unwrap() > 0.0
+    );
+}
+
+#[test]
+fn debates_say_what_they_moved() {
+    let said = kd(&[
+        "eval",
+        "--replay",
+        &data("dylan_math_debate_answers.jsonl"),
+        "--mode",
+        "Complex",
+        "--empty-answers",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for line in [
+        "vote before 54.45 · vote after 53.98 · -0.47 points",
+        "right answers made wrong: 68 of 154 (44.16 %)",
+    ] {
+        assert!(
+            said.out.contains(line),
+            "{line} is missing in\n{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn random_councils_are_compared_with_their_best_member() {
+    let said = kd(&[
+        "eval",
+        "--replay",
+        &data("zeroeval_math-l5_43models.csv"),
+        "--councils",
+        "6",
+        "--seed",
+        "3",
+        "--json",
+    ]);
+    let v: Value = serde_json::from_str(&said.out).unwrap();
+    let gain = |name: &str| {
+        let row = v["gains"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|g| g["name"] == name)
+            .unwrap();
+        row["mean"].as_f64().unwrap()
+    };
+    assert!(gain("auto") > gain("plurality"), "{}", said.out);
+    assert_eq!(
+        (v["councils"].as_u64(), v["size"].as_u64()),
+        (Some(6), Some(5))
+    );
+}
+
+#[test]
+fn costs_and_stated_confidence_are_counted_where_they_are_recorded() {
+    let (_folder, path) = file(
+        "answers.csv",
+        "id,gold,ada,bob,cost:ada,cost:bob,confidence:ada\n1,A,A,B,0.2,0.1,0.9\n2,B,B,B,0.2,0.1,0.8\n3,A,C,A,0.2,0.1,0.4\n",
+    );
+    let said = kd(&["eval", "--replay", &path, "--rule", "cascade,confidence"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .contains("cascade cost 0.90, 0.4500 for each right answer"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("ada says how sure it is: said 70.00, came 66.67"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_simulation_is_told() {
+    let (_folder, path) = file(
+        "spec.json",
+        r#"{"questions":2000,"options":2,"correlation":0.4,"members":[{"accuracy":0.7,"count":5}],"protocols":["vote","solo"]}"#,
+    );
+    let said = kd(&["eval", "--simulate", &path]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    insta::assert_snapshot!("eval-simulate", said.out);
+}
+
+#[test]
+fn what_goes_wrong_is_said_with_what_to_do() {
+    let gsm = data("zeroeval_gsm_44models.csv");
+    let (_a, spec) = file(
+        "spec.json",
+        r#"{"members":[{"accuracy":7}],"protocols":["chat"]}"#,
+    );
+    let (_b, torn) = file("torn.csv", "id,gold,ada\n1,A\n");
+    for (args, code, words) in [
+        (vec!["eval"], 2, "--replay"),
+        (
+            vec!["eval", "--replay", &gsm, "--rule", "pluralty"],
+            2,
+            "did you mean plurality?",
+        ),
+        (
+            vec!["eval", "--replay", &gsm, "--rule", "lock"],
+            2,
+            "several rounds",
+        ),
+        (
+            vec!["eval", "--replay", &gsm, "--members", "Athena-70B"],
+            1,
+            "did you mean `Athene-70B`?",
+        ),
+        (
+            vec!["eval", "--replay", "/nowhere.csv"],
+            1,
+            "could not be read",
+        ),
+        (
+            vec!["eval", "--replay", &torn],
+            1,
+            "line 2: 2 cells, and the head has 3",
+        ),
+        (
+            vec!["eval", "--simulate", &spec],
+            1,
+            "members[0].accuracy is 7, and goes from 0 to 1",
+        ),
+        (
+            vec!["eval", "--simulate", &spec],
+            1,
+            "no protocol is named `chat`",
+        ),
+        (
+            vec!["eval", "--replay", &gsm, "--mode", "x"],
+            2,
+            "--mode chooses among debates",
+        ),
+    ] {
+        let said = kd(&args);
+        assert_eq!(said.code, Some(code), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        assert!(said.out.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn every_way_and_protocol_is_listed() {
+    let said = kd(&["eval", "--list"]);
+    for word in [
+        "auto",
+        "dawid-skene",
+        "certain",
+        "debate-justified",
+        "kd vote rules",
+    ] {
+        assert!(said.out.contains(word), "{word}\n{}", said.out);
+    }
+}
