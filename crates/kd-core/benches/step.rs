@@ -67,6 +67,7 @@ fn speaking(history: Vec<Message>) -> Council {
         seed: 1,
         limits: Budget::default(),
         conclude: false,
+        queue: None,
     });
     ask(&mut council, next);
     council
@@ -147,6 +148,7 @@ fn pieces(c: &mut Criterion) {
                     turn: TurnId(turn),
                     seat: SeatName::new("ada").unwrap(),
                     purpose: kd_core::event::Purpose::Answer,
+                    replaces: None,
                 });
             }
             let steps = (0..PIECES)

@@ -131,6 +131,9 @@ pub enum Event {
         seat: SeatName,
         /// Why.
         purpose: Purpose,
+        /// The number of the failed message whose place the answer will take, where it is asked for again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<u32>,
     },
     /// A piece of an answer arrived.
     TurnDelta {
@@ -145,6 +148,11 @@ pub enum Event {
         seat: SeatName,
         /// The piece.
         delta: Delta,
+    },
+    /// The stream of another process ended, and no message came of it.
+    StreamLost {
+        /// Who spoke.
+        seat: SeatName,
     },
     /// A turn ended with a whole answer; its message, if the answer is part of the conversation, is on disk.
     TurnFinished {
@@ -175,6 +183,13 @@ pub enum Event {
         seat: SeatName,
         /// Muted now?
         muted: bool,
+    },
+    /// From the next message on, this rule says who speaks next.
+    ModeSet {
+        /// Its name.
+        mode: String,
+        /// How many turns may follow the answers; none leaves it to the mode.
+        auto_messages: Option<u32>,
     },
     /// An op could not be done; nothing was changed by it.
     OpRefused {

@@ -1,5 +1,6 @@
 //! The shape of every machine: inputs in, effects out.
 
+use crate::delivery::Delivery;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::ids::{SeatName, TimerId, TurnId};
@@ -61,6 +62,23 @@ pub enum Input {
         /// The piece.
         delta: Delta,
     },
+    /// The stream of another process is over: its file is gone, or nobody writes it any more.
+    FoundEnd {
+        /// The member.
+        seat: SeatName,
+    },
+    /// A delivery is safe until it is forgotten.
+    Kept {
+        /// Its id.
+        id: String,
+    },
+    /// A delivery could not be kept: only this process knows of it.
+    KeepFailed {
+        /// Its id.
+        id: String,
+        /// Why.
+        why: String,
+    },
     /// A timer rang.
     Woke {
         /// Which.
@@ -86,6 +104,14 @@ pub enum Command {
     },
     /// Write a message. A `Saved` or `SaveFailed` must come back.
     Save(Box<Draft>),
+    /// Keep a delivery where a killed process cannot lose it; a later one with the same id takes its place. A `Kept` or
+    /// `KeepFailed` must come back.
+    Keep(Box<Delivery>),
+    /// A delivery is done with.
+    Forget {
+        /// Its id.
+        id: String,
+    },
     /// Ring a timer.
     Wake {
         /// Which.

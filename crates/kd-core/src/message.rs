@@ -3,7 +3,7 @@
 use crate::ids::{ALL, KING, SeatName, TurnId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How a member's turn ended, as the front matter of its message says it.
@@ -42,6 +42,11 @@ impl Status {
         })
     }
 }
+
+/// Front matter of an answer that was asked for again: the number of the failed message whose place it takes.
+pub const REPLACES: &str = "replaces";
+/// Front matter of an answer that says that there is nothing to say: `pass: yes`.
+pub const PASS: &str = "pass";
 
 /// Whom a message is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +180,16 @@ impl Message {
         self.from == KING
     }
 
+    /// The number of the failed message whose place it takes, if it says so.
+    pub fn replaces(&self) -> Option<u32> {
+        self.extra.get(REPLACES)?.parse().ok()
+    }
+
+    /// Whether the member passed: it had nothing to add.
+    pub fn is_pass(&self) -> bool {
+        self.extra.contains_key(PASS)
+    }
+
     /// Whether its body may stand in a prompt: the king's words, and whole answers.
     ///
     /// Old files carry no status; there the body tells (`*Error: …*`, `*Interrupted*`, `*Empty response…`).
@@ -192,9 +207,78 @@ impl Message {
     }
 }
 
+/// The messages of a thread as they are to be read. `messages` are in the order of their numbers. An answer that was
+/// asked for again stands where the failed one stood, and the failed one is left out. No sound message is ever left out.
+pub fn settled(messages: &[Message]) -> Vec<&Message> {
+    if !messages.iter().any(|m| m.extra.contains_key(REPLACES)) {
+        return messages.iter().collect();
+    }
+    let failed: BTreeSet<(u32, &str)> = messages
+        .iter()
+        .filter(|m| !m.is_sound())
+        .map(|m| (m.seq, m.from.as_str()))
+        .collect();
+    let place = |m: &Message| match m.replaces() {
+        // Anybody may write a file: only the own failure can be replaced, and only later.
+        Some(seq) if seq < m.seq && failed.contains(&(seq, m.from.as_str())) => seq,
+        _ => m.seq,
+    };
+    // What stands last at a place, sound before failed.
+    let mut best: BTreeMap<(u32, &str), (bool, u32)> = BTreeMap::new();
+    for message in messages {
+        let rank = (message.is_sound(), message.seq);
+        let held = best
+            .entry((place(message), message.from.as_str()))
+            .or_insert(rank);
+        *held = rank.max(*held);
+    }
+    let mut read: Vec<&Message> = messages
+        .iter()
+        .filter(|m| m.is_sound() || best.get(&(place(m), m.from.as_str())) == Some(&(false, m.seq)))
+        .collect();
+    read.sort_by_key(|m| (place(m), m.from.as_str(), m.seq));
+    read
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn message(seq: u32, from: &str, status: Status, replaces: Option<&str>) -> Message {
+        let replaces = replaces.map(|seq| (REPLACES.to_owned(), seq.to_owned()));
+        Message {
+            seq,
+            from: from.into(),
+            to: Address::King,
+            at: Timestamp::UNIX_EPOCH,
+            status: Some(status),
+            refs: Vec::new(),
+            provenance: Provenance::default(),
+            extra: replaces.into_iter().collect(),
+            body: "x".into(),
+        }
+    }
+
+    #[test]
+    fn what_was_asked_again_stands_where_it_failed() {
+        let thread = [
+            message(1, "claude", Status::Error, None),
+            message(2, "codex", Status::Complete, None),
+            message(3, "claude", Status::Timeout, Some("1")),
+            message(4, "claude", Status::Complete, Some("1")),
+            // Not its own failure, no failure, not before it, no number.
+            message(5, "codex", Status::Complete, Some("1")),
+            message(6, "codex", Status::Complete, Some("2")),
+            message(7, "claude", Status::Error, Some("9")),
+            message(9, "claude", Status::Complete, Some("x")),
+        ];
+        let order =
+            |n: usize| -> Vec<u32> { settled(&thread[..n]).iter().map(|m| m.seq).collect() };
+        assert_eq!(order(2), [1, 2]);
+        assert_eq!(order(3), [3, 2], "of two failures the later one is shown");
+        assert_eq!(order(4), [4, 2]);
+        assert_eq!(order(8), [4, 2, 5, 6, 7, 9]);
+    }
 
     #[test]
     fn an_address_reads_back_as_written() {

@@ -37,6 +37,18 @@ pub enum Op {
         /// Whom; none means everybody who failed.
         seat: Option<SeatName>,
     },
+    /// Another rule for who speaks next, from the next message on.
+    Mode {
+        /// Its name: a row of [`PROTOCOLS`](crate::protocols::PROTOCOLS).
+        mode: String,
+    },
+    /// How many turns may follow the answers, from the next message on; none leaves it to the mode.
+    Auto {
+        /// How many.
+        messages: Option<u32>,
+    },
+    /// Take up what a session that ended too early has left: see [`OpenCouncil::queue`](crate::OpenCouncil::queue).
+    Resume,
     /// Take no more work; running turns may end.
     Close,
 }

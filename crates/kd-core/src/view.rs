@@ -6,9 +6,9 @@
 
 use crate::clean::clean_text;
 use crate::event::{Event, Outcome, Purpose, Record};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
-use crate::message::{Address, Message};
+use crate::message::{Address, Message, REPLACES, settled};
 use crate::request::{Delta, Finish, Usage};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +22,10 @@ pub struct View {
     pub members: Vec<SeatName>,
     /// Who is skipped.
     pub muted: BTreeSet<SeatName>,
+    /// The rule for who speaks next, in a conversation.
+    pub mode: Option<String>,
+    /// How many turns may follow the answers; none leaves it to the mode.
+    pub auto_messages: Option<u32>,
     /// What is shown, in order.
     pub panels: Vec<Panel>,
     /// The king's words that wait, oldest first.
@@ -89,6 +93,8 @@ pub struct Growing {
     pub seat: SeatName,
     /// Why.
     pub purpose: Purpose,
+    /// The number of the failed message in whose place it stands, where it was asked for again.
+    pub replaces: Option<u32>,
     /// What it is at.
     pub state: State,
     /// The answer so far.
@@ -138,8 +144,15 @@ impl View {
     /// A view of a thread that holds these messages already.
     pub fn open(history: impl IntoIterator<Item = Message>) -> Self {
         let mut view = Self::default();
-        for message in history {
-            view.push_message(message);
+        let history: Vec<Message> = history.into_iter().collect();
+        if history.iter().any(|m| m.extra.contains_key(REPLACES)) {
+            for message in settled(&history) {
+                view.push_message(message.clone());
+            }
+        } else {
+            for message in history {
+                view.push_message(message);
+            }
         }
         view
     }
@@ -166,10 +179,21 @@ impl View {
                 turn,
                 seat,
                 purpose,
+                replaces,
             } => {
                 self.outcome = None;
-                let growing = self.growing(Some(*turn), seat, *purpose);
-                let at = self.push(Content::Turn(Box::new(growing)));
+                let growing = Growing {
+                    replaces: *replaces,
+                    ..self.growing(Some(*turn), seat, *purpose)
+                };
+                let content = Content::Turn(Box::new(growing));
+                let at = match replaces.and_then(|seq| self.failed_at(seq, seat)) {
+                    Some(at) => {
+                        self.put(at, content);
+                        at
+                    }
+                    None => self.push(content),
+                };
                 self.turns.insert(*turn, at);
             }
             Event::TurnDelta { turn, delta } => {
@@ -188,6 +212,18 @@ impl View {
                     }
                 };
                 self.grow(at, delta);
+            }
+            Event::StreamLost { seat } => {
+                if let Some(at) = self.streams.remove(seat) {
+                    self.lost(at);
+                }
+            }
+            Event::ModeSet {
+                mode,
+                auto_messages,
+            } => {
+                self.mode = Some(mode.clone());
+                self.auto_messages = *auto_messages;
             }
             Event::TurnFinished {
                 turn, seat, usage, ..
@@ -251,6 +287,7 @@ impl View {
             turn,
             seat: seat.clone(),
             purpose,
+            replaces: None,
             state: State::Waiting,
             text: String::new(),
             thinking: String::new(),
@@ -280,6 +317,35 @@ impl View {
         self.push(show(message))
     }
 
+    /// The panel of a failed message, or of an answer that took its place and failed too.
+    fn failed_at(&self, seq: u32, seat: &SeatName) -> Option<usize> {
+        self.panels.iter().rposition(|panel| match &panel.content {
+            Content::Message { message, .. } => {
+                message.from == seat.as_str()
+                    && !message.is_sound()
+                    && message.replaces().unwrap_or(message.seq) == seq
+            }
+            _ => false,
+        })
+    }
+
+    /// Another process has stopped streaming, and no message came of it.
+    fn lost(&mut self, at: usize) {
+        let Some(Content::Turn(growing)) = self.panels.get_mut(at).map(|p| &mut p.content) else {
+            return;
+        };
+        let lost = Content::Lost {
+            seat: growing.seat.clone(),
+            text: std::mem::take(&mut growing.text),
+            failure: Failure::new(
+                FailureKind::Crashed,
+                "the other program stopped before the answer was whole",
+            )
+            .advise("ask the member again, with @ and its name"),
+        };
+        self.put(at, lost);
+    }
+
     fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
         if message.is_king()
             && self
@@ -301,6 +367,10 @@ impl View {
                 seat.and_then(|s| self.streams.remove(&s))
             }
         };
+        let place = place.or_else(|| {
+            let seq = message.replaces()?;
+            self.failed_at(seq, &SeatName::new(message.from.clone()).ok()?)
+        });
         match place {
             Some(at) => self.put(at, show(message.clone())),
             None => {
@@ -426,7 +496,6 @@ fn show(mut message: Message) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::FailureKind;
     use crate::message::{Provenance, Status};
 
     fn seat(name: &str) -> SeatName {
@@ -452,6 +521,7 @@ mod tests {
             turn: TurnId(turn),
             seat: seat(name),
             purpose: Purpose::Answer,
+            replaces: None,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::ask;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::scribe::{Order, Scribe};
+use crate::watch::Watch;
 use kd_backends::Backend;
 use kd_core::event::FORMAT;
 use kd_core::{
@@ -36,6 +37,8 @@ pub(crate) struct Start {
     pub(crate) opened: Effects,
     pub(crate) bus: Bus,
     pub(crate) clock: Clock,
+    /// Tells what other processes do in the thread; ends with the loop.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// The inbox of a loop, made before it so that the scribe can answer into it.
@@ -58,6 +61,9 @@ pub(crate) struct Actor {
     turns: BTreeMap<TurnId, JoinHandle<()>>,
     /// Drafts that the scribe has not answered for.
     saving: usize,
+    /// What the watch told meanwhile: some of it may be our own messages, which the machine must hear as saved first.
+    found: Vec<Input>,
+    _watch: Option<Watch>,
     timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
     /// Turns that have no stream file yet: one that ends within its first frame needs none.
     began: Vec<(TurnId, SeatName)>,
@@ -86,6 +92,8 @@ impl Actor {
             sender,
             turns: BTreeMap::new(),
             saving: 0,
+            found: Vec::new(),
+            _watch: start.watch,
             timers: BinaryHeap::new(),
             began: Vec::new(),
             frame: Vec::new(),
@@ -102,20 +110,19 @@ impl Actor {
 
     /// Runs until the session is closed and the last turn has ended and is on disk.
     pub(crate) async fn run(mut self) {
-        let mut open = true;
-        while open || !self.turns.is_empty() || self.saving > 0 {
+        let (mut open, mut closing) = (true, false);
+        while !closing || !self.turns.is_empty() || self.saving > 0 {
             let alarm = self.timers.peek().map(|Reverse((at, _))| *at);
             let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
-                    Some(Op::Close) => {
-                        open = false;
-                        self.step(Input::Op(Op::Close));
+                    Some(op) => {
+                        closing |= op == Op::Close;
+                        self.step(Input::Op(op));
                     }
-                    Some(op) => self.step(Input::Op(op)),
                     // The session was dropped without a word: nobody waits for the turns any more.
                     None => {
-                        open = false;
+                        (open, closing) = (false, true);
                         self.step(Input::Op(Op::Interrupt));
                         self.step(Input::Op(Op::Close));
                     }
@@ -163,9 +170,20 @@ impl Actor {
                 self.turns.remove(turn);
             }
             Input::Saved { .. } | Input::SaveFailed { .. } => self.saving -= 1,
+            Input::Found { .. } | Input::FoundDelta { .. } | Input::FoundEnd { .. }
+                if self.saving > 0 =>
+            {
+                self.found.push(input);
+                return;
+            }
             _ => {}
         }
         self.step(input);
+        if self.saving == 0 {
+            for found in std::mem::take(&mut self.found) {
+                self.step(found);
+            }
+        }
     }
 
     /// One step of the machine, and everything it asks for.
@@ -201,6 +219,8 @@ impl Actor {
                 }
                 self.scribe.order(Order::Save(draft));
             }
+            Command::Keep(delivery) => self.scribe.order(Order::Keep(delivery)),
+            Command::Forget { id } => self.scribe.order(Order::Forget(id)),
             Command::Wake { timer, at } => self.timers.push(Reverse((at, timer))),
         }
     }

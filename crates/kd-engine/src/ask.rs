@@ -99,11 +99,11 @@ async fn send(turn: TurnId, delta: Delta, inbox: &mpsc::Sender<Input>) {
 
 /// Joins adjacent pieces of text, and of thinking.
 #[derive(Default)]
-struct Joiner(Option<Delta>);
+pub(crate) struct Joiner(Option<Delta>);
 
 impl Joiner {
     /// Takes a delta in; gives back the one before it if the two do not join.
-    fn push(&mut self, next: Delta) -> Option<Delta> {
+    pub(crate) fn push(&mut self, next: Delta) -> Option<Delta> {
         match (&mut self.0, &next) {
             (Some(Delta::Text { text }), Delta::Text { text: more })
             | (Some(Delta::Thinking { text }), Delta::Thinking { text: more }) => {
@@ -114,7 +114,7 @@ impl Joiner {
         }
     }
 
-    fn take(&mut self) -> Option<Delta> {
+    pub(crate) fn take(&mut self) -> Option<Delta> {
         self.0.take()
     }
 }

@@ -33,10 +33,11 @@ pub enum Update {
 }
 
 impl Bus {
-    pub(crate) fn new() -> Self {
+    /// A bus whose faces begin with this view.
+    pub(crate) fn new(view: View) -> Self {
         Self {
             sender: broadcast::Sender::new(KEPT),
-            shared: Arc::new(Mutex::new(View::default())),
+            shared: Arc::new(Mutex::new(view)),
         }
     }
 
@@ -86,12 +87,17 @@ impl Subscription {
                 Ok(record) => return Some(Update::Record(record)),
                 Err(RecvError::Closed) => return None,
                 Err(RecvError::Lagged(_)) => {
-                    let view = self.view();
-                    self.skip_through = view.seq;
-                    return Some(Update::Lagged(Box::new(view)));
+                    return Some(Update::Lagged(Box::new(self.catch_up())));
                 }
             }
         }
+    }
+
+    /// The view as it stands; the records that follow are those that it does not hold.
+    pub fn catch_up(&mut self) -> View {
+        let view = self.view();
+        self.skip_through = self.skip_through.max(view.seq);
+        view
     }
 
     /// The view as it stands.

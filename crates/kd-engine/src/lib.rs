@@ -6,15 +6,18 @@ mod ask;
 pub mod bus;
 mod clock;
 mod scribe;
+pub mod watch;
 
 pub use bus::{Subscription, Update};
 pub use clock::Clock;
+pub use watch::Watch;
 
 use actor::{Actor, Start};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
+use kd_core::view::View;
 use kd_core::{Effects, Failure, FailureKind, Machine, Member, Op, SeatName, ThreadId};
-use kd_store::Thread;
+use kd_store::{Queue, Thread};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -28,6 +31,12 @@ pub enum Error {
     /// The operating system gave us no thread.
     #[error("the thread that writes messages could not be started: {0}")]
     Scribe(#[source] std::io::Error),
+    /// The folder cannot be watched.
+    #[error("the thread's folder cannot be watched: {0}")]
+    Watch(#[source] std::io::Error),
+    /// The thread could not be read.
+    #[error(transparent)]
+    Store(#[from] kd_store::Error),
     /// More ops than anybody can mean.
     #[error("too many requests are waiting in this thread")]
     Busy,
@@ -38,11 +47,17 @@ pub enum Error {
 
 impl Error {
     /// What to do next.
-    pub fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> String {
         match self {
-            Error::Scribe(_) => "raise the limit of processes (`ulimit -u`), or end some",
-            Error::Busy => "wait for the answers that are under way",
-            Error::Closed => "open the thread again",
+            Error::Watch(_) => {
+                "look at the folder's rights, or raise `fs.inotify.max_user_watches`".to_owned()
+            }
+            Error::Scribe(_) => {
+                "raise the limit of processes (`ulimit -u`), or end some".to_owned()
+            }
+            Error::Store(error) => error.hint(),
+            Error::Busy => "wait for the answers that are under way".to_owned(),
+            Error::Closed => "open the thread again".to_owned(),
         }
     }
 }
@@ -57,6 +72,30 @@ pub struct Opening {
     pub opened: Effects,
     /// Everybody whom it may ask.
     pub seats: Vec<Member>,
+}
+
+impl Opening {
+    /// A council, ready to run.
+    fn council(open: OpenCouncil) -> Self {
+        let id = open.thread.clone();
+        let members = open.roster.members().iter();
+        let seats = members.chain(open.roster.chair()).cloned().collect();
+        let (council, opened) = Council::open(open);
+        Self {
+            id,
+            machine: Box::new(council),
+            opened,
+            seats,
+        }
+    }
+}
+
+/// What a conversation begins with.
+struct History {
+    /// The number of the newest message.
+    seen: u32,
+    view: View,
+    queue: Queue,
 }
 
 /// Opens sessions. One for each process: all sessions share the hands, and with them connections and the built-in model.
@@ -75,31 +114,68 @@ impl Engine {
 
     /// Starts the loop of a council in its thread. Must be called inside a tokio runtime.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
-        let id = open.thread.clone();
-        let seats = open
-            .roster
-            .members()
-            .iter()
-            .chain(open.roster.chair())
-            .cloned()
-            .collect();
-        let (council, opened) = Council::open(open);
-        self.run(
-            thread,
-            Opening {
-                id,
-                machine: Box::new(council),
-                opened,
-                seats,
+        self.run(thread, Opening::council(open))
+    }
+
+    /// Opens a thread for a conversation: as it is on disk, together with what other processes do in it, and with the
+    /// king's words kept until they are answered. `open.history` and `open.queue` are read here. What an earlier session
+    /// has left is taken up at once. Must be called inside a tokio runtime.
+    pub fn join(&self, thread: Thread, mut open: OpenCouncil) -> Result<Session, Error> {
+        let (queue, left) = Queue::open(&thread)?;
+        open.history = thread.messages()?.messages;
+        open.queue = Some(left);
+        let history = History {
+            seen: open.history.last().map_or(0, |m| m.seq),
+            view: View {
+                thread: Some(open.thread.clone()),
+                members: open
+                    .roster
+                    .members()
+                    .iter()
+                    .map(|m| m.name.clone())
+                    .collect(),
+                mode: Some(open.protocol.name.to_owned()),
+                auto_messages: open.limits.auto_messages,
+                ..View::open(open.history.clone())
             },
-        )
+            queue,
+        };
+        let opening = Opening::council(open);
+        self.begin(thread, opening, Some(history))
     }
 
     /// Starts the loop of any machine in its thread. Must be called inside a tokio runtime.
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
+        self.begin(thread, opening, None)
+    }
+
+    fn begin(
+        &self,
+        thread: Thread,
+        opening: Opening,
+        joined: Option<History>,
+    ) -> Result<Session, Error> {
         let id = opening.id;
         let hands = self.hands.clone();
         let members = opening.seats;
+        let (sender, inbox) = actor::inbox();
+        let thread = Arc::new(thread);
+        let own = watch::Own::default();
+        let (mut view, mut queue, mut watch) = (View::default(), None, None);
+        if let Some(joined) = joined {
+            view = joined.view;
+            queue = Some(joined.queue);
+            let (told, first) = (sender.clone(), Some(Op::Resume));
+            let over = watch::Watch::over(
+                thread.clone(),
+                joined.seen,
+                &members,
+                own.clone(),
+                first,
+                told,
+            );
+            watch = Some(over.map_err(Error::Watch)?);
+        }
         let seats = move |name: &SeatName| match members.iter().find(|m| &m.name == name) {
             Some(member) => hands.seat(member),
             None => Err(Failure::new(
@@ -107,10 +183,10 @@ impl Engine {
                 format!("nobody sits as {name}"),
             )),
         };
-        let (sender, inbox) = actor::inbox();
         let scribe =
-            scribe::Scribe::start(Arc::new(thread), sender.clone()).map_err(Error::Scribe)?;
-        let bus = bus::Bus::new();
+            scribe::Scribe::start(thread, queue, own, sender.clone()).map_err(Error::Scribe)?;
+        let opening = watch.is_some().then(|| view.clone());
+        let bus = bus::Bus::new(view);
         let door = bus.door();
         let first = door.subscribe();
         let (ops, wishes) = mpsc::channel(OPS);
@@ -121,6 +197,7 @@ impl Engine {
             opened: opening.opened,
             bus,
             clock: Clock::new(),
+            watch,
         };
         let actor = Actor::new(start, scribe, wishes, (sender, inbox));
         Ok(Session {
@@ -128,6 +205,7 @@ impl Engine {
             ops,
             door,
             first: Some(first),
+            opening,
             running: tokio::spawn(actor.run()),
         })
     }
@@ -139,6 +217,8 @@ pub struct Session {
     ops: mpsc::Sender<Op>,
     door: bus::Door,
     first: Option<Subscription>,
+    /// The view before the first record, until somebody takes it.
+    opening: Option<View>,
     running: JoinHandle<()>,
 }
 
@@ -160,6 +240,18 @@ impl Session {
     /// view as it stands.
     pub fn subscribe(&mut self) -> Subscription {
         self.first.take().unwrap_or_else(|| self.door.subscribe())
+    }
+
+    /// A view, and a subscription to the records that follow it. The first time the view is the thread as it was found,
+    /// so that everything that this session does is heard; later it is the view as it stands.
+    pub fn follow(&mut self) -> (View, Subscription) {
+        if let Some(view) = self.opening.take()
+            && let Some(first) = self.first.take()
+        {
+            return (view, first);
+        }
+        let mut subscription = self.subscribe();
+        (subscription.catch_up(), subscription)
     }
 
     /// Takes no more ops, waits for running turns, and returns when everything is on disk.

@@ -1,8 +1,9 @@
 //! Writes everything down, on a thread of its own so that no disk holds up the loop. Comes in: orders, in sequence.
 //! Goes out: for each draft, the message as it is on disk, or why it could not be written.
 
-use kd_core::{Draft, Event, Input, Message, Record, SeatName, TurnId};
-use kd_store::{EventLog, StreamWriter, Thread};
+use crate::watch::Own;
+use kd_core::{Delivery, Draft, Event, Input, Message, Record, SeatName, TurnId};
+use kd_store::{EventLog, Queue, StreamWriter, Thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -14,6 +15,10 @@ pub(crate) enum Order {
     Began { turn: TurnId, seat: SeatName },
     /// Pieces of answers for the stream files: one frame of them.
     Stream(Vec<Arc<Record>>),
+    /// The king's words, until they are answered. The answer goes to the loop's inbox.
+    Keep(Box<Delivery>),
+    /// They are answered.
+    Forget(String),
     /// A message. The answer goes to the loop's inbox; afterwards the turn's stream file goes away.
     Save(Box<Draft>),
     /// A fact for the log.
@@ -30,20 +35,27 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     /// Starts the thread.
-    pub(crate) fn start(thread: Arc<Thread>, inbox: inbox::Sender<Input>) -> std::io::Result<Self> {
-        let (orders, queue) = mpsc::channel();
+    pub(crate) fn start(
+        thread: Arc<Thread>,
+        queue: Option<Queue>,
+        own: Own,
+        inbox: inbox::Sender<Input>,
+    ) -> std::io::Result<Self> {
+        let (orders, work) = mpsc::channel();
         std::thread::Builder::new()
             .name("kd-scribe".into())
             .spawn(move || {
                 Desk {
                     log: EventLog::open(&thread).ok(),
                     thread,
+                    queue,
+                    own,
                     inbox,
                     streams: BTreeMap::new(),
                     drafts: Vec::new(),
                     facts: Vec::new(),
                 }
-                .work(&queue);
+                .work(&work);
             })?;
         Ok(Self { orders })
     }
@@ -64,6 +76,10 @@ impl Scribe {
 /// The scribe's end.
 struct Desk {
     thread: Arc<Thread>,
+    /// Where the king's words are kept; none where they are not.
+    queue: Option<Queue>,
+    /// Tells the watch which streams are ours.
+    own: Own,
     inbox: inbox::Sender<Input>,
     streams: BTreeMap<TurnId, StreamWriter>,
     /// None once it could not be written: messages matter more than the log of them, and a full disk shows itself at
@@ -92,12 +108,29 @@ impl Desk {
         match order {
             Order::Began { turn, seat } => {
                 // Live text for other processes is a courtesy: a turn goes on without it.
-                if let Ok(writer) = StreamWriter::create(&self.thread, seat.as_str()) {
+                let create = || StreamWriter::create(&self.thread, seat.as_str());
+                if let Ok(writer) = self.own.begin(create) {
                     self.streams.insert(turn, writer);
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
+            Order::Keep(delivery) => {
+                let kept = self.queue.as_mut().map_or(Ok(()), |q| q.keep(&delivery));
+                let id = delivery.id;
+                let answer = match kept {
+                    Ok(()) => Input::Kept { id },
+                    Err(error) => Input::KeepFailed {
+                        id,
+                        why: format!("{error}; {}", error.hint()),
+                    },
+                };
+                let _ = self.inbox.blocking_send(answer);
+            }
+            Order::Forget(id) => {
+                // One that stays is found to be answered when it is taken up.
+                let _ = self.queue.as_mut().map(|q| q.forget(&id));
+            }
             Order::Log(record) => self.facts.push(record),
             Order::Finish(done) => {
                 self.save();
@@ -144,7 +177,7 @@ impl Desk {
             let _ = self.inbox.blocking_send(answer);
         }
         // A stream file that stays is known to be stale: its message exists.
-        let _ = StreamWriter::finish_all(finished);
+        self.own.end(finished);
     }
 
     fn write_facts(&mut self) {

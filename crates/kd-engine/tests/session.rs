@@ -73,6 +73,7 @@ impl Stage {
             seed: 1,
             limits: Budget::default(),
             conclude: false,
+            queue: None,
         };
         let hands = Hands::new(&Config::default(), Options::default());
         Engine::new(hands).open(thread, open).unwrap()

@@ -209,7 +209,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Entry>, Error> {
 }
 
 /// The entry of a file name, if it is a message's: four digits or more, `-`, the sender, `.md`.
-fn entry(name: &str) -> Option<Entry> {
+pub(crate) fn entry(name: &str) -> Option<Entry> {
     let (digits, sender) = name.strip_suffix(".md")?.split_once('-')?;
     if digits.len() < 4 || !digits.bytes().all(|b| b.is_ascii_digit()) || sender.is_empty() {
         return None;

@@ -23,6 +23,10 @@ pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
+/// The king's words of one session that are not answered yet.
+const QUEUE_PREFIX: &str = ".kd-queue-";
+const QUEUE_SUFFIX: &str = ".jsonl";
+
 const KD: &str = ".kd";
 /// The branch's name where there is no git and nothing else says one.
 const NO_BRANCH: &str = "main";
@@ -352,8 +356,19 @@ pub(crate) fn stream_file(thread: &Path, member: &str) -> PathBuf {
     thread.join(format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}"))
 }
 
+/// The file in a thread's folder in which a session of this name keeps the king's words.
+pub(crate) fn queue_file(thread: &Path, session: &str) -> PathBuf {
+    thread.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
+}
+
+/// Whether a file keeps the king's words of some session.
+pub(crate) fn is_queue_file(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(QUEUE_PREFIX) && name.ends_with(QUEUE_SUFFIX))
+}
+
 /// The member whose stream a file is.
-pub(crate) fn stream_member(file: &Path) -> Option<&str> {
+pub fn stream_member(file: &Path) -> Option<&str> {
     file.file_name()?
         .to_str()?
         .strip_prefix(STREAM_PREFIX)?

@@ -299,6 +299,11 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     Ok(found)
 }
 
+/// Whether some process of ours writes a stream file right now.
+pub fn is_held(path: &Path) -> bool {
+    is_locked(path)
+}
+
 /// Whether some process holds the lock on a file.
 fn is_locked(path: &Path) -> bool {
     File::open(path)

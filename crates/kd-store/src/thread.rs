@@ -281,6 +281,13 @@ impl Thread {
         })
     }
 
+    /// The message of a file of this thread; none if the name is no message's, or the file is gone or unreadable.
+    pub fn message_in(&self, file: &Path) -> Option<Message> {
+        let name = file.file_name()?.to_str()?;
+        let entry = index::entry(name)?;
+        self.read(&[entry]).ok()?.messages.pop()
+    }
+
     /// How many message files there are.
     pub fn count(&self) -> Result<usize, Error> {
         match self.index.tip() {

@@ -8,7 +8,7 @@ mod anthropic;
 mod gemini;
 mod openai;
 mod parts;
-mod programs;
+pub mod programs;
 pub(crate) mod roads;
 
 use crate::transport::http::Dialect;

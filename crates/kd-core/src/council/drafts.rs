@@ -1,13 +1,15 @@
 //! Turns ends into messages that are not on disk yet.
 
+use super::Words;
 use super::floor::{End, Turn};
 use crate::clean::clean_line;
 use crate::event::Purpose;
 use crate::failure::{Failure, FailureKind};
-use crate::ids::{KING, TurnId};
-use crate::message::{Address, Draft, Provenance, Status};
+use crate::ids::{KING, SeatName, TurnId};
+use crate::message::{Address, Draft, Message, PASS, Provenance, REPLACES, Status};
 use crate::request::Finish;
 use crate::roster::Member;
+use crate::speech::is_pass;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -23,18 +25,30 @@ const FINISH: &str = "finish";
 const REASON_CHARS_MAX: usize = 400;
 
 /// The king's own words.
-pub(super) fn king(body: String, to: Address, at: Timestamp) -> Draft {
+pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
     Draft {
         turn: None,
         from: KING.to_owned(),
-        to,
+        to: words.to.clone(),
         at,
         status: None,
         refs: Vec::new(),
-        provenance: Provenance::default(),
+        provenance: Provenance {
+            delivery_id: words.id.clone(),
+            ..Provenance::default()
+        },
         extra: BTreeMap::new(),
-        body,
+        body: words.body.clone(),
     }
+}
+
+/// The failed message of a seat since the king last spoke, if its last one failed: a new answer takes its place.
+pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpose) -> Option<u32> {
+    let round = history.iter().rev().take_while(|m| !m.is_king());
+    let last = round
+        .filter(|m| m.from == seat.as_str())
+        .find(|m| m.extra.contains_key(PURPOSE) == (purpose == Purpose::Conclude))?;
+    (!last.is_sound()).then(|| last.replaces().unwrap_or(last.seq))
 }
 
 /// A turn's message: the answer, or what came of it, or why nothing came.
@@ -43,6 +57,7 @@ pub(super) fn of_turn(
     turn: &Turn,
     end: &End,
     member: Option<&Member>,
+    delivery: Option<String>,
     at: Timestamp,
 ) -> Draft {
     let mut extra = BTreeMap::new();
@@ -52,7 +67,13 @@ pub(super) fn of_turn(
     if end.finish == Some(Finish::Length) {
         extra.insert(FINISH.to_owned(), "length".to_owned());
     }
+    if let Some(seq) = turn.replaces {
+        extra.insert(REPLACES.to_owned(), seq.to_string());
+    }
     let mut body = turn.body().to_owned();
+    if end.result.is_ok() && turn.purpose == Purpose::Answer && is_pass(&body) {
+        extra.insert(PASS.to_owned(), "yes".to_owned());
+    }
     if let Err(failure) = &end.result {
         let reason = clean_line(&failure.message, REASON_CHARS_MAX);
         extra.insert(FAILURE.to_owned(), failure.kind.as_str().to_owned());
@@ -72,7 +93,10 @@ pub(super) fn of_turn(
         at,
         status: Some(status(&end.result)),
         refs: Vec::new(),
-        provenance: provenance(turn, member),
+        provenance: Provenance {
+            delivery_id: delivery,
+            ..provenance(turn, member)
+        },
         extra,
         body,
     }

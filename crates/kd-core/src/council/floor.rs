@@ -22,6 +22,8 @@ pub(super) struct Floor {
 pub(super) struct Turn {
     pub(super) seat: SeatName,
     pub(super) purpose: Purpose,
+    /// The failed message whose place its answer takes.
+    pub(super) replaces: Option<u32>,
     /// The answer so far, clean.
     pub(super) text: String,
     /// What the backend said about itself.
@@ -60,12 +62,18 @@ impl Floor {
     }
 
     /// Opens a turn under a new number.
-    pub(super) fn open(&mut self, seat: SeatName, purpose: Purpose) -> TurnId {
+    pub(super) fn open(
+        &mut self,
+        seat: SeatName,
+        purpose: Purpose,
+        replaces: Option<u32>,
+    ) -> TurnId {
         self.last += 1;
         let id = TurnId(self.last);
         let turn = Turn {
             seat,
             purpose,
+            replaces,
             text: String::new(),
             model: None,
             version: None,
@@ -177,7 +185,7 @@ mod tests {
     fn a_turn_ends_once_and_hears_nothing_after_its_end() {
         let mut floor = Floor::default();
         let seat = SeatName::new("claude").unwrap();
-        let id = floor.open(seat.clone(), Purpose::Answer);
+        let id = floor.open(seat.clone(), Purpose::Answer, None);
         assert!(floor.close(id).is_none(), "it has not ended yet");
         let turn = floor.running(id).unwrap();
         turn.end = Some(End {
@@ -191,13 +199,13 @@ mod tests {
         assert!(floor.close(id).is_some());
         assert!(floor.close(id).is_none());
         assert!(floor.is_empty());
-        assert_ne!(floor.open(seat, Purpose::Answer), id);
+        assert_ne!(floor.open(seat, Purpose::Answer, None), id);
     }
 
     #[test]
     fn an_echo_of_the_own_name_is_no_part_of_the_answer() {
         let mut floor = Floor::default();
-        let id = floor.open(SeatName::new("claude").unwrap(), Purpose::Answer);
+        let id = floor.open(SeatName::new("claude").unwrap(), Purpose::Answer, None);
         let turn = floor.running(id).unwrap();
         for (text, body) in [
             ("\n\nclaude: Yes.\n", "Yes."),

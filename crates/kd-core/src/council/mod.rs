@@ -10,25 +10,31 @@
 mod drafts;
 mod floor;
 mod ops;
+mod others;
+mod queue;
 mod round;
 pub mod table;
 
 use crate::clean::{Cleaner, clean_line};
+use crate::delivery::Delivery;
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::mention::mentions;
-use crate::message::{Address, Message};
+use crate::message::{Address, Message, settled};
 use crate::prompt::{self, Manner, PromptRules};
 use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
 use crate::request::{Delta, Request, Usage};
 use crate::roster::Roster;
+use crate::speech::{Speech, weigh};
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
+use others::Others;
+use queue::Queue;
 use round::{Conclusion, Round, any_answer};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use table::{Call, Spoke, Table};
 
 /// What a council is opened with.
@@ -50,6 +56,9 @@ pub struct OpenCouncil {
     pub limits: Budget,
     /// Whether the chair concludes when two members or more have answered.
     pub conclude: bool,
+    /// What waits from a session that ended too early, oldest first: `Op::Resume` takes it up. None: the king's messages
+    /// are not kept until they are answered.
+    pub queue: Option<Vec<Delivery>>,
 }
 
 /// The bounds of a council.
@@ -86,7 +95,11 @@ pub struct Council {
     thread: ThreadId,
     roster: Roster,
     members: Vec<SeatName>,
+    kind: ProtocolKind,
     protocol: Box<dyn Protocol>,
+    /// Another protocol was set: it takes over with the king's next message.
+    changed: bool,
+    seed: u64,
     prompts: PromptRules,
     history: Vec<Message>,
     limits: Budget,
@@ -97,8 +110,8 @@ pub struct Council {
     round: Option<Round>,
     /// Messages of the king that wait.
     waiting: VecDeque<Words>,
-    /// Cleaners of answers that other processes stream.
-    foreign: BTreeMap<SeatName, Cleaner>,
+    queue: Queue,
+    others: Others,
     closed: bool,
 }
 
@@ -120,6 +133,8 @@ enum Stage {
 /// A message of the king that is not on disk yet.
 #[derive(Debug)]
 struct Words {
+    /// Under which number they are kept, if they are.
+    id: Option<String>,
     body: String,
     to: Address,
     call: Call,
@@ -127,10 +142,10 @@ struct Words {
     ask: bool,
     /// Whether the round was interrupted before it began.
     halted: bool,
+    /// Whether the faces know that they wait.
+    told: bool,
 }
 
-/// The most seats of other processes whose streams are followed.
-const FOREIGN_MAX: usize = 64;
 /// The most characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
 
@@ -138,7 +153,7 @@ impl Machine for Council {
     fn step(&mut self, now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
         match input {
-            Input::Op(op) => self.op(op, &mut fx),
+            Input::Op(op) => self.op(now, op, &mut fx),
             Input::Delta { turn, delta } => self.hear(now, turn, delta, &mut fx),
             Input::Failed { turn, failure } => {
                 let stopped = self.floor.running(turn).is_some_and(|t| t.stopped);
@@ -151,11 +166,13 @@ impl Machine for Council {
             }
             Input::Saved { turn, message } => self.saved(turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(turn, &why, &mut fx),
-            Input::Found { message } => {
-                self.foreign.retain(|seat, _| seat.as_str() != message.from);
-                self.add(message, None, &mut fx);
-            }
+            Input::Found { message } => self.found(message, &mut fx),
             Input::FoundDelta { seat, delta } => self.found_delta(seat, delta, &mut fx),
+            Input::FoundEnd { seat } => self.found_end(seat, &mut fx),
+            Input::Kept { id } => self.kept(&id, None, &mut fx),
+            Input::KeepFailed { id, why } => {
+                self.kept(&id, Some(clean_line(&why, LINE_CHARS_MAX)), &mut fx);
+            }
             Input::Woke { .. } => {}
         }
         self.settle(now, &mut fx);
@@ -172,23 +189,28 @@ impl Council {
             .iter()
             .map(|m| m.name.clone())
             .collect();
-        let known: Vec<&SeatName> = members.iter().collect();
-        let round = Round::from_history(&open.history, &members, |king| match &king.to {
-            Address::Seats(_) => Call::Named,
-            _ if mentions(&king.body, &known).all => Call::All,
-            _ => Call::Everyone,
-        });
-        let opened = Event::ThreadOpened {
-            members: members.clone(),
-            messages: open.history.len().try_into().unwrap_or(u32::MAX),
-        };
         let mut history = open.history;
         history.sort_by(|a, b| (a.seq, &a.from).cmp(&(b.seq, &b.from)));
+        let round = round_from(&history, &members);
+        let mut events = vec![Event::ThreadOpened {
+            members: members.clone(),
+            messages: history.len().try_into().unwrap_or(u32::MAX),
+        }];
+        if open.queue.is_some() {
+            // A conversation, in which the rule can change.
+            events.push(Event::ModeSet {
+                mode: open.protocol.name.to_owned(),
+                auto_messages: open.limits.auto_messages,
+            });
+        }
         let council = Self {
             thread: open.thread,
             members,
             roster: open.roster,
+            kind: open.protocol,
             protocol: (open.protocol.new)(open.seed),
+            changed: false,
+            seed: open.seed,
             prompts: open.prompts,
             history,
             limits: open.limits,
@@ -197,12 +219,13 @@ impl Council {
             stage: Stage::Idle,
             round,
             waiting: VecDeque::new(),
-            foreign: BTreeMap::new(),
+            queue: Queue::new(open.queue, open.seed),
+            others: Others::default(),
             closed: false,
         };
         let effects = Effects {
             commands: Vec::new(),
-            events: vec![opened],
+            events,
         };
         (council, effects)
     }
@@ -224,7 +247,10 @@ impl Council {
 
     /// Whether nothing is open, waiting or being written.
     pub fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Idle) && self.floor.is_empty() && self.waiting.is_empty()
+        matches!(self.stage, Stage::Idle)
+            && self.floor.is_empty()
+            && self.waiting.is_empty()
+            && self.queue.is_empty()
     }
 
     /// Goes on as far as it can without hearing more. Each pass opens turns, moves the stage on, or returns.
@@ -232,10 +258,17 @@ impl Council {
         while self.floor.is_empty() {
             match self.stage {
                 Stage::Idle => {
+                    if self.next_resumed() {
+                        continue;
+                    }
+                    let free = |w: &Words| !w.ask || !self.is_taken(&w.to);
+                    if !self.queue.is_empty() || !self.waiting.front().is_some_and(free) {
+                        return;
+                    }
                     let Some(words) = self.waiting.pop_front() else {
                         return;
                     };
-                    let draft = drafts::king(words.body.clone(), words.to.clone(), now);
+                    let draft = drafts::king(&words, now);
                     fx.commands.push(Command::Save(Box::new(draft)));
                     self.stage = Stage::Saving(words);
                 }
@@ -258,17 +291,31 @@ impl Council {
         if !self.is_halted()
             && let Some(round) = &self.round
         {
-            let mut seats = round.called(&self.members);
-            seats.retain(|s| !self.roster.is_muted(s));
+            let mut seats = match &round.only {
+                Some(only) => only.clone(),
+                None => round.called(&self.members),
+            };
+            seats.retain(|s| !self.roster.is_muted(s) && !self.others.hold(s));
+            let spoke = round.spoke.get(round.heard..).unwrap_or_default();
+            if spoke.is_empty() && std::mem::take(&mut self.changed) {
+                self.protocol = (self.kind.new)(self.seed);
+            }
             moved = self.protocol.next(&Table {
                 seats: &seats,
                 call: round.call,
                 first: round.first,
-                auto_messages: self.limits.auto_messages,
-                spoke: &round.spoke,
+                auto_messages: round.auto_messages,
+                spoke,
             });
             if let Move::Ask(asked) = &mut moved {
                 asked.retain(|a| seats.contains(&a.seat));
+                for one in asked.iter_mut().filter(|a| a.manner == Manner::Alone) {
+                    // In a round that goes on, others have answered before.
+                    if round.heard > 0 {
+                        one.manner = Manner::Answer;
+                    }
+                }
+                self.keep_asked(&seats, fx);
             }
         }
         let opened = match moved {
@@ -304,7 +351,7 @@ impl Council {
             .iter()
             .chain(self.roster.chair())
             .map(|m| &m.name);
-        let history = prompt::render(&self.history, seats);
+        let history = prompt::render(settled(&self.history), seats);
         let mut opened = 0;
         for Assignment { seat, manner } in asked {
             let member = match purpose {
@@ -316,10 +363,11 @@ impl Council {
                 _ => self.roster.get(&seat),
             };
             let Some(member) = member else { continue };
-            if self.floor.holds(&seat) || self.roster.is_muted(&seat) {
+            if self.floor.holds(&seat) || self.roster.is_muted(&seat) || self.others.hold(&seat) {
                 continue;
             }
-            let turn = self.floor.open(seat.clone(), purpose);
+            let replaces = drafts::failed_before(&self.history, &seat, purpose);
+            let turn = self.floor.open(seat.clone(), purpose, replaces);
             let request = Request {
                 seat: seat.clone(),
                 prompt: prompt::build(&self.prompts, member, history.clone(), manner),
@@ -332,6 +380,7 @@ impl Council {
                 turn,
                 seat,
                 purpose,
+                replaces,
             });
             fx.commands.push(Command::Ask {
                 turn,
@@ -408,6 +457,7 @@ impl Council {
             outcome: round.outcome(),
             usage: round.usage,
         });
+        self.forget(fx);
         self.stage = Stage::Idle;
     }
 
@@ -479,7 +529,8 @@ impl Council {
         let member = chair
             .filter(|c| c.name == turn.seat)
             .or_else(|| self.roster.get(&turn.seat));
-        let draft = drafts::of_turn(id, turn, &end, member, now);
+        let delivery = self.round.as_ref().and_then(|r| r.id.clone());
+        let draft = drafts::of_turn(id, turn, &end, member, delivery, now);
         fx.commands.push(Command::Save(Box::new(draft)));
         turn.end = Some(end);
     }
@@ -499,19 +550,20 @@ impl Council {
                 let Stage::Saving(words) = &mut self.stage else {
                     return;
                 };
-                let words = Words {
-                    body: std::mem::take(&mut words.body),
-                    to: words.to.clone(),
-                    ..*words
-                };
+                let (id, to, call) = (words.id.take(), words.to.clone(), words.call);
+                let (ask, halted) = (words.ask, words.halted);
                 let first = !any_answer(&self.history);
                 self.add(message, None, fx);
                 self.stage = Stage::Idle;
-                if words.ask {
-                    let mut round = Round::new(words.to, words.call, first);
-                    round.interrupted = words.halted;
+                if ask {
+                    let mut round = Round::new(to, call, first);
+                    round.interrupted = halted;
+                    round.auto_messages = self.limits.auto_messages;
+                    round.id = id;
                     self.round = Some(round);
                     self.stage = Stage::Talking;
+                } else {
+                    fx.commands.extend(id.map(|id| Command::Forget { id }));
                 }
             }
         }
@@ -542,11 +594,12 @@ impl Council {
                 self.close_turn(id, turn, end, None, fx);
             }
             None => {
-                let Stage::Saving(words) = &self.stage else {
+                let Stage::Saving(words) = &mut self.stage else {
                     return;
                 };
-                let asked = words.ask;
+                let (asked, id) = (words.ask, words.id.take());
                 self.stage = Stage::Idle;
+                fx.commands.extend(id.map(|id| Command::Forget { id }));
                 fx.events.push(Event::SaveFailed { turn: None, why });
                 if asked {
                     fx.events.push(Event::FloorYielded {
@@ -586,14 +639,18 @@ impl Council {
                 }
                 _ => {
                     let known: Vec<&SeatName> = self.members.iter().collect();
+                    let (mut mentioned, mut speech) = (Vec::new(), Speech::Words);
+                    if answered {
+                        mentioned = mentions(turn.body(), &known).seats;
+                        let said = self.history.iter().rev().take_while(|m| !m.is_king());
+                        let before = said.filter(|m| m.is_sound() && Some(m.seq) != message);
+                        speech = weigh(turn.body(), &known, before.map(|m| m.body.as_str()));
+                    }
                     round.spoke.push(Spoke {
                         seat: turn.seat.clone(),
                         answered,
-                        mentions: if answered {
-                            mentions(turn.body(), &known).seats
-                        } else {
-                            Vec::new()
-                        },
+                        mentions: mentioned,
+                        speech,
                     });
                 }
             }
@@ -625,34 +682,24 @@ impl Council {
             fx.events.push(Event::MessageAdded { message, turn });
         }
     }
-
-    /// A piece of an answer that another process streams.
-    fn found_delta(&mut self, seat: SeatName, mut delta: Delta, fx: &mut Effects) {
-        if !self.foreign.contains_key(&seat) && self.foreign.len() >= FOREIGN_MAX {
-            return;
-        }
-        let cleaner = self.foreign.entry(seat.clone()).or_default();
-        match &mut delta {
-            Delta::Text { text } => cleaner.clean_in_place(text),
-            Delta::Thinking { text }
-            | Delta::Finished {
-                text: Some(text), ..
-            } => {
-                Cleaner::default().clean_in_place(text);
-            }
-            Delta::Tool { name, detail } => {
-                *name = clean_line(name, 80);
-                *detail = clean_line(detail, LINE_CHARS_MAX);
-            }
-            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
-            Delta::Retrying { .. } => *cleaner = Cleaner::default(),
-            Delta::Started { .. } | Delta::Finished { .. } => {}
-        }
-        fx.events.push(Event::StreamFound { seat, delta });
-    }
 }
 
 /// Something the king should know.
 fn notice(text: impl Into<String>) -> Event {
     Event::Noticed { text: text.into() }
+}
+
+/// The round after the king's last message in a thread.
+fn round_from(history: &[Message], members: &[SeatName]) -> Option<Round> {
+    Round::from_history(history, members, |king| call_of(king, members))
+}
+
+/// How a message of the king called.
+fn call_of(king: &Message, members: &[SeatName]) -> Call {
+    let known: Vec<&SeatName> = members.iter().collect();
+    match &king.to {
+        Address::Seats(_) => Call::Named,
+        _ if mentions(&king.body, &known).all => Call::All,
+        _ => Call::Everyone,
+    }
 }

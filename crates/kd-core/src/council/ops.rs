@@ -4,6 +4,7 @@ use super::round::Conclusion;
 use super::table::Call;
 use super::{Council, Stage, Words};
 use crate::clean::clean_text;
+use crate::delivery::Delivery;
 use crate::event::{Event, Purpose};
 use crate::ids::SeatName;
 use crate::machine::{Command, Effects};
@@ -11,17 +12,18 @@ use crate::mention::{mentions, nearest};
 use crate::message::Address;
 use crate::op::Op;
 use crate::prompt::Manner;
-use crate::protocols::Assignment;
+use crate::protocols::{self, Assignment, PROTOCOLS};
 use crate::request::Usage;
+use jiff::Timestamp;
 
 /// Why an op cannot be done, and what can be done instead.
 type Refusal = String;
 
 impl Council {
     /// Does an op, or says why not; then nothing was changed.
-    pub(super) fn op(&mut self, op: Op, fx: &mut Effects) {
+    pub(super) fn op(&mut self, now: Timestamp, op: Op, fx: &mut Effects) {
         let done = match op {
-            Op::Say { body, to } => self.say(&body, to, fx),
+            Op::Say { body, to } => self.say(now, &body, to, fx),
             Op::Interrupt => {
                 self.interrupt(fx);
                 Ok(())
@@ -30,9 +32,11 @@ impl Council {
             Op::Mute { seat } => self.mute(seat, true, fx),
             Op::Unmute { seat } => self.mute(seat, false, fx),
             Op::Retry { seat } => self.retry(seat.as_ref(), fx),
+            Op::Mode { mode } => self.set_mode(&mode, fx),
+            Op::Auto { messages } => self.set_auto(messages, fx),
+            Op::Resume => self.resume(fx),
             Op::Close => {
-                self.closed = true;
-                self.drop_questions();
+                self.close(fx);
                 Ok(())
             }
         };
@@ -41,7 +45,13 @@ impl Council {
         }
     }
 
-    fn say(&mut self, body: &str, to: Address, fx: &mut Effects) -> Result<(), Refusal> {
+    fn say(
+        &mut self,
+        now: Timestamp,
+        body: &str,
+        to: Address,
+        fx: &mut Effects,
+    ) -> Result<(), Refusal> {
         if self.closed {
             return Err("the thread is being closed: open it again to go on".into());
         }
@@ -62,24 +72,88 @@ impl Council {
                 self.waiting.len()
             ));
         }
-        if !self.is_idle() {
+        let id = self.queue.next_id(now);
+        // What is kept is told when it is kept.
+        let mut told = false;
+        if let Some(id) = &id {
+            fx.commands.push(Command::Keep(Box::new(Delivery {
+                id: id.clone(),
+                body: body.clone(),
+                to: to.clone(),
+                asked: None,
+            })));
+        } else if !self.is_idle() || self.is_taken(&to) {
+            told = true;
             fx.events.push(Event::SayQueued {
                 body: body.clone(),
                 to: to.clone(),
             });
         }
         self.waiting.push_back(Words {
+            id,
             body,
             to,
             call,
             ask: true,
             halted: false,
+            told,
         });
         Ok(())
     }
 
+    fn set_mode(&mut self, mode: &str, fx: &mut Effects) -> Result<(), Refusal> {
+        let Some(kind) = protocols::find(mode) else {
+            let names: Vec<&str> = PROTOCOLS.iter().map(|kind| kind.name).collect();
+            let near = names
+                .iter()
+                .find(|name| strsim::damerau_levenshtein(name, mode) <= 2)
+                .map(|name| format!("did you mean {name}? "));
+            return Err(format!(
+                "there is no mode {mode}: {}there are {}",
+                near.unwrap_or_default(),
+                names.join(", ")
+            ));
+        };
+        self.kind = *kind;
+        self.changed = true;
+        self.tell_mode(fx);
+        Ok(())
+    }
+
+    fn set_auto(&mut self, messages: Option<u32>, fx: &mut Effects) -> Result<(), Refusal> {
+        self.limits.auto_messages = messages;
+        self.tell_mode(fx);
+        Ok(())
+    }
+
+    fn tell_mode(&self, fx: &mut Effects) {
+        fx.events.push(Event::ModeSet {
+            mode: self.kind.name.to_owned(),
+            auto_messages: self.limits.auto_messages,
+        });
+    }
+
+    /// Takes no more work. What waits and is kept stays for the next session; what is not is written, unanswered.
+    fn close(&mut self, fx: &mut Effects) {
+        self.closed = true;
+        let all = self.waiting.len();
+        self.waiting.retain(|w| w.id.is_none());
+        let left = all - self.waiting.len() + self.queue.close();
+        if left > 0 {
+            let (noun, verb) = if left == 1 {
+                ("message", "waits")
+            } else {
+                ("messages", "wait")
+            };
+            fx.events.push(super::notice(format!(
+                "{left} {noun} of yours still {verb}: asked when the thread is opened again"
+            )));
+        }
+        self.drop_questions();
+    }
+
     /// Whom the king's words are for: whom the face says, else whom the words mention, else everybody.
-    fn address(&self, body: &str, to: Address) -> Result<(Address, Call), Refusal> {
+    pub(super) fn address(&self, body: &str, to: Address) -> Result<(Address, Call), Refusal> {
         let known: Vec<&SeatName> = self.members.iter().collect();
         let seats = match to {
             Address::Seats(seats) => seats,
@@ -149,6 +223,7 @@ impl Council {
     fn interrupt(&mut self, fx: &mut Effects) {
         self.cancel(None, fx);
         self.drop_questions();
+        self.queue.drop_resumed(fx);
         match &mut self.stage {
             Stage::Talking | Stage::Retrying | Stage::Concluding => {
                 if let Some(round) = &mut self.round {
@@ -220,6 +295,11 @@ impl Council {
         }
         let mut failed = round.failed();
         failed.retain(|s| seat.is_none_or(|only| only == s) && !self.floor.holds(s));
+        if let Some(seat) = failed.iter().find(|s| self.others.hold(s)) {
+            return Err(format!(
+                "{seat} speaks for another kd in this thread: wait for its answer"
+            ));
+        }
         let all = failed.len();
         failed.retain(|s| !self.roster.is_muted(s));
         if failed.is_empty() {

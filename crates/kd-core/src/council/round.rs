@@ -5,6 +5,7 @@ use crate::event::Outcome;
 use crate::ids::SeatName;
 use crate::message::{Address, Message};
 use crate::request::Usage;
+use crate::speech::Speech;
 
 /// The answering of one message of the king: begins when his message is on disk, stays after the floor is yielded so
 /// that failed turns can be asked again.
@@ -23,6 +24,16 @@ pub(super) struct Round {
     pub(super) usage: Usage,
     pub(super) conclusion: Conclusion,
     pub(super) interrupted: bool,
+    /// How many turns may follow the answers, as set when the round began.
+    pub(super) auto_messages: Option<u32>,
+    /// Under which number the king's message is kept, until it is answered.
+    pub(super) id: Option<String>,
+    /// Whether it is kept with the names of those who are asked.
+    pub(super) kept: bool,
+    /// In a round that goes on after its session was killed: exactly these are asked.
+    pub(super) only: Option<Vec<SeatName>>,
+    /// How many of the turns in `spoke` belong to that earlier session.
+    pub(super) heard: usize,
 }
 
 /// How far the conclusion is.
@@ -54,6 +65,11 @@ impl Round {
             usage: Usage::default(),
             conclusion: Conclusion::Open,
             interrupted: false,
+            auto_messages: None,
+            id: None,
+            kept: false,
+            only: None,
+            heard: 0,
         }
     }
 
@@ -76,6 +92,7 @@ impl Round {
                     seat: seat.clone(),
                     answered: message.is_sound(),
                     mentions: Vec::new(),
+                    speech: Speech::Words,
                 });
             }
         }
@@ -85,6 +102,7 @@ impl Round {
                     seat,
                     answered: false,
                     mentions: Vec::new(),
+                    speech: Speech::Words,
                 });
             }
         }

@@ -1,6 +1,7 @@
 //! What a protocol may see.
 
 use crate::ids::SeatName;
+use crate::speech::Speech;
 
 /// How the king called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Spoke {
     pub answered: bool,
     /// Whom the answer mentions, in the order of first mention.
     pub mentions: Vec<SeatName>,
+    /// What the answer weighs in the discussion.
+    pub speech: Speech,
 }
 
 /// What a protocol may see.

@@ -172,7 +172,11 @@ impl Machine for Duet {
             Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
             Input::Found { message } => self.add(message, None, &mut fx),
-            Input::FoundDelta { .. } => {}
+            // A duet keeps nothing until it is answered, and follows nobody.
+            Input::FoundDelta { .. }
+            | Input::FoundEnd { .. }
+            | Input::Kept { .. }
+            | Input::KeepFailed { .. } => {}
             Input::Woke { timer } => self.woke(timer, &mut fx),
         }
         self.settle(now, &mut fx);
@@ -225,7 +229,12 @@ impl Duet {
                 self.waiting.iter_mut().for_each(|(_, ask)| *ask = false);
                 None
             }
-            Op::Mute { .. } | Op::Unmute { .. } | Op::Retry { .. } => {
+            Op::Resume => None,
+            Op::Mute { .. }
+            | Op::Unmute { .. }
+            | Op::Retry { .. }
+            | Op::Mode { .. }
+            | Op::Auto { .. } => {
                 Some("two seats think together here: ask again instead".to_owned())
             }
         };
@@ -404,6 +413,7 @@ impl Duet {
             turn: turn.id,
             seat: turn.seat.clone(),
             purpose: Purpose::Conclude,
+            replaces: None,
         });
         fx.events.push(Event::TurnDelta {
             turn: turn.id,
@@ -479,6 +489,7 @@ impl Duet {
                 DuetPhase::Decision => Purpose::Conclude,
                 DuetPhase::FirstLook | DuetPhase::Debate => Purpose::Answer,
             },
+            replaces: None,
         });
         fx.events.push(Event::PhaseBegan {
             turn: turn.id,

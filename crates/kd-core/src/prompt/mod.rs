@@ -11,6 +11,7 @@ pub use history::{Spoken, parse, render};
 use crate::ids::SeatName;
 use crate::request::Prompt;
 use crate::roster::Member;
+use crate::speech::PASS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -89,9 +90,9 @@ fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
     let task = match manner {
         Manner::Answer => "Answer the question.".to_owned(),
         Manner::Alone => "You alone are asked. Answer the question.".to_owned(),
-        Manner::Discuss => {
-            "Continue the discussion. Respond to the points raised above.".to_owned()
-        }
+        Manner::Discuss => format!(
+            "Continue the discussion. Respond to the points raised above. If you have nothing to add, say only: {PASS}."
+        ),
         Manner::Conclude => format!(
             "Conclude in at most {sentences} sentences: what the council recommends, why, and who disagreed."
         ),

@@ -1,6 +1,7 @@
 //! What every protocol must hold to, whatever row it is: a new file is judged the moment it is registered.
 
 use super::*;
+use crate::speech::Speech;
 use proptest::prelude::*;
 
 /// A made-up round: who sits there, how the king called, and what will come of each turn.
@@ -90,6 +91,7 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
                 seat: who,
                 answered: *answered,
                 mentions,
+                speech: Speech::Words,
             });
             if let Some(mute) = mute {
                 seats.retain(|s| s != &seat(*mute));

@@ -1,8 +1,9 @@
 //! Turns to come, one after another: shared by the protocols that go round.
 
-use super::{Assignment, Call, Move, Table, done};
+use super::{Assignment, Call, Move, Spoke, Table, Yield, done};
 use crate::ids::SeatName;
 use crate::prompt::Manner;
+use crate::speech::Speech;
 use std::collections::VecDeque;
 
 /// Turns to come. Their number only shrinks.
@@ -11,6 +12,8 @@ pub(super) struct Turns {
     coming: VecDeque<SeatName>,
     /// How many ended turns of the round have been looked at.
     seen: usize,
+    /// How many turns of the round had ended before the first of these.
+    began: Option<usize>,
 }
 
 impl Turns {
@@ -19,6 +22,7 @@ impl Turns {
         Self {
             coming: coming.into_iter().collect(),
             seen: 0,
+            began: None,
         }
     }
 
@@ -36,6 +40,11 @@ impl Turns {
             .iter()
             .flat_map(|s| s.mentions.iter().filter(|m| **m != s.seat));
         self.bring_forward(mentioned);
+        let began = *self.began.get_or_insert(table.spoke.len());
+        if let Some(why) = self.quiet(table.spoke.get(began..).unwrap_or_default(), table) {
+            self.coming.clear();
+            return Move::Yield(Yield { why: Some(why) });
+        }
         while let Some(seat) = self.coming.pop_front() {
             if table.seats.contains(&seat) && !table.has_failed(&seat) {
                 let manner = match (table.call, table.spoke.iter().any(|s| s.answered)) {
@@ -49,6 +58,40 @@ impl Turns {
             }
         }
         done()
+    }
+
+    /// Why the discussion is over although turns are left: two members only acknowledge each other, or all have passed.
+    /// Never before everybody who is to speak has spoken.
+    fn quiet(&self, mine: &[Spoke], table: &Table<'_>) -> Option<String> {
+        let heard = |seat: &SeatName| table.spoke.iter().any(|s| &s.seat == seat);
+        let mut coming = self
+            .coming
+            .iter()
+            .filter(|s| table.seats.contains(s))
+            .peekable();
+        if coming.peek().is_none() || !coming.all(heard) {
+            return None;
+        }
+        if let [.., a, b] = mine
+            && a.seat != b.seat
+            && [a, b]
+                .iter()
+                .all(|s| s.answered && s.speech != Speech::Words)
+            && [a, b].iter().any(|s| s.speech == Speech::Nod)
+        {
+            return Some(format!(
+                "{} and {} only acknowledge each other, so the round ends here",
+                a.seat, b.seat
+            ));
+        }
+        let passed = |seat: &SeatName| {
+            let last = mine.iter().rev().find(|s| &s.seat == seat);
+            last.is_some_and(|s| s.speech == Speech::Pass)
+        };
+        table
+            .able()
+            .all(passed)
+            .then(|| "nobody has anything to add, so the round ends here".to_owned())
     }
 
     /// Moves the next turn of each named seat to the front, in the order of the names. Seats without a turn to come

@@ -7,8 +7,8 @@ use kd_core::prompt::PromptRules;
 use kd_core::protocols;
 use kd_core::request::{Deadlines, Delta, Finish, Request, Sampling, Usage};
 use kd_core::{
-    Budget, Council, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster, SeatName,
-    ThreadId, TurnId,
+    Budget, Council, Delivery, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster,
+    SeatName, ThreadId, TurnId,
 };
 use std::collections::BTreeMap;
 
@@ -39,6 +39,7 @@ pub(crate) struct Setup {
     pub(crate) conclude: bool,
     pub(crate) limits: Budget,
     pub(crate) history: Vec<Message>,
+    pub(crate) queue: Option<Vec<Delivery>>,
 }
 
 impl Default for Setup {
@@ -51,6 +52,7 @@ impl Default for Setup {
             conclude: false,
             limits: Budget::default(),
             history: Vec::new(),
+            queue: None,
         }
     }
 }
@@ -65,12 +67,15 @@ pub(crate) struct Bench {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) held: Vec<Draft>,
     pub(crate) hold: bool,
+    /// What is kept for a session after this one.
+    pub(crate) kept: Vec<Delivery>,
     next: u32,
 }
 
 impl Bench {
     pub(crate) fn new(setup: Setup) -> Self {
         let members = setup.members.iter().map(|n| member(n)).collect();
+        let kept = setup.queue.clone().unwrap_or_default();
         let next = setup.history.last().map_or(1, |m| m.seq + 1);
         let (council, opened) = Council::open(OpenCouncil {
             thread: ThreadId("council-0001".into()),
@@ -84,6 +89,7 @@ impl Bench {
                 ..setup.limits
             },
             conclude: setup.conclude,
+            queue: setup.queue,
         });
         Self {
             council,
@@ -94,6 +100,7 @@ impl Bench {
             drafts: Vec::new(),
             held: Vec::new(),
             hold: false,
+            kept,
             next,
         }
     }
@@ -113,6 +120,15 @@ impl Bench {
                     Command::Cancel { turn } => self.cancelled.push(turn),
                     Command::Save(draft) if self.hold => self.held.push(*draft),
                     Command::Save(draft) => inputs.push(self.write(*draft)),
+                    Command::Keep(delivery) => {
+                        let id = delivery.id.clone();
+                        match self.kept.iter_mut().find(|d| d.id == id) {
+                            Some(kept) => *kept = *delivery,
+                            None => self.kept.push(*delivery),
+                        }
+                        inputs.push(Input::Kept { id });
+                    }
+                    Command::Forget { id } => self.kept.retain(|d| d.id != id),
                     Command::Wake { .. } => panic!("the council needs no timers"),
                 }
             }
@@ -196,7 +212,7 @@ impl Bench {
         let mut order = Vec::new();
         while let Some(name) = self.speaking().first().cloned() {
             order.push(name.clone());
-            self.answer(&name, &format!("{name} says so."));
+            self.answer(&name, &words(&name, order.len()));
         }
         order
     }
@@ -229,6 +245,14 @@ impl Bench {
     /// The prompt of a seat that speaks now.
     pub(crate) fn prompt(&self, name: &str) -> String {
         self.asked[&self.turn(name)].prompt.as_text()
+    }
+}
+
+/// What a member says at its turn: never twice the same, which would be a mere nod.
+fn words(name: &str, turns: usize) -> String {
+    match turns {
+        0..4 => format!("{name} says so."),
+        _ => format!("{name} says so, {turns} turns on."),
     }
 }
 

@@ -6,4 +6,8 @@ mod bench;
 mod conclusion;
 mod failures;
 mod modes;
+mod others;
+mod queue;
+mod retry;
 mod road;
+mod talk;

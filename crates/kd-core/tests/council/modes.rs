@@ -30,11 +30,10 @@ fn the_first_message_is_answered_once_and_later_ones_are_discussed() {
         bench.answer(name, "yes");
     }
     assert_eq!(bench.speaking(), ["claude"], "one after another");
-    assert!(
-        bench.prompt("claude").ends_with(
-            "You are claude. Continue the discussion. Respond to the points raised above."
-        )
-    );
+    assert!(bench.prompt("claude").ends_with(
+        "You are claude. Continue the discussion. Respond to the points raised above. \
+             If you have nothing to add, say only: nothing to add."
+    ));
     bench.answer("claude", "more");
     assert!(bench.prompt("codex").contains("claude: more"));
     assert_eq!(bench.answer_all(), ["codex", "cursor"]);

@@ -2,6 +2,7 @@
 
 use kd_core::event::Purpose;
 use kd_core::machine::Command;
+use kd_core::message::settled;
 use kd_core::prompt;
 use kd_core::view::{Content, View};
 use kd_core::{Budget, Effects, Event, Input, Message, Op, OpenCouncil, SeatName, Status, TurnId};
@@ -31,6 +32,12 @@ pub(crate) struct Laws {
     stopping: bool,
     asked: usize,
     closed: bool,
+    /// The king's words are kept until they are answered.
+    keeps: bool,
+    /// Deliveries that are kept and not forgotten.
+    kept: BTreeSet<String>,
+    /// The most turns that may follow the answers of a round, whenever it began.
+    auto_max: usize,
 }
 
 impl Laws {
@@ -54,6 +61,12 @@ impl Laws {
             stopping: false,
             asked: 0,
             closed: false,
+            keeps: open.queue.is_some(),
+            kept: BTreeSet::new(),
+            auto_max: open
+                .limits
+                .auto_messages
+                .map_or(open.roster.members().len(), |n| n as usize),
         }
     }
 
@@ -119,6 +132,13 @@ impl Laws {
                         "{turn} is stopped and does not run"
                     );
                 }
+                Command::Keep(delivery) => {
+                    assert!(self.keeps, "nobody keeps anything here");
+                    self.kept.insert(delivery.id.clone());
+                }
+                Command::Forget { id } => {
+                    assert!(self.kept.remove(id), "forgotten twice, or never kept");
+                }
                 Command::Wake { .. } => {}
             }
         }
@@ -160,11 +180,23 @@ impl Laws {
                 for asked in &mut self.waiting {
                     self.due -= usize::from(std::mem::take(asked));
                 }
+                if op == &Op::Close && self.keeps {
+                    // They are for the next session.
+                    self.waiting.clear();
+                }
                 self.may_ask = false;
                 self.stopping = self.due > self.yields;
                 self.closed |= op == &Op::Close;
             }
-            Op::Stop { .. } | Op::Mute { .. } | Op::Unmute { .. } => {}
+            Op::Auto { messages } => {
+                let most = messages.map_or(self.members, |n| n as usize);
+                self.auto_max = self.auto_max.max(most);
+            }
+            Op::Stop { .. }
+            | Op::Mute { .. }
+            | Op::Unmute { .. }
+            | Op::Mode { .. }
+            | Op::Resume => {}
         }
     }
 
@@ -186,6 +218,7 @@ impl Laws {
                     turn,
                     seat,
                     purpose,
+                    ..
                 } => {
                     assert!(self.may_ask, "somebody is asked after an interrupt");
                     assert!(!self.stopping, "somebody is asked in an interrupted round");
@@ -194,11 +227,8 @@ impl Laws {
                         self.open.insert(*turn, *purpose).is_none() && !self.ended.contains(turn)
                     );
                     self.asked += 1;
-                    let auto = self
-                        .limits
-                        .auto_messages
-                        .map_or(self.members, |n| n as usize);
-                    let most = (self.members + auto).min(self.limits.turns_max as usize) + 2;
+                    let most =
+                        (self.members + self.auto_max).min(self.limits.turns_max as usize) + 2;
                     assert!(
                         self.asked <= most,
                         "{} turns for one message, at most {most}",
@@ -282,7 +312,8 @@ impl Laws {
                     .any(|m| m.seq == message.seq && m.from == message.from)
             );
         }
-        let sound: Vec<&Message> = history.iter().filter(|m| m.is_sound()).collect();
+        let mut sound = settled(history);
+        sound.retain(|m| m.is_sound());
         let spoke = sound.iter().map(|m| {
             if m.from == "x: y" {
                 "x--y"
@@ -304,6 +335,10 @@ impl Laws {
     pub(crate) fn at_rest(&self, disk: &[Message]) {
         assert!(self.open.is_empty(), "{:?} never ended", self.open);
         assert!(self.waiting.is_empty(), "words of the king were forgotten");
+        assert!(
+            self.closed || self.kept.is_empty(),
+            "an answered message is still kept"
+        );
         assert_eq!(self.yields, self.due, "rounds and their ends differ");
         assert!(!self.view.is_busy() && self.view.growing_turns().all(|g| g.turn.is_none()));
         // The view that was folded shows what is on disk.

@@ -76,6 +76,7 @@ impl World {
                 ..Budget::default()
             },
             conclude: chance.random_bool(0.5),
+            queue: chance.random_bool(0.6).then(Vec::new),
         };
         let (council, opened) = Council::open(open.clone());
         let mut laws = Laws::new(&open);
@@ -106,6 +107,11 @@ impl World {
         }
         self.calm = true;
         let mut steps = 0;
+        // Whoever streams elsewhere ends: what waits for it can go on.
+        for name in NAMES.iter().chain(&["gaia"]) {
+            let seat = SeatName::new(*name).unwrap();
+            self.feed(Input::FoundEnd { seat });
+        }
         while !(self.backends.is_empty() && self.saves.is_empty()) {
             steps += 1;
             assert!(steps < 20_000, "the council goes on for ever");
@@ -286,7 +292,21 @@ impl World {
     }
 
     fn king(&mut self) {
-        let op = match self.chance.random_range(0..20) {
+        let op = match self.chance.random_range(0..23) {
+            20 => Op::Mode {
+                mode: if self.chance.random_bool(0.2) {
+                    "natrual".into()
+                } else {
+                    PROTOCOLS.choose(&mut self.chance).unwrap().name.into()
+                },
+            },
+            21 => {
+                let most = self.chance.random_range(0..12);
+                Op::Auto {
+                    messages: (most < 8).then_some(most),
+                }
+            }
+            22 => Op::Resume,
             0..9 => {
                 let bodies = [
                     "Why?",
@@ -323,6 +343,11 @@ impl World {
     fn foreigner(&mut self) {
         let names = ["gaia", "king", "ada", "King", "x: y"];
         let from = (*names.choose(&mut self.chance).unwrap()).to_owned();
+        if self.chance.random_bool(0.3)
+            && let Ok(seat) = SeatName::new(from.clone())
+        {
+            return self.feed(Input::FoundEnd { seat });
+        }
         if self.chance.random_bool(0.5)
             && let Ok(seat) = SeatName::new(from.clone())
         {
@@ -463,10 +488,27 @@ impl World {
                     }
                 }
                 Command::Save(draft) => self.saves.push((**draft).clone()),
+                Command::Keep(_) | Command::Forget { .. } => {}
                 Command::Wake { .. } => panic!("the council needs no timers"),
             }
         }
+        let kept: Vec<String> = effects
+            .commands
+            .iter()
+            .filter_map(|command| match command {
+                Command::Keep(delivery) => Some(delivery.id.clone()),
+                _ => None,
+            })
+            .collect();
         self.trace.push(effects);
+        for id in kept {
+            let why = "read-only file system".to_owned();
+            let safe = self.chance.random_bool(0.9);
+            self.feed(match safe {
+                true => Input::Kept { id },
+                false => Input::KeepFailed { id, why },
+            });
+        }
     }
 
     /// A council that is opened on the disk as it lies knows what the old one knew.

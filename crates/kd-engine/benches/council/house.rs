@@ -64,6 +64,7 @@ impl House {
                 ..Budget::default()
             },
             conclude: false,
+            queue: None,
         };
         let mut session = self.engine.open(thread, open).unwrap();
         let mut face = session.subscribe();

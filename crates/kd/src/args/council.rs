@@ -1,12 +1,14 @@
 //! `kd council …`: look at what was said.
 
 use super::ask::Ask;
+use super::chat::Chat;
 use clap::{Args, Subcommand};
 
 /// The commands below `kd council`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Council {
     Ask(Box<Ask>),
+    Chat(Chat),
     Show(Show),
     #[command(visible_alias = "ls")]
     List(List),

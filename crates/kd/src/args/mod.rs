@@ -2,6 +2,7 @@
 //! form only. Help, completions and man pages are all made from these definitions.
 
 pub(crate) mod ask;
+pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod council;
 pub(crate) mod doctor;
@@ -77,6 +78,7 @@ impl From<Color> for crate::render::style::Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ask(Box<ask::Ask>),
+    Chat(chat::Chat),
     Think(Box<think::Think>),
     /// Look at the councils of this folder
     #[command(subcommand, arg_required_else_help = true)]
@@ -141,8 +143,10 @@ mod tests {
         for path in [
             &[][..],
             &["ask"],
+            &["chat"],
             &["think"],
             &["council"],
+            &["council", "chat"],
             &["council", "ask"],
             &["council", "show"],
             &["council", "list"],

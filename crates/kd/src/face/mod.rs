@@ -1,6 +1,7 @@
 //! Faces: what a person or a script sees of a round. Comes in: records of the engine, folded into one [`Round`]. Goes
 //! out: bytes for stdout (results) and stderr (all else). A face knows no clock, no terminal and no engine.
 
+pub(crate) mod chat;
 pub(crate) mod document;
 pub(crate) mod frame;
 pub(crate) mod json;

@@ -240,7 +240,7 @@ impl Face for Plain {
 }
 
 /// How much of a growing text may be written: whole paragraphs outside code fences, or whole lines when it grows long.
-fn ready(text: &str) -> usize {
+pub(super) fn ready(text: &str) -> usize {
     let mut fenced = false;
     let mut end = 0;
     let mut at = 0;
@@ -260,7 +260,7 @@ fn ready(text: &str) -> usize {
 }
 
 /// Whether two texts differ only in blanks at line ends: files lose those.
-fn same_words(a: &str, b: &str) -> bool {
+pub(super) fn same_words(a: &str, b: &str) -> bool {
     let a = a.trim().lines().map(str::trim_end);
     let b = b.trim().lines().map(str::trim_end);
     a.eq(b)

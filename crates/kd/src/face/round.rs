@@ -146,6 +146,7 @@ impl Round {
                 turn,
                 seat,
                 purpose,
+                ..
             } => {
                 self.yielded = None;
                 self.queue(*turn, seat, *purpose, record.ts);
@@ -193,6 +194,8 @@ impl Round {
             // Said by others, or of no weight for the answers.
             Event::SayQueued { .. }
             | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::ModeSet { .. }
             | Event::SeatMuted { .. }
             | Event::OpRefused { .. }
             | Event::SaveFailed { .. }

@@ -66,6 +66,7 @@ impl Script {
             turn: TurnId(turn),
             seat: seat(name),
             purpose,
+            replaces: None,
         });
     }
 
@@ -251,6 +252,7 @@ pub(crate) fn duet_round() -> Script {
             turn: TurnId(turn),
             seat: seat(name),
             purpose,
+            replaces: None,
         });
         s.event(Event::PhaseBegan {
             turn: TurnId(turn),

@@ -149,11 +149,12 @@ pub(super) fn opening(
         },
         conclude,
         roster,
+        queue: None,
     })
 }
 
 /// A seed for the order of speakers where the person gave none.
-fn clock_seed() -> u64 {
+pub(super) fn clock_seed() -> u64 {
     Timestamp::now().as_nanosecond() as u64
 }
 

@@ -15,27 +15,11 @@ const LEVEL: usize = 2;
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     let (_, place) = thread::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
-    let mut read = open.messages()?;
-    for problem in &read.problems {
-        let _ = writeln!(
-            io::stderr(),
-            "warning: {}",
-            clean::line(&problem.to_string())
-        );
-    }
     let by_name = args.output.as_deref().is_some_and(outfile::is_json);
     let format = args
         .format
         .unwrap_or(if by_name { Format::Json } else { Format::Md });
-    let text = match format {
-        Format::Md => {
-            for message in &mut read.messages {
-                message.body = document::below(&message.body, LEVEL);
-            }
-            export::markdown(open.meta(), &read.messages)
-        }
-        Format::Json => json::text(&export::json(open.meta(), &read.messages), true)? + "\n",
-    };
+    let text = text(&open, format)?;
     match &args.output {
         Some(path) => outfile::write(path, text.as_bytes())?,
         None => {
@@ -45,4 +29,25 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// A thread as one document.
+pub(super) fn text(open: &Thread, format: Format) -> Result<String, Error> {
+    let mut read = open.messages()?;
+    for problem in &read.problems {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {}",
+            clean::line(&problem.to_string())
+        );
+    }
+    Ok(match format {
+        Format::Md => {
+            for message in &mut read.messages {
+                message.body = document::below(&message.body, LEVEL);
+            }
+            export::markdown(open.meta(), &read.messages)
+        }
+        Format::Json => json::text(&export::json(open.meta(), &read.messages), true)? + "\n",
+    })
 }

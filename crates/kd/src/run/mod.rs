@@ -2,6 +2,7 @@
 //! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
 
 mod ask;
+mod chat;
 mod config;
 mod doctor;
 mod eval;
@@ -55,6 +56,9 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Think(args) => return think::run(*args, here),
         Command::Show(args) | Command::Council(council::Council::Show(args)) => {
             show::run(&args, here)?;
+        }
+        Command::Chat(args) | Command::Council(council::Council::Chat(args)) => {
+            return chat::run(&args, here);
         }
         Command::Council(council::Council::List(args)) => list::run(&args, here)?,
         Command::Council(council::Council::Status(args)) => status::run(&args, here)?,

@@ -17,7 +17,7 @@ use crate::face::{Face, Io, document, json};
 use jiff::Timestamp;
 use kd_backends::transport::process;
 use kd_core::{Event, Op, ThreadId};
-use kd_engine::{Session, Update};
+use kd_engine::{Session, Subscription, Update};
 use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -25,9 +25,9 @@ use tokio::sync::mpsc;
 /// Updates that may wait for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
 /// How long dropped calls get to close their connections and children when the person leaves at once.
-const FAREWELL: Duration = Duration::from_millis(200);
+pub(super) const FAREWELL: Duration = Duration::from_millis(200);
 /// How long agent programs and their tools get to end before we leave: their grace is shorter.
-const CHILDREN: Duration = Duration::from_secs(3);
+pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 /// How it ended.
 pub(super) struct Ended {
@@ -176,7 +176,7 @@ async fn conduct(
     let mut signals = Signals::listen(screen.is_some())
         .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
     let mut session = open()?;
-    let mut updates = follow(&mut session);
+    let mut updates = take(session.subscribe());
     session.send(say)?;
     let mut stopped = false;
     loop {
@@ -249,8 +249,7 @@ async fn wait(tick: Option<Duration>) {
 }
 
 /// Takes updates off the bus as they come, so that a slow reader of our output loses none.
-fn follow(session: &mut Session) -> mpsc::Receiver<Update> {
-    let mut bus = session.subscribe();
+pub(super) fn take(mut bus: Subscription) -> mpsc::Receiver<Update> {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         while let Some(update) = bus.next().await {

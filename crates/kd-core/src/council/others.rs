@@ -1,0 +1,90 @@
+//! What other processes do in the same thread: their messages, and the answers they stream.
+//!
+//! A member that speaks for another process is not asked by us meanwhile: what the king says to it waits.
+
+use super::{Council, LINE_CHARS_MAX, Stage, round_from};
+use crate::clean::{Cleaner, clean_line};
+use crate::event::Event;
+use crate::ids::SeatName;
+use crate::machine::Effects;
+use crate::message::{Address, Message};
+use crate::request::Delta;
+use std::collections::BTreeMap;
+
+/// The most seats of other processes whose streams are followed.
+const STREAMS_MAX: usize = 64;
+
+/// Seats that speak for other processes, with the cleaners of what they stream.
+#[derive(Debug, Default)]
+pub(super) struct Others(BTreeMap<SeatName, Cleaner>);
+
+impl Others {
+    /// Whether a seat speaks for another process.
+    pub(super) fn hold(&self, seat: &SeatName) -> bool {
+        self.0.contains_key(seat)
+    }
+}
+
+impl Council {
+    /// A message that another process wrote.
+    pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
+        self.others
+            .0
+            .retain(|seat, _| seat.as_str() != message.from);
+        self.add(message, None, fx);
+        if matches!(self.stage, Stage::Idle) && !fx.events.is_empty() {
+            // What can be asked again is what the thread says now.
+            self.round = round_from(&self.history, &self.members);
+        }
+    }
+
+    /// A piece of an answer that another process streams.
+    pub(super) fn found_delta(&mut self, seat: SeatName, mut delta: Delta, fx: &mut Effects) {
+        if !self.others.hold(&seat) && self.others.0.len() >= STREAMS_MAX {
+            return;
+        }
+        let cleaner = self.others.0.entry(seat.clone()).or_default();
+        match &mut delta {
+            Delta::Text { text } => cleaner.clean_in_place(text),
+            Delta::Thinking { text }
+            | Delta::Finished {
+                text: Some(text), ..
+            } => {
+                Cleaner::default().clean_in_place(text);
+            }
+            Delta::Tool { name, detail } => {
+                *name = clean_line(name, 80);
+                *detail = clean_line(detail, LINE_CHARS_MAX);
+            }
+            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            Delta::Retrying { failure, .. } => {
+                failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+                *cleaner = Cleaner::default();
+            }
+            Delta::Started { model, version, .. } => {
+                for said in [model, version].into_iter().flatten() {
+                    *said = clean_line(said, 120);
+                }
+            }
+            Delta::Finished { .. } => {}
+        }
+        fx.events.push(Event::StreamFound { seat, delta });
+    }
+
+    /// A stream of another process is over. If a message came of it, it was found before.
+    pub(super) fn found_end(&mut self, seat: SeatName, fx: &mut Effects) {
+        if self.others.0.remove(&seat).is_some() {
+            fx.events.push(Event::StreamLost { seat });
+        }
+    }
+
+    /// Whether what is said to these must wait, because one of them speaks for another process.
+    pub(super) fn is_taken(&self, to: &Address) -> bool {
+        let asked = |seat: &SeatName| match to {
+            Address::All => self.members.contains(seat) && !self.roster.is_muted(seat),
+            Address::King => false,
+            Address::Seats(seats) => seats.contains(seat),
+        };
+        self.others.0.keys().any(asked)
+    }
+}

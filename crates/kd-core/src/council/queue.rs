@@ -1,0 +1,234 @@
+//! The king's words on their way: those that wait until the floor is his again, and those that a session which ended
+//! too early has left.
+//!
+//! Where [`OpenCouncil::queue`](super::OpenCouncil::queue) is set, each of his messages is kept (`Command::Keep`) before
+//! anybody is asked, kept again with the names of those who are asked, and forgotten when the floor is yielded. What a
+//! killed session has left is taken up by `Op::Resume`: what was not said yet is said; what was said is asked of exactly
+//! those who have left no message.
+
+use super::table::{Call, Spoke};
+use super::{Council, Round, Stage, Words, notice};
+use crate::delivery::{self, Delivery};
+use crate::event::Event;
+use crate::ids::SeatName;
+use crate::machine::{Command, Effects};
+use crate::message::Message;
+use jiff::Timestamp;
+use std::collections::VecDeque;
+
+/// What is known of deliveries.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// Whether deliveries are kept at all.
+    keeps: bool,
+    seed: u64,
+    count: u64,
+    /// What another session left, until it is taken up.
+    left: VecDeque<Delivery>,
+    /// Rounds that go on where another session ended.
+    resumed: VecDeque<Round>,
+}
+
+impl Queue {
+    pub(super) fn new(left: Option<Vec<Delivery>>, seed: u64) -> Self {
+        Self {
+            keeps: left.is_some(),
+            seed,
+            count: 0,
+            left: left.unwrap_or_default().into(),
+            resumed: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.resumed.is_empty()
+    }
+
+    /// A number for the next delivery; none where they are not kept.
+    pub(super) fn next_id(&mut self, now: Timestamp) -> Option<String> {
+        self.count += 1;
+        self.keeps.then(|| delivery::id(self.seed, now, self.count))
+    }
+
+    /// The king does not want them any more.
+    pub(super) fn drop_resumed(&mut self, fx: &mut Effects) {
+        let ids = self.resumed.drain(..).filter_map(|round| round.id);
+        fx.commands.extend(ids.map(|id| Command::Forget { id }));
+    }
+
+    /// What nobody can take up any more in this session.
+    pub(super) fn close(&mut self) -> usize {
+        let resumed = self.resumed.len();
+        self.resumed.clear();
+        resumed
+    }
+}
+
+impl Council {
+    /// The king's words are safe, or known not to be: if they still wait, that can be told now.
+    pub(super) fn kept(&mut self, id: &str, failed: Option<String>, fx: &mut Effects) {
+        fx.events.extend(failed.map(|why| {
+            notice(format!(
+                "your message could not be kept on disk until it is answered: if kd is killed it may be lost ({why})"
+            ))
+        }));
+        let waiting = self
+            .waiting
+            .iter_mut()
+            .find(|w| w.id.as_deref() == Some(id));
+        if let Some(words) = waiting.filter(|w| !w.told) {
+            words.told = true;
+            fx.events.push(Event::SayQueued {
+                body: words.body.clone(),
+                to: words.to.clone(),
+            });
+        }
+    }
+
+    /// Takes up what another session left, oldest first.
+    pub(super) fn resume(&mut self, fx: &mut Effects) -> Result<(), String> {
+        if self.closed {
+            return Err("the thread is being closed: open it again to go on".into());
+        }
+        let left: Vec<Delivery> = self.queue.left.drain(..).collect();
+        for delivery in left {
+            let id = Some(delivery.id.as_str());
+            let said = |m: &Message| m.is_king() && m.provenance.delivery_id.as_deref() == id;
+            match self.history.iter().position(said) {
+                Some(at) => self.go_on(delivery, at, fx),
+                None => self.say_again(delivery, fx),
+            }
+        }
+        Ok(())
+    }
+
+    /// Words that were never said.
+    fn say_again(&mut self, delivery: Delivery, fx: &mut Effects) {
+        let Ok((to, call)) = self.address(&delivery.body, delivery.to) else {
+            fx.events.push(notice(format!(
+                "a message that waited cannot be asked any more, because its members are gone: {}",
+                crate::clean::clean_line(&delivery.body, super::LINE_CHARS_MAX)
+            )));
+            fx.commands.push(Command::Forget { id: delivery.id });
+            return;
+        };
+        fx.events.push(Event::SayQueued {
+            body: delivery.body.clone(),
+            to: to.clone(),
+        });
+        self.waiting.push_back(Words {
+            id: Some(delivery.id),
+            body: delivery.body,
+            to,
+            call,
+            ask: true,
+            halted: false,
+            told: true,
+        });
+    }
+
+    /// Words that were said and not answered by everybody: the message at this place of the history.
+    fn go_on(&mut self, delivery: Delivery, at: usize, fx: &mut Effects) {
+        let (before, rest) = self.history.split_at(at);
+        let Some((king, after)) = rest.split_first() else {
+            return;
+        };
+        let mut round = Round::new(
+            king.to.clone(),
+            super::call_of(king, &self.members),
+            !super::round::any_answer(before),
+        );
+        let asked = delivery
+            .asked
+            .unwrap_or_else(|| round.called(&self.members));
+        let end = after
+            .iter()
+            .position(Message::is_king)
+            .unwrap_or(after.len());
+        let id = Some(delivery.id.as_str());
+        let replies: Vec<&Message> = after
+            .iter()
+            .enumerate()
+            .filter(|(i, m)| *i < end || m.provenance.delivery_id.as_deref() == id)
+            .map(|(_, m)| m)
+            .collect();
+        for seat in &asked {
+            let theirs = replies.iter().filter(|m| m.from == seat.as_str());
+            round.spoke.extend(theirs.map(|m| Spoke {
+                seat: seat.clone(),
+                answered: m.is_sound(),
+                mentions: Vec::new(),
+                speech: crate::speech::Speech::Words,
+            }));
+        }
+        let missing: Vec<SeatName> = asked
+            .into_iter()
+            .filter(|seat| self.members.contains(seat))
+            .filter(|seat| !round.spoke.iter().any(|s| &s.seat == seat))
+            .collect();
+        if missing.is_empty() {
+            fx.commands.push(Command::Forget { id: delivery.id });
+            return;
+        }
+        let names: Vec<&str> = missing.iter().map(SeatName::as_str).collect();
+        fx.events.push(notice(format!(
+            "kd ended before {} had answered message {}: asking now",
+            names.join(" and "),
+            king.seq
+        )));
+        // Everybody else has had a turn already, and turns after the answers would be counted anew.
+        if round.call == Call::All {
+            round.call = Call::Named;
+        }
+        round.first = true;
+        round.heard = round.spoke.len();
+        round.only = Some(missing);
+        round.id = Some(delivery.id);
+        self.queue.resumed.push_back(round);
+    }
+
+    /// Begins the next resumed round, if its members are free.
+    pub(super) fn next_resumed(&mut self) -> bool {
+        let free = |round: &Round| {
+            let only = round.only.iter().flatten();
+            only.into_iter().all(|seat| !self.others.hold(seat))
+        };
+        if !self.queue.resumed.front().is_some_and(free) {
+            return false;
+        }
+        self.round = self.queue.resumed.pop_front();
+        self.stage = Stage::Talking;
+        true
+    }
+
+    /// Keeps the names of those who are asked in this round, before they are.
+    pub(super) fn keep_asked(&mut self, seats: &[SeatName], fx: &mut Effects) {
+        let Some(round) = &mut self.round else { return };
+        let Some(id) = round.id.clone().filter(|_| !round.kept) else {
+            return;
+        };
+        round.kept = true;
+        let king = |m: &&Message| m.is_king() && m.provenance.delivery_id.as_ref() == Some(&id);
+        let body = self.history.iter().rev().find(king).map(|m| m.body.clone());
+        // Who has answered before we came is among those who were asked.
+        let mut asked: Vec<SeatName> = Vec::new();
+        for seat in round.spoke.iter().map(|s| &s.seat).chain(seats) {
+            if !asked.contains(seat) {
+                asked.push(seat.clone());
+            }
+        }
+        fx.commands.push(Command::Keep(Box::new(Delivery {
+            id,
+            body: body.unwrap_or_default(),
+            to: round.to.clone(),
+            asked: Some(asked),
+        })));
+    }
+
+    /// The round is over: there is nothing to take up.
+    pub(super) fn forget(&mut self, fx: &mut Effects) {
+        if let Some(id) = self.round.as_mut().and_then(|r| r.id.take()) {
+            fx.commands.push(Command::Forget { id });
+        }
+    }
+}

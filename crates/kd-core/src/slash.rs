@@ -1,0 +1,440 @@
+//! The slash commands of a chat: one table for every face.
+//!
+//! In: a line of the king. Out: what it wishes, or why it cannot be understood, with the nearest command. A line that
+//! does not begin with a slash is a message, and so is one that begins with two (the first is taken off) or with what
+//! looks like a path.
+
+use crate::ids::SeatName;
+use crate::op::Op;
+use std::fmt;
+
+/// What a command takes, for parsing and for completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// A member's name.
+    Member,
+    /// A member's name, or nothing.
+    MaybeMember,
+    /// A mode, or nothing.
+    MaybeMode,
+    /// A number, or nothing.
+    MaybeNumber,
+    /// A thread's id or a beginning of one, or nothing.
+    MaybeThread,
+    /// A member's name, `code`, `all`, or nothing.
+    MaybePart,
+    /// A file's name, or nothing.
+    MaybeFile,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub struct SlashCommand {
+    /// Its name, without the slash.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// What it takes, as help shows it.
+    pub args: &'static str,
+    /// The same, for parsing.
+    pub takes: Takes,
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// Whether only a screen can do it.
+    pub screen_only: bool,
+    make: fn(Option<&str>) -> Result<Slash, String>,
+}
+
+impl fmt::Debug for SlashCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SlashCommand(/{})", self.name)
+    }
+}
+
+/// What a slash command wishes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Slash {
+    /// Something for the council.
+    Op(Op),
+    /// Tell the mode, and which there are.
+    ShowMode,
+    /// Tell how many turns follow the answers.
+    ShowAuto,
+    /// Tell who sits here.
+    Members,
+    /// Go to another thread: to the one named, or choose one.
+    Thread(Option<String>),
+    /// Open a new thread.
+    New,
+    /// Copy something.
+    Copy(Part),
+    /// Write the thread into a file, or show it as Markdown.
+    Export(Option<String>),
+    /// Show or fold the thinking.
+    Think,
+    /// Tell the commands.
+    Help,
+    /// Leave when the running turns have ended; said twice, at once.
+    Quit,
+}
+
+/// What is copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The newest answer.
+    Last,
+    /// The newest answer of a member.
+    Of(SeatName),
+    /// The newest block of code.
+    Code,
+    /// The whole thread.
+    All,
+}
+
+/// Every command, in the order of the help.
+pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand {
+        name: "mute",
+        aliases: &[],
+        args: "<member>",
+        takes: Takes::Member,
+        doc: "skip a member until you leave: it is not asked and costs nothing",
+        screen_only: false,
+        make: |arg| Ok(Slash::Op(Op::Mute { seat: needed(arg)? })),
+    },
+    SlashCommand {
+        name: "unmute",
+        aliases: &[],
+        args: "<member>",
+        takes: Takes::Member,
+        doc: "ask a muted member again",
+        screen_only: false,
+        make: |arg| Ok(Slash::Op(Op::Unmute { seat: needed(arg)? })),
+    },
+    SlashCommand {
+        name: "retry",
+        aliases: &[],
+        args: "[member]",
+        takes: Takes::MaybeMember,
+        doc: "ask again whoever failed; the new answer takes the place of the failed one",
+        screen_only: false,
+        make: |arg| {
+            Ok(Slash::Op(Op::Retry {
+                seat: arg.map(seat).transpose()?,
+            }))
+        },
+    },
+    SlashCommand {
+        name: "stop",
+        aliases: &[],
+        args: "[member]",
+        takes: Takes::MaybeMember,
+        doc: "stop one member, or everybody (as Escape does); what came is kept",
+        screen_only: false,
+        make: |arg| {
+            Ok(Slash::Op(match arg {
+                Some(name) => Op::Stop { seat: seat(name)? },
+                None => Op::Interrupt,
+            }))
+        },
+    },
+    SlashCommand {
+        name: "mode",
+        aliases: &[],
+        args: "[mode]",
+        takes: Takes::MaybeMode,
+        doc: "who speaks when: broadcast, sequential, natural, manual; alone tells which it is",
+        screen_only: false,
+        make: |arg| {
+            Ok(match arg {
+                Some(mode) => Slash::Op(Op::Mode {
+                    mode: mode.to_lowercase(),
+                }),
+                None => Slash::ShowMode,
+            })
+        },
+    },
+    SlashCommand {
+        name: "auto",
+        aliases: &[],
+        args: "[N|default]",
+        takes: Takes::MaybeNumber,
+        doc: "how many turns may follow the answers; 0 is none, `default` leaves it to the mode",
+        screen_only: false,
+        make: |arg| {
+            Ok(match arg {
+                None => Slash::ShowAuto,
+                Some("default") => Slash::Op(Op::Auto { messages: None }),
+                Some(number) => Slash::Op(Op::Auto {
+                    messages: Some(number.parse().map_err(|_| {
+                        format!("{number} is no number of turns: write 0, 1, 2 … or `default`")
+                    })?),
+                }),
+            })
+        },
+    },
+    SlashCommand {
+        name: "members",
+        aliases: &["who"],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "who sits here, who is muted, and who speaks",
+        screen_only: false,
+        make: |_| Ok(Slash::Members),
+    },
+    SlashCommand {
+        name: "thread",
+        aliases: &["threads"],
+        args: "[id]",
+        takes: Takes::MaybeThread,
+        doc: "go to another thread, or choose one",
+        screen_only: false,
+        make: |arg| Ok(Slash::Thread(arg.map(str::to_owned))),
+    },
+    SlashCommand {
+        name: "new",
+        aliases: &[],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "open a new thread",
+        screen_only: false,
+        make: |_| Ok(Slash::New),
+    },
+    SlashCommand {
+        name: "copy",
+        aliases: &[],
+        args: "[member|code|all]",
+        takes: Takes::MaybePart,
+        doc: "copy the newest answer, a member's, the newest code, or the whole thread",
+        screen_only: true,
+        make: |arg| {
+            Ok(Slash::Copy(match arg {
+                None => Part::Last,
+                Some("code") => Part::Code,
+                Some("all") => Part::All,
+                Some(name) => Part::Of(seat(name)?),
+            }))
+        },
+    },
+    SlashCommand {
+        name: "export",
+        aliases: &[],
+        args: "[file]",
+        takes: Takes::MaybeFile,
+        doc: "write the thread as Markdown (or JSON, by the file's name)",
+        screen_only: false,
+        make: |arg| Ok(Slash::Export(arg.map(str::to_owned))),
+    },
+    SlashCommand {
+        name: "think",
+        aliases: &[],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "show or fold the thinking of the members",
+        screen_only: true,
+        make: |_| Ok(Slash::Think),
+    },
+    SlashCommand {
+        name: "help",
+        aliases: &["h", "?"],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "these commands",
+        screen_only: false,
+        make: |_| Ok(Slash::Help),
+    },
+    SlashCommand {
+        name: "quit",
+        aliases: &["exit", "q"],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "leave when the running turns have ended; once more leaves at once",
+        screen_only: false,
+        make: |_| Ok(Slash::Quit),
+    },
+];
+
+/// What a line of the king is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// Words for the members.
+    Say(String),
+    /// A command.
+    Slash(Slash),
+    /// A command that cannot be understood: why, and what can be written instead.
+    Wrong(String),
+}
+
+/// Reads a line, or several lines that were sent together.
+pub fn read(line: &str) -> Line {
+    let text = line.trim();
+    let Some(rest) = text.strip_prefix('/') else {
+        return Line::Say(text.to_owned());
+    };
+    if rest.starts_with('/') {
+        return Line::Say(rest.to_owned());
+    }
+    let (name, arg) = match rest.split_once(char::is_whitespace) {
+        Some((name, arg)) => (name, Some(arg.trim()).filter(|arg| !arg.is_empty())),
+        None => (rest, None),
+    };
+    // `/usr/bin is full` is about a path.
+    if name.contains(['/', '.']) {
+        return Line::Say(text.to_owned());
+    }
+    let lower = name.to_lowercase();
+    let Some(command) = find(&lower) else {
+        return Line::Wrong(match nearest(&lower) {
+            Some(near) => format!("there is no /{name}: did you mean /{}?", near.name),
+            None => {
+                format!("there is no /{name}: /help tells the commands (write //{name} to say it)")
+            }
+        });
+    };
+    if let (Takes::Nothing, Some(arg)) = (command.takes, arg) {
+        let name = command.name;
+        return Line::Wrong(format!(
+            "/{name} takes nothing behind it, and here stands `{arg}`"
+        ));
+    }
+    match (command.make)(arg) {
+        Ok(slash) => Line::Slash(slash),
+        Err(why) => Line::Wrong(format!("/{} {}: {why}", command.name, command.args)),
+    }
+}
+
+/// The command of a name or another name for it.
+pub fn find(name: &str) -> Option<&'static SlashCommand> {
+    COMMANDS
+        .iter()
+        .find(|c| c.name == name || c.aliases.contains(&name))
+}
+
+/// The command that a misspelt name most likely means: one that it begins, else one that is spelt almost so.
+pub fn nearest(name: &str) -> Option<&'static SlashCommand> {
+    let begun = || {
+        let mut begun = COMMANDS
+            .iter()
+            .filter(|c| !name.is_empty() && c.name.starts_with(name));
+        begun.next().filter(|_| begun.next().is_none())
+    };
+    let near = || {
+        let far = |c: &SlashCommand| strsim::damerau_levenshtein(name, c.name);
+        let far_max = 1 + name.chars().count() / 4;
+        COMMANDS
+            .iter()
+            .map(|c| (far(c), c))
+            .filter(|(far, _)| *far <= far_max.min(2))
+            .min_by_key(|(far, _)| *far)
+            .map(|(_, c)| c)
+    };
+    begun().or_else(near)
+}
+
+/// The help: one line for each command, for a face that has a screen or for one that has none.
+pub fn help(screen: bool) -> Vec<String> {
+    COMMANDS
+        .iter()
+        .filter(|c| screen || !c.screen_only)
+        .map(|c| {
+            let head = format!("/{} {}", c.name, c.args);
+            format!("{head:<24} {}", c.doc)
+        })
+        .collect()
+}
+
+fn needed(arg: Option<&str>) -> Result<SeatName, String> {
+    seat(arg.ok_or("name a member")?)
+}
+
+fn seat(name: &str) -> Result<SeatName, String> {
+    SeatName::new(name.trim_start_matches('@')).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claude() -> SeatName {
+        SeatName::new("claude").unwrap()
+    }
+
+    #[test]
+    fn lines_are_read_as_people_mean_them() {
+        let say = |text: &str| Line::Say(text.to_owned());
+        let op = |op| Line::Slash(Slash::Op(op));
+        for (line, read_as) in [
+            (" hello ", say("hello")),
+            ("//mute is a command", say("/mute is a command")),
+            ("/usr/bin/kd is slow", say("/usr/bin/kd is slow")),
+            ("/etc/hosts", say("/etc/hosts")),
+            ("a\n/mute claude", say("a\n/mute claude")),
+            ("/mute @claude", op(Op::Mute { seat: claude() })),
+            ("/MUTE claude", op(Op::Mute { seat: claude() })),
+            ("/retry", op(Op::Retry { seat: None })),
+            (
+                "/retry claude",
+                op(Op::Retry {
+                    seat: Some(claude()),
+                }),
+            ),
+            ("/stop", op(Op::Interrupt)),
+            (
+                "/mode Natural",
+                op(Op::Mode {
+                    mode: "natural".into(),
+                }),
+            ),
+            ("/mode", Line::Slash(Slash::ShowMode)),
+            ("/auto 0", op(Op::Auto { messages: Some(0) })),
+            ("/auto default", op(Op::Auto { messages: None })),
+            ("/copy code", Line::Slash(Slash::Copy(Part::Code))),
+            (
+                "/export a b.md",
+                Line::Slash(Slash::Export(Some("a b.md".into()))),
+            ),
+            ("/exit", Line::Slash(Slash::Quit)),
+            ("/?", Line::Slash(Slash::Help)),
+        ] {
+            assert_eq!(read(line), read_as, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_the_way_out() {
+        for (line, told) in [
+            ("/mut claude", "did you mean /mute?"),
+            ("/hlep", "did you mean /help?"),
+            ("/memb", "did you mean /members?"),
+            ("/xyzzy", "write //xyzzy to say it"),
+            ("/mute", "name a member"),
+            ("/mute king", "a meaning of their own"),
+            ("/auto many", "no number of turns"),
+            ("/new thread", "takes nothing"),
+            ("/", "/help tells the commands"),
+        ] {
+            let Line::Wrong(why) = read(line) else {
+                panic!("{line:?} was understood");
+            };
+            assert!(why.contains(told), "{line:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn every_name_means_one_command_and_every_row_has_help() {
+        let mut names: Vec<&str> = Vec::new();
+        for command in COMMANDS {
+            names.push(command.name);
+            names.extend(command.aliases);
+            assert_eq!(command.takes == Takes::Nothing, command.args.is_empty());
+        }
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert_eq!(help(true).len(), COMMANDS.len());
+        assert!(help(false).iter().all(|line| !line.starts_with("/copy")));
+    }
+}

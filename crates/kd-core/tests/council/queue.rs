@@ -1,0 +1,185 @@
+//! The king's words wait, survive, and are answered once.
+
+use super::bench::*;
+use kd_core::event::Outcome;
+use kd_core::{Delivery, Event, Message, Op};
+use std::collections::BTreeMap;
+
+fn bench(history: Vec<Message>, kept: Vec<Delivery>) -> Bench {
+    Bench::new(Setup {
+        auto: Some(0),
+        history,
+        queue: Some(kept),
+        ..Setup::default()
+    })
+}
+
+/// A session that does one thing after another: `n` of them. What it left on disk.
+fn live(n: usize, interrupt: bool) -> (Bench, bool) {
+    let mut bench = bench(Vec::new(), Vec::new());
+    let steps: &[fn(&mut Bench)] = &[
+        |b| b.say("one"),
+        |b| b.text("codex", "half"),
+        |b| b.answer("claude", "claude on one"),
+        |b| b.say("two"),
+        |b| b.say("@cursor three"),
+        |b| b.answer("codex", "codex on one"),
+        |b| b.answer("cursor", "cursor on one"),
+        |b| b.answer("cursor", "cursor on two"),
+        |b| b.answer("claude", "claude on two"),
+        |b| b.text("codex", "half of"),
+        |b| b.answer("codex", "codex on two"),
+        |b| b.answer("cursor", "cursor on three"),
+    ];
+    for step in steps.iter().take(n) {
+        step(&mut bench);
+    }
+    if interrupt {
+        bench.op(Op::Interrupt);
+    }
+    (bench, n >= steps.len())
+}
+
+/// How often each member answered each message of the king, by the ids that tie them.
+fn answers(history: &[Message]) -> BTreeMap<(String, String), usize> {
+    let mut answers = BTreeMap::new();
+    for message in history.iter().filter(|m| !m.is_king()) {
+        let id = message
+            .provenance
+            .delivery_id
+            .clone()
+            .expect("a reply is tied");
+        let king = history
+            .iter()
+            .find(|m| m.is_king() && m.provenance.delivery_id.as_ref() == Some(&id))
+            .expect("to a message of the king");
+        *answers
+            .entry((king.body.clone(), message.from.clone()))
+            .or_default() += 1;
+    }
+    answers
+}
+
+#[test]
+fn killed_after_any_step_nothing_is_lost_and_nothing_is_answered_twice() {
+    for n in 0.. {
+        let (killed, last) = live(n, false);
+        let (history, kept) = (killed.council.history().to_vec(), killed.kept.clone());
+        let mut again = bench(history, kept);
+        again.op(Op::Resume);
+        again.answer_all();
+        assert!(
+            again.council.is_idle() && again.kept.is_empty(),
+            "after step {n}"
+        );
+        let said: Vec<&str> = (again.council.history().iter())
+            .filter(|m| m.is_king())
+            .map(|m| m.body.as_str())
+            .collect();
+        let all = ["one", "two", "@cursor three"];
+        let count = match n {
+            0 => 0,
+            1..4 => 1,
+            4 => 2,
+            _ => 3,
+        };
+        assert_eq!(said, all[..count], "after step {n}");
+        let mut wanted = BTreeMap::new();
+        for body in &all[..count] {
+            for name in ["claude", "codex", "cursor"] {
+                if *body != "@cursor three" || name == "cursor" {
+                    wanted.insert(((*body).to_owned(), name.to_owned()), 1);
+                }
+            }
+        }
+        assert_eq!(answers(again.council.history()), wanted, "after step {n}");
+        again.op(Op::Resume);
+        assert!(
+            again.speaking().is_empty(),
+            "what was left is taken up once"
+        );
+        if last {
+            break;
+        }
+    }
+}
+
+#[test]
+fn interrupted_after_any_step_nobody_is_asked_before_the_king_speaks() {
+    for n in 0.. {
+        let (mut bench, last) = live(n, true);
+        let asked = bench.asked.len();
+        for turn in bench.open.clone() {
+            let failure = kd_core::Failure::new(kd_core::FailureKind::Cancelled, "stopped");
+            bench.open.retain(|t| *t != turn);
+            bench.feed(kd_core::Input::Failed { turn, failure });
+        }
+        assert_eq!(bench.asked.len(), asked, "after step {n}");
+        assert!(
+            bench.council.is_idle() && bench.kept.is_empty(),
+            "after step {n}"
+        );
+        bench.op(Op::Resume);
+        assert_eq!(
+            bench.asked.len(),
+            asked,
+            "the king stopped it: nothing is taken up"
+        );
+        bench.say("go on");
+        assert_eq!(bench.answer_all().len(), 3, "after step {n}");
+        assert_eq!(bench.yields().last(), Some(&Outcome::Complete));
+        if last {
+            break;
+        }
+    }
+}
+
+#[test]
+fn it_is_told_to_wait_only_when_it_is_kept_and_a_disk_that_fails_is_told_too() {
+    let mut bench = bench(Vec::new(), Vec::new());
+    bench.say("one");
+    let queued = |b: &Bench| {
+        b.events
+            .iter()
+            .filter(|e| matches!(e, Event::SayQueued { .. }))
+            .count()
+    };
+    assert_eq!(queued(&bench), 0, "it went straight on its way");
+    bench.say("two");
+    assert_eq!(queued(&bench), 1);
+    let id = bench.kept.last().unwrap().id.clone();
+    let why = "disk full".to_owned();
+    bench.feed(kd_core::Input::KeepFailed { id, why });
+    assert_eq!(queued(&bench), 1, "told once");
+    assert!(bench.notices()[0].contains("disk full"));
+}
+
+#[test]
+fn a_close_leaves_what_waits_for_the_next_session() {
+    let mut first = bench(Vec::new(), Vec::new());
+    first.say("one");
+    first.say("two");
+    first.op(Op::Close);
+    assert_eq!(first.answer_all().len(), 3, "who speaks may end");
+    assert!(first.council.is_idle());
+    assert_eq!(first.kept.len(), 1);
+    assert!(first.notices()[0].contains("1 message of yours still waits"));
+    let mut second = bench(first.council.history().to_vec(), first.kept.clone());
+    second.op(Op::Resume);
+    assert_eq!(second.answer_all().len(), 3);
+    assert!(second.kept.is_empty());
+}
+
+#[test]
+fn members_who_are_gone_are_told_of() {
+    let left = Delivery {
+        id: "0".repeat(32),
+        body: "@gemini still there?".into(),
+        to: kd_core::Address::Seats(vec![seat("gemini")]),
+        asked: None,
+    };
+    let mut bench = bench(Vec::new(), vec![left]);
+    bench.op(Op::Resume);
+    assert!(bench.kept.is_empty() && bench.speaking().is_empty());
+    assert!(bench.notices()[0].contains("its members are gone: @gemini still there?"));
+}

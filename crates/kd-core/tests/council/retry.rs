@@ -1,0 +1,79 @@
+//! An answer that is asked for again takes the place of the failed one.
+
+use super::bench::*;
+use kd_core::message::settled;
+use kd_core::view::{Content, View};
+use kd_core::{Event, FailureKind, Message, Op};
+
+fn shown(view: &View) -> Vec<String> {
+    let panels = view.panels.iter().map(|p| match &p.content {
+        Content::Message { message, .. } => format!("{}: {}", message.from, message.body),
+        Content::Turn(growing) => format!("{} speaks", growing.seat),
+        other => format!("{other:?}"),
+    });
+    panels.collect()
+}
+
+#[test]
+fn on_disk_in_prompts_and_on_the_screen() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.text("claude", "half a");
+    bench.fail("claude", FailureKind::Crashed);
+    bench.answer("codex", "Because.");
+    bench.answer("cursor", "So it is.");
+    bench.op(Op::Retry { seat: None });
+    assert!(
+        !bench.prompt("claude").contains("half a"),
+        "failed words are in no prompt"
+    );
+    let mut view = View::default();
+    bench.events.iter().for_each(|e| view.fold(e));
+    assert_eq!(shown(&view)[1], "claude speaks", "where it had failed");
+    bench.fail("claude", FailureKind::Timeout);
+    bench.op(Op::Retry {
+        seat: Some(seat("claude")),
+    });
+    bench.answer("claude", "A whole one.");
+    let mut view = View::default();
+    bench.events.iter().for_each(|e| view.fold(e));
+    let wanted = [
+        "king: Why?",
+        "claude: A whole one.",
+        "codex: Because.",
+        "cursor: So it is.",
+    ];
+    assert_eq!(shown(&view), wanted);
+    assert_eq!(
+        shown(&View::open(bench.council.history().to_vec())),
+        wanted,
+        "after a restart too"
+    );
+    let read: Vec<u32> = settled(bench.council.history())
+        .iter()
+        .map(|m: &&Message| m.seq)
+        .collect();
+    assert_eq!(read, [1, 6, 3, 4]);
+    assert_eq!(bench.council.history().len(), 6, "nothing on disk was lost");
+
+    bench.say("And now?");
+    let prompt = bench.prompt("codex");
+    let place = |text: &str| {
+        prompt
+            .find(text)
+            .unwrap_or_else(|| panic!("{text} in {prompt}"))
+    };
+    assert!(
+        place("claude: A whole one.") < place("codex: Because."),
+        "{prompt}"
+    );
+    let queued = bench.events.iter().filter_map(|e| match e {
+        Event::TurnQueued { replaces, .. } => *replaces,
+        _ => None,
+    });
+    assert_eq!(
+        queued.collect::<Vec<_>>(),
+        [2, 2],
+        "both times the first failure's place"
+    );
+}

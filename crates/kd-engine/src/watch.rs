@@ -1,0 +1,437 @@
+//! Tells what other processes do in a thread's folder. Comes in: what the operating system reports of the folder. Goes
+//! out: [`Input::Found`] for each message, [`Input::FoundDelta`] for each piece of an answer that is streamed, and
+//! [`Input::FoundEnd`] when a stream is over.
+//!
+//! It is told and does not poll: an idle folder costs nothing. Only while a stream is followed does it look once a second
+//! whether its writer still lives. It runs on a thread of its own, because it reads files.
+
+use crate::ask::Joiner;
+use kd_backends::dialects::{self, Decoder, Dialect};
+use kd_core::{Delta, Failure, FailureKind, Input, Member, Op, SeatName};
+use kd_store::stream::{self, StreamReader, StreamWriter};
+use kd_store::{Error, Thread, layout};
+use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
+use notify::{PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc as inbox;
+
+/// A new message file is read when it has rested so long, or when its writer closes it: others write theirs piecemeal.
+const REST: Duration = Duration::from_millis(40);
+/// How often a followed stream's writer is looked for.
+const PULSE: Duration = Duration::from_secs(1);
+/// Programs that hold no lock count as alive while their stream was written to within this time.
+const FRESH: Duration = Duration::from_secs(30);
+/// How often the folder is looked at where the system cannot tell.
+const POLL: Duration = Duration::from_millis(300);
+
+/// Stream files that this process writes: the watch passes them over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own(Arc<Mutex<BTreeSet<(u64, u64)>>>);
+
+impl Own {
+    /// Begins a stream of ours; nobody looks at its file before it is known to be ours.
+    pub(crate) fn begin(
+        &self,
+        create: impl FnOnce() -> Result<StreamWriter, Error>,
+    ) -> Result<StreamWriter, Error> {
+        let mut files = self.lock();
+        let writer = create()?;
+        files.extend(identity(writer.path()));
+        Ok(writer)
+    }
+
+    /// Ends streams of ours.
+    pub(crate) fn end(&self, writers: Vec<StreamWriter>) {
+        let mut files = self.lock();
+        let ours: Vec<_> = writers.iter().filter_map(|w| identity(w.path())).collect();
+        let _ = StreamWriter::finish_all(writers);
+        for file in ours {
+            files.remove(&file);
+        }
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let files = self.lock();
+        identity(path).is_some_and(|file| files.contains(&file))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<(u64, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+/// What wakes the watch.
+enum Wake {
+    Told(notify::Result<notify::Event>),
+    Stop,
+}
+
+/// A watch over a folder. It ends when this is dropped.
+pub struct Watch {
+    wake: Sender<Wake>,
+    /// Kept alive: it reports while it lives.
+    _watcher: Box<dyn Watcher + Send>,
+}
+
+impl Watch {
+    /// Watches a thread, for a reader who knows its messages up to the number `seen`. What is there already is told
+    /// first. `members` tell in which dialect the programs of others stream.
+    pub fn start(
+        thread: Arc<Thread>,
+        seen: u32,
+        members: &[Member],
+        told: inbox::Sender<Input>,
+    ) -> std::io::Result<Watch> {
+        Self::over(thread, seen, members, Own::default(), None, told)
+    }
+
+    /// The same for a process that writes to the thread itself; `first` is told after what is there already.
+    pub(crate) fn over(
+        thread: Arc<Thread>,
+        seen: u32,
+        members: &[Member],
+        own: Own,
+        first: Option<Op>,
+        told: inbox::Sender<Input>,
+    ) -> std::io::Result<Watch> {
+        let (wake, woken) = mpsc::channel();
+        let report = wake.clone();
+        let tell = move |event| {
+            let _ = report.send(Wake::Told(event));
+        };
+        let watcher = watcher(thread.path(), tell).map_err(std::io::Error::other)?;
+        let dialects = members
+            .iter()
+            .filter_map(|m| {
+                let program = kd_backends::adapters::programs::program(&m.backend)?;
+                Some((m.name.to_string(), dialects::named(program.dialect)?))
+            })
+            .collect();
+        let lookout = Lookout {
+            thread,
+            own,
+            dialects,
+            resting: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            told,
+        };
+        std::thread::Builder::new()
+            .name("kd-watch".into())
+            .spawn(move || lookout.look(seen, first, &woken))?;
+        Ok(Watch {
+            wake,
+            _watcher: watcher,
+        })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.wake.send(Wake::Stop);
+    }
+}
+
+/// The system's reporter of a folder's changes; where there is none (some network disks, no handles left), one that
+/// looks for itself.
+fn watcher(
+    folder: &Path,
+    tell: impl Fn(notify::Result<notify::Event>) + Clone + Send + 'static,
+) -> notify::Result<Box<dyn Watcher + Send>> {
+    let system = RecommendedWatcher::new(tell.clone(), notify::Config::default());
+    if let Ok(mut system) = system
+        && system.watch(folder, RecursiveMode::NonRecursive).is_ok()
+    {
+        return Ok(Box::new(system));
+    }
+    let mut poll = PollWatcher::new(tell, notify::Config::default().with_poll_interval(POLL))?;
+    poll.watch(folder, RecursiveMode::NonRecursive)?;
+    Ok(Box::new(poll))
+}
+
+/// The loop has gone: there is nobody to tell.
+struct Gone;
+
+struct Lookout {
+    thread: Arc<Thread>,
+    own: Own,
+    /// How members' programs speak.
+    dialects: BTreeMap<String, &'static Dialect>,
+    /// Message files that may still be written, and when they have rested.
+    resting: BTreeMap<PathBuf, Instant>,
+    /// Streams that are followed, by file.
+    streams: BTreeMap<PathBuf, Followed>,
+    told: inbox::Sender<Input>,
+}
+
+/// A stream of another process.
+struct Followed {
+    member: String,
+    seat: SeatName,
+    reader: StreamReader,
+    decoder: Option<Box<dyn Decoder>>,
+    /// Whether a kd writes it: then it holds a lock.
+    ours: Option<bool>,
+    /// Whether it was told of.
+    told: bool,
+    written: Instant,
+}
+
+impl Lookout {
+    fn look(mut self, seen: u32, first: Option<Op>, woken: &Receiver<Wake>) {
+        let begun = self.sweep(seen).and_then(|()| match first {
+            Some(op) => self.tell(Input::Op(op)),
+            None => Ok(()),
+        });
+        if begun.is_err() {
+            return;
+        }
+        let mut pulse = Instant::now() + PULSE;
+        loop {
+            let now = Instant::now();
+            let mut next = self.resting.values().min().copied();
+            if !self.streams.is_empty() {
+                next = Some(next.map_or(pulse, |n| n.min(pulse)));
+            }
+            let woke = match next {
+                Some(at) => woken.recv_timeout(at.saturating_duration_since(now)),
+                None => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let done = match woke {
+                Ok(Wake::Told(Ok(event))) => self.hear(&event),
+                // Something may have been missed: look at everything.
+                Ok(Wake::Told(Err(_))) => self.sweep(seen),
+                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => Ok(()),
+            };
+            let done = done.and_then(|()| self.rested()).and_then(|()| {
+                if Instant::now() < pulse {
+                    return Ok(());
+                }
+                pulse = Instant::now() + PULSE;
+                self.pulse()
+            });
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&self, input: Input) -> Result<(), Gone> {
+        self.told.blocking_send(input).map_err(|_| Gone)
+    }
+
+    /// Tells everything that is there.
+    fn sweep(&mut self, seen: u32) -> Result<(), Gone> {
+        if let Ok(read) = self.thread.since(seen) {
+            for message in read.messages {
+                self.tell(Input::Found { message })?;
+            }
+        }
+        for sign in stream::streams(&self.thread).unwrap_or_default() {
+            if sign.held || sign.quiet < FRESH {
+                self.stream(&sign.path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, event: &notify::Event) -> Result<(), Gone> {
+        if event.need_rescan() {
+            return self.sweep(0);
+        }
+        let closed = matches!(
+            event.kind,
+            EventKind::Access(AccessKind::Close(AccessMode::Write))
+        );
+        let changed = matches!(
+            event.kind,
+            EventKind::Create(_)
+                | EventKind::Modify(
+                    ModifyKind::Data(_)
+                        | ModifyKind::Name(_)
+                        | ModifyKind::Any
+                        | ModifyKind::Metadata(MetadataKind::WriteTime)
+                )
+        );
+        for path in &event.paths {
+            if layout::stream_member(path).is_some() {
+                if matches!(event.kind, EventKind::Remove(_)) {
+                    self.gone(path)?;
+                } else if closed || changed {
+                    self.stream(path)?;
+                }
+            } else if path.extension().is_some_and(|e| e == "md") && (closed || changed) {
+                let at = Instant::now() + if closed { Duration::ZERO } else { REST };
+                self.resting.insert(path.clone(), at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the messages that have rested.
+    fn rested(&mut self) -> Result<(), Gone> {
+        let now = Instant::now();
+        let ready = self.resting.iter().filter(|(_, at)| **at <= now);
+        for path in ready.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.message(&path)?;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, path: &Path) -> Result<(), Gone> {
+        self.resting.remove(path);
+        match self.thread.message_in(path) {
+            Some(message) => self.tell(Input::Found { message }),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells what came in a stream since the last look.
+    fn stream(&mut self, path: &Path) -> Result<(), Gone> {
+        if self.own.holds(path) {
+            return Ok(());
+        }
+        if !self.streams.contains_key(path) {
+            let member = layout::stream_member(path).unwrap_or_default().to_owned();
+            let Ok(seat) = SeatName::new(member.clone()) else {
+                return Ok(());
+            };
+            let followed = Followed {
+                decoder: self.dialects.get(&member).map(|d| d.decoder()),
+                member,
+                seat,
+                reader: StreamReader::of_file(path.to_path_buf()),
+                ours: None,
+                told: false,
+                written: Instant::now(),
+            };
+            self.streams.insert(path.to_path_buf(), followed);
+        }
+        loop {
+            let Some(followed) = self.streams.get_mut(path) else {
+                return Ok(());
+            };
+            let Ok(heard) = followed.reader.read() else {
+                return self.end(path);
+            };
+            if heard.gone && heard.lines.is_empty() {
+                return self.gone(path);
+            }
+            let mut deltas = Vec::new();
+            if heard.restarted {
+                followed.decoder = self.dialects.get(&followed.member).map(|d| d.decoder());
+                deltas.push(Delta::Retrying {
+                    attempt: 1,
+                    after: Duration::ZERO,
+                    failure: Failure::new(FailureKind::Crashed, "it begins anew"),
+                });
+            }
+            if heard.lines.is_empty() && deltas.is_empty() {
+                return Ok(());
+            }
+            followed.written = Instant::now();
+            deltas.extend(followed.decode(&heard.lines));
+            if followed.ours == Some(true) && !stream::is_held(path) {
+                // What a killed kd left behind: nobody speaks there.
+                return self.end(path);
+            }
+            if !std::mem::replace(&mut followed.told, true) {
+                let begins = Delta::Started {
+                    model: None,
+                    version: None,
+                    session: None,
+                };
+                if !matches!(deltas.first(), Some(Delta::Started { .. })) {
+                    deltas.insert(0, begins);
+                }
+            }
+            let seat = followed.seat.clone();
+            for delta in deltas {
+                self.tell(Input::FoundDelta {
+                    seat: seat.clone(),
+                    delta,
+                })?;
+            }
+        }
+    }
+
+    /// A stream's file is gone. Its message, if there is one, was written before.
+    fn gone(&mut self, path: &Path) -> Result<(), Gone> {
+        let Some(followed) = self.streams.get(path) else {
+            return Ok(());
+        };
+        let sender = format!("-{}.md", kd_store::name::sender(&followed.member));
+        let theirs = |p: &&PathBuf| p.to_str().is_some_and(|p| p.ends_with(&sender));
+        for message in self
+            .resting
+            .keys()
+            .filter(theirs)
+            .cloned()
+            .collect::<Vec<_>>()
+        {
+            self.message(&message)?;
+        }
+        self.end(path)
+    }
+
+    fn end(&mut self, path: &Path) -> Result<(), Gone> {
+        match self.streams.remove(path) {
+            Some(followed) if followed.told => self.tell(Input::FoundEnd {
+                seat: followed.seat,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the streams whose writers are dead.
+    fn pulse(&mut self) -> Result<(), Gone> {
+        let alive = |path: &Path, followed: &Followed| {
+            path.exists()
+                && match followed.ours {
+                    Some(true) => stream::is_held(path),
+                    _ => stream::is_held(path) || followed.written.elapsed() < FRESH,
+                }
+        };
+        let dead = self.streams.iter().filter(|(path, f)| !alive(path, f));
+        for path in dead.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.gone(&path)?;
+        }
+        Ok(())
+    }
+}
+
+impl Followed {
+    /// What lines mean: our own pieces, or the words of the member's program.
+    fn decode(&mut self, lines: &[String]) -> Vec<Delta> {
+        let mut joiner = Joiner::default();
+        let mut deltas = Vec::new();
+        for line in lines {
+            let own = match self.ours {
+                Some(false) => None,
+                _ => serde_json::from_str::<Delta>(line).ok(),
+            };
+            self.ours.get_or_insert(own.is_some());
+            let pieces = match own {
+                Some(delta) => vec![delta],
+                None => self
+                    .decoder
+                    .as_mut()
+                    .map_or_else(Vec::new, |d| d.line(line.as_bytes())),
+            };
+            deltas.extend(pieces.into_iter().filter_map(|piece| joiner.push(piece)));
+        }
+        deltas.extend(joiner.take());
+        deltas
+    }
+}

@@ -1,0 +1,428 @@
+//! The plain face of a chat: append-only lines, each with its speaker's name in front. For screen readers, pipes, slow
+//! lines and dumb terminals. Nothing is repainted and nothing is said twice.
+//!
+//! `name | text` is something that was said: every line of a body carries the name, so no body can forge another speaker.
+//! `name ! text` is something that happened to a member. `kd: text` is the program. Paragraphs are written whole, so that
+//! members who write at the same time stay readable.
+
+use super::plain::{ready, same_words};
+use super::words;
+use crate::render::clean;
+use crate::render::style::{Styles, speaker};
+use crate::render::wrap::width;
+use jiff::Timestamp;
+use kd_core::event::Outcome;
+use kd_core::ids::KING;
+use kd_core::view::{Content, View};
+use kd_core::{Delta, Event, FailureKind, Message, Record, SeatName, Status, TurnId};
+use kd_engine::Update;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Of a long thread so many messages are written at the beginning; the rest is a command away.
+const HISTORY_MAX: usize = 200;
+
+/// The plain face of a chat.
+pub(crate) struct ChatLines {
+    styles: Styles,
+    /// The thread as it stands.
+    pub(crate) view: View,
+    /// Whether the king's own words are written too: not where he sees what he types.
+    echo: bool,
+    turns: BTreeMap<TurnId, Turn>,
+    /// Members who speak for other programs, and were announced.
+    elsewhere: Vec<SeatName>,
+    /// What the king sent and has not been seen in the thread.
+    sent: VecDeque<String>,
+    /// The last of them was neither taken nor refused yet.
+    open: bool,
+    /// Whether the answers to something that he sent are still to end.
+    awaited: bool,
+    answered: u32,
+    failed: u32,
+}
+
+/// A turn under way.
+struct Turn {
+    seat: SeatName,
+    text: String,
+    /// How much of it is written, in bytes.
+    written: usize,
+    model: Option<String>,
+    since: Timestamp,
+}
+
+impl ChatLines {
+    /// A face on a thread as it stands.
+    pub(crate) fn new(styles: Styles, view: View, echo: bool) -> Self {
+        Self {
+            styles,
+            view,
+            echo,
+            turns: BTreeMap::new(),
+            elsewhere: Vec::new(),
+            sent: VecDeque::new(),
+            open: false,
+            awaited: false,
+            answered: 0,
+            failed: 0,
+        }
+    }
+
+    /// Remembers that the king sent something.
+    pub(crate) fn send(&mut self, body: &str) {
+        self.sent
+            .push_back(kd_core::clean::clean_text(body).trim().to_owned());
+        self.open = true;
+    }
+
+    /// Whether what the king sent last was taken or refused: only then is it known what the next line means.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.open
+    }
+
+    /// Whether everything that the king sent is answered, as far as it will be.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.sent.is_empty()
+            && !self.awaited
+            && !self.view.is_busy()
+            && self.view.waiting.is_empty()
+    }
+
+    /// The beginning: what the thread is, and what was said in it.
+    pub(crate) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let messages: Vec<Message> = self
+            .view
+            .panels
+            .iter()
+            .filter_map(|panel| match &panel.content {
+                Content::Message { message, .. } => Some((**message).clone()),
+                _ => None,
+            })
+            .collect();
+        let older = messages.len().saturating_sub(HISTORY_MAX);
+        if older > 0 {
+            let id = self.view.thread.as_ref().map_or("", |id| id.0.as_str());
+            self.kd(
+                &format!("{older} older messages are left out: kd council show {id} --all"),
+                out,
+            )?;
+        }
+        for message in &messages[older..] {
+            self.message(message, out)?;
+        }
+        out.flush()
+    }
+
+    /// A line of the program.
+    pub(crate) fn kd(&self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        for line in clean::text(text).lines() {
+            writeln!(out, "kd: {line}")?;
+        }
+        out.flush()
+    }
+
+    /// Something happened.
+    pub(crate) fn hear(&mut self, update: &Update, out: &mut dyn Write) -> io::Result<()> {
+        match update {
+            Update::Record(record) => self.record(record, out)?,
+            Update::Lagged(view) => {
+                self.view = (**view).clone();
+                self.turns.clear();
+                self.awaited = self.view.outcome.is_none();
+                self.kd(
+                    "more happened than could be written in time: /thread shows it all",
+                    out,
+                )?;
+            }
+        }
+        out.flush()
+    }
+
+    fn record(&mut self, record: &Record, out: &mut dyn Write) -> io::Result<()> {
+        self.view.fold_record(record);
+        match &record.event {
+            Event::TurnQueued {
+                turn,
+                seat,
+                replaces,
+                ..
+            } => {
+                self.awaited = true;
+                let again = if replaces.is_some() { " again" } else { "" };
+                writeln!(out, "{seat}: asked{again}")?;
+                let begun = Turn {
+                    seat: seat.clone(),
+                    text: String::new(),
+                    written: 0,
+                    model: None,
+                    since: record.ts,
+                };
+                self.turns.insert(*turn, begun);
+            }
+            Event::TurnDelta { turn, delta } => self.delta(*turn, delta, out)?,
+            Event::MessageAdded { message, turn } => {
+                match turn.filter(|t| self.turns.contains_key(t)) {
+                    Some(turn) => self.said(turn, message, out)?,
+                    None => self.added(message, out)?,
+                }
+            }
+            Event::TurnFinished { turn, usage, .. } => {
+                if let Some(turn) = self.turns.remove(turn) {
+                    self.answered += 1;
+                    let took = Duration::try_from(record.ts.duration_since(turn.since));
+                    let mut parts: Vec<String> =
+                        turn.model.as_deref().map(clean::line).into_iter().collect();
+                    parts.push(words::seconds(took.unwrap_or_default()));
+                    parts.extend(usage.as_ref().map(words::usage));
+                    writeln!(out, "{}: done, {}", turn.seat, parts.join(", "))?;
+                }
+            }
+            Event::TurnFailed {
+                turn,
+                seat,
+                failure,
+                ..
+            } => {
+                self.failed += 1;
+                if let Some(turn) = self.turns.remove(turn) {
+                    let rest = turn.text.get(turn.written..).unwrap_or_default();
+                    self.body(seat.as_str(), rest, out)?;
+                }
+                if failure.kind == FailureKind::Cancelled {
+                    self.happened(seat.as_str(), "stopped; what came is kept", out)?;
+                } else {
+                    let what = format!("failed: {}", failure.message);
+                    self.happened(seat.as_str(), &what, out)?;
+                    let hint = clean::line(failure.hint());
+                    writeln!(out, "{seat}: {hint}; /retry {seat} asks again")?;
+                }
+            }
+            Event::SayQueued { .. } => {
+                self.open = false;
+                let waiting = self.view.waiting.len();
+                let what = match self.elsewhere.as_slice() {
+                    [] => "your message waits until the members have spoken".to_owned(),
+                    names => format!(
+                        "your message waits for {}, who speaks for another program",
+                        list(names)
+                    ),
+                };
+                self.kd(&format!("{what} ({waiting} waiting)"), out)?;
+            }
+            Event::StreamFound { seat, .. } => {
+                if !self.elsewhere.contains(seat) {
+                    self.elsewhere.push(seat.clone());
+                    writeln!(out, "{seat}: speaks, asked by another program")?;
+                }
+            }
+            Event::StreamLost { seat } => {
+                self.elsewhere.retain(|s| s != seat);
+                self.happened(
+                    seat.as_str(),
+                    "the other program stopped before the answer was whole",
+                    out,
+                )?;
+            }
+            Event::SeatMuted { seat, muted } => {
+                let what = if *muted {
+                    "muted: it is not asked"
+                } else {
+                    "asked again from now on"
+                };
+                writeln!(out, "{seat}: {what}")?;
+            }
+            Event::ModeSet {
+                mode,
+                auto_messages,
+            } => {
+                self.kd(&mode_line(mode, *auto_messages), out)?;
+            }
+            Event::OpRefused { why } => {
+                if std::mem::take(&mut self.open) {
+                    self.sent.pop_back();
+                }
+                self.kd(why, out)?;
+            }
+            Event::SaveFailed { turn, why } => {
+                if turn.is_none() {
+                    self.sent.pop_front();
+                    self.open = false;
+                }
+                self.kd(&format!("a message could not be kept: {why}"), out)?;
+            }
+            Event::Noticed { text } => self.kd(text, out)?,
+            Event::FloorYielded { outcome, .. } => {
+                self.awaited = false;
+                let (answered, failed) = (
+                    std::mem::take(&mut self.answered),
+                    std::mem::take(&mut self.failed),
+                );
+                let how = match outcome {
+                    Outcome::Complete if answered == 0 => "nobody was asked".to_owned(),
+                    Outcome::Complete => words::count(u64::from(answered), "answer"),
+                    Outcome::Interrupted => "stopped".to_owned(),
+                    Outcome::Partial | Outcome::Failed => format!(
+                        "{}, {failed} failed",
+                        words::count(u64::from(answered), "answer")
+                    ),
+                };
+                self.kd(&format!("your turn ({how})"), out)?;
+            }
+            // A duet is no conversation with the council.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, id: TurnId, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
+        let Some(mut turn) = self.turns.remove(&id) else {
+            return Ok(());
+        };
+        match delta {
+            Delta::Text { text } => {
+                turn.text.push_str(text);
+                let rest = turn.text.get(turn.written..).unwrap_or_default();
+                let ready = ready(rest);
+                self.body(turn.seat.as_str(), &rest[..ready], out)?;
+                turn.written += ready;
+            }
+            Delta::Tool { name, detail } => {
+                writeln!(
+                    out,
+                    "{}: uses {} {}",
+                    turn.seat,
+                    clean::line(name),
+                    clean::line(detail)
+                )?;
+            }
+            Delta::Retrying {
+                attempt, failure, ..
+            } => {
+                let void = if turn.written > 0 {
+                    "; what it said so far is void"
+                } else {
+                    ""
+                };
+                (turn.text, turn.written) = (String::new(), 0);
+                let what = format!("attempt {attempt} failed: {}{void}", failure.message);
+                self.happened(turn.seat.as_str(), &what, out)?;
+            }
+            Delta::Notice { text } => writeln!(out, "{}: {}", turn.seat, clean::line(text))?,
+            Delta::Started { model, .. } => turn.model.clone_from(model),
+            Delta::Thinking { .. } | Delta::Finished { .. } => {}
+        }
+        self.turns.insert(id, turn);
+        Ok(())
+    }
+
+    /// The message of a turn is on disk: what is not written yet is written.
+    fn said(&mut self, id: TurnId, message: &Message, out: &mut dyn Write) -> io::Result<()> {
+        let Some(turn) = self.turns.get_mut(&id) else {
+            return Ok(());
+        };
+        if message.status != Some(Status::Complete) {
+            return Ok(());
+        }
+        let (text, written) = (std::mem::take(&mut turn.text), turn.written);
+        turn.written = 0;
+        let name = message.from.as_str();
+        if message.is_pass() {
+            return self.happened(name, "passes: it has nothing to add", out);
+        }
+        if same_words(&text, &message.body) {
+            return self.body(name, text.get(written..).unwrap_or_default(), out);
+        }
+        if written > 0 {
+            self.happened(
+                name,
+                "the answer was restated; this is the whole of it:",
+                out,
+            )?;
+        }
+        self.body(name, &message.body, out)
+    }
+
+    /// A message that no turn of ours brought: the king's, or another program's.
+    fn added(&mut self, message: &Message, out: &mut dyn Write) -> io::Result<()> {
+        self.elsewhere.retain(|s| s.as_str() != message.from);
+        let ours = message.is_king() && self.sent.front() == Some(&message.body);
+        if ours {
+            self.sent.pop_front();
+            self.open &= !self.sent.is_empty();
+            self.awaited = true;
+            if !self.echo {
+                return Ok(());
+            }
+        }
+        self.message(message, out)
+    }
+
+    fn message(&self, message: &Message, out: &mut dyn Write) -> io::Result<()> {
+        let name = message.from.as_str();
+        if message.is_pass() {
+            return self.happened(name, "passed: it had nothing to add", out);
+        }
+        self.body(name, &message.body, out)?;
+        match message.status {
+            Some(Status::Error) => self.happened(name, "failed", out),
+            Some(Status::Timeout) => self.happened(name, "ran out of time", out),
+            Some(Status::Interrupted) => self.happened(name, "stopped", out),
+            Some(Status::Complete) | None => Ok(()),
+        }
+    }
+
+    fn label(&self, name: &str, mark: char) -> String {
+        let names = self.view.members.iter().map(SeatName::as_str);
+        let longest = names.chain([KING]).map(width).max().unwrap_or(0);
+        let pad = " ".repeat(longest.saturating_sub(width(name)));
+        let clean = clean::line(name);
+        let place = self.view.members.iter().position(|m| m.as_str() == name);
+        let shown = match place {
+            Some(place) => self.styles.paint(speaker(place), &clean).to_string(),
+            None => clean,
+        };
+        format!("{shown}{pad} {mark}")
+    }
+
+    fn body(&self, name: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        let label = self.label(name, '|');
+        for line in clean::text(text).lines() {
+            match line.trim_end() {
+                "" => writeln!(out, "{label}")?,
+                line => writeln!(out, "{label} {line}")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn happened(&self, name: &str, what: &str, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} {}", self.label(name, '!'), clean::line(what))
+    }
+}
+
+/// What the rule for who speaks next is, in one line.
+pub(crate) fn mode_line(mode: &str, auto_messages: Option<u32>) -> String {
+    let auto = match auto_messages {
+        Some(0) => "no turns follow the answers".to_owned(),
+        Some(n) => format!(
+            "up to {} follow the answers",
+            words::count(u64::from(n), "turn")
+        ),
+        None => "the mode says how many turns follow the answers".to_owned(),
+    };
+    format!("mode {mode}; {auto}")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(names: &[SeatName]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [most @ .., last] => {
+            let most: Vec<&str> = most.iter().map(SeatName::as_str).collect();
+            format!("{} and {last}", most.join(", "))
+        }
+    }
+}

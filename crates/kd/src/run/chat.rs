@@ -1,0 +1,523 @@
+//! `kd chat`: opens a thread, lets the king talk with the council through one face, and says how to come back.
+
+use super::ask::{clock_seed, notice_line};
+use super::here::Here;
+use super::stage::{CHILDREN, FAREWELL, take};
+use super::{export, first, model, outfile, seats, thread};
+use crate::args::chat::Chat;
+use crate::args::export::Format;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::chat::{ChatLines, mode_line};
+use crate::render::clean;
+use kd_backends::transport::process;
+use kd_core::config::Config;
+use kd_core::protocols::PROTOCOLS;
+use kd_core::seating::Wishes;
+use kd_core::slash::{self, Line, Slash};
+use kd_core::{Address, Budget, Op, OpenCouncil, Roster};
+use kd_engine::{Engine, Session};
+use kd_store::{Layout, Place, Thread};
+use std::future::Future;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// How many threads are offered to choose from.
+const OFFERED: usize = 10;
+
+/// Everything that stays from thread to thread.
+struct Room<'a> {
+    args: &'a Chat,
+    here: &'a Here,
+    layout: Layout,
+    config: Config,
+    engine: Engine,
+    keyboard: Keyboard,
+    told: bool,
+}
+
+/// Where the king goes next.
+enum Next {
+    /// To a thread that is there.
+    Thread(Place),
+    /// To a new one.
+    New,
+    /// Away: whether he left in the usual way.
+    Out(Exit),
+}
+
+pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
+    let opened = here.make_layout()?;
+    if opened.elsewhere {
+        notice_line(&format!(
+            "this folder cannot be written; the threads are kept in {}",
+            opened.layout.kd().display()
+        ));
+    }
+    let layout = opened.layout;
+    let loaded = here.config(Some(&layout))?;
+    for notice in &loaded.notices {
+        notice_line(notice);
+    }
+    // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    let hands = kd_backends::Hands::new(&loaded.config, kd_backends::Options::default());
+    let mut room = Room {
+        args,
+        here,
+        layout,
+        config: loaded.config,
+        engine: Engine::new(hands),
+        keyboard: Keyboard::start(),
+        told: opened.created,
+    };
+    let ended = runtime.block_on(room.visit());
+    runtime.shutdown_timeout(FAREWELL);
+    // No agent program, and no tool of one, outlives us.
+    process::settle(CHILDREN);
+    ended
+}
+
+impl Room<'_> {
+    /// From thread to thread until the king leaves.
+    async fn visit(&mut self) -> Result<Exit, Error> {
+        let mut next = self.first().await?;
+        loop {
+            let old = match &next {
+                Next::Thread(place) => Some(Thread::open(place)?),
+                Next::New => None,
+                Next::Out(exit) => return Ok(*exit),
+            };
+            next = self.sit(old).await?;
+        }
+    }
+
+    /// The thread to begin with: the one named, the current one, or one that the king chooses.
+    async fn first(&mut self) -> Result<Next, Error> {
+        if self.args.new {
+            return Ok(Next::New);
+        }
+        if let Some(id) = &self.args.id {
+            return Ok(Next::Thread(thread::resolve(&self.layout, Some(id))?));
+        }
+        if let Some(place) = self.layout.current_thread()? {
+            return Ok(Next::Thread(place));
+        }
+        let recent = self.recent()?;
+        if recent.is_empty() || !self.keyboard.is_terminal {
+            return Ok(Next::New);
+        }
+        say("there is no current thread; the recent ones are:");
+        for line in offer(&recent) {
+            say(&line);
+        }
+        say("write a number or an id, or nothing for a new thread");
+        loop {
+            let Some(line) = self.keyboard.lines.recv().await else {
+                return Ok(Next::Out(Exit::Done));
+            };
+            match pick(&self.layout, &recent, line.trim()) {
+                Ok(next) => return Ok(next),
+                Err(why) => say(&why),
+            }
+        }
+    }
+
+    /// The newest threads first, with what they are about.
+    fn recent(&self) -> Result<Vec<(Place, String)>, Error> {
+        let mut all = Vec::new();
+        for place in self.layout.threads()? {
+            let open = Thread::open(&place)?;
+            if open.meta().is_council() {
+                let newest = open.tail(1)?.messages.first().map(|m| m.at);
+                all.push((newest, place, open));
+            }
+        }
+        all.sort_by(|a, b| (b.0, &b.1.id).cmp(&(a.0, &a.1.id)));
+        all.truncate(OFFERED);
+        let mut recent = Vec::new();
+        for (_, place, open) in all {
+            let first = open.head(1)?.messages.first().map(|m| clean::line(&m.body));
+            recent.push((
+                place,
+                first.unwrap_or_else(|| "(nothing said yet)".to_owned()),
+            ));
+        }
+        Ok(recent)
+    }
+
+    /// One thread, from its opening to its end.
+    async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
+        let members = old.as_ref().map(Thread::members);
+        let wishes = Wishes {
+            members: self.args.members.clone(),
+            ..seats::wishes(&self.args.model, self.args.timeout)
+        };
+        let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
+        model::make_ready(&self.config, self.args.model.offline, false, &seated.roster)?;
+        if seated.built_in {
+            first::notice(std::mem::take(&mut self.told));
+        }
+        let thread = match old {
+            Some(thread) => {
+                self.layout.set_current_thread(thread.id())?;
+                thread
+            }
+            None => {
+                let names: Vec<_> = seated
+                    .roster
+                    .members()
+                    .iter()
+                    .map(|m| m.name.clone())
+                    .collect();
+                Thread::create(&self.layout, &names)?
+            }
+        };
+        let (id, folder) = (thread.id().0.clone(), thread.path().to_path_buf());
+        let open = OpenCouncil {
+            thread: thread.id().clone(),
+            protocol: self.config.council.mode.into(),
+            prompts: seats::prompts(&self.config, &seated.roster),
+            history: Vec::new(),
+            seed: self.args.model.seed.unwrap_or_else(clock_seed),
+            limits: Budget {
+                auto_messages: self.config.council.auto_messages,
+                ..Budget::default()
+            },
+            conclude: false,
+            roster: seated.roster.clone(),
+            queue: None,
+        };
+        let session = self.engine.join(thread, open)?;
+        let next = self.talk(session, &seated.roster, &folder).await;
+        let _ = writeln!(io::stderr(), "go on: kd chat {id}");
+        next
+    }
+
+    /// The plain conversation.
+    async fn talk(
+        &mut self,
+        mut session: Session,
+        roster: &Roster,
+        folder: &Path,
+    ) -> Result<Next, Error> {
+        let mut signals = Signals::listen()
+            .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
+        let (view, follow) = session.follow();
+        let mut updates = take(follow);
+        let echo = !self.keyboard.is_terminal;
+        let mut face = ChatLines::new(self.here.out_styles(), view, echo);
+        let mut stay = Stay {
+            next: None,
+            ending: false,
+            stopped: false,
+            gone: false,
+        };
+        let names: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
+        stay.show(|out| {
+            let head = format!("thread {}; {}", session.thread(), names.join(", "));
+            face.kd(&head, out)?;
+            face.begin(out)?;
+            face.kd("/help tells the commands", out)
+        });
+        let mut typing = true;
+        loop {
+            if !typing && !stay.ending && face.is_idle() {
+                stay.end(&session, Next::Out(Exit::Done));
+            }
+            tokio::select! {
+                update = updates.recv() => {
+                    let Some(update) = update else { break };
+                    stay.show(|out| face.hear(&update, out));
+                    if stay.gone && !stay.ending {
+                        // Nobody reads us any more: as if the terminal had been closed.
+                        let _ = session.send(Op::Interrupt);
+                        stay.end(&session, Next::Out(Exit::Interrupted));
+                    }
+                }
+                line = self.keyboard.lines.recv(), if typing && face.is_ready() => match line {
+                    Some(line) => {
+                        stay.stopped = false;
+                        self.line(&line, &session, roster, folder, &mut face, &mut stay)?;
+                    }
+                    None => typing = false,
+                },
+                wish = signals.next() => match wish {
+                    Wish::End => {
+                        let _ = session.send(Op::Interrupt);
+                        stay.end(&session, Next::Out(Exit::Interrupted));
+                    }
+                    Wish::Stop if stay.stopped || stay.ending => {
+                        let _ = session.send(Op::Interrupt);
+                        stay.end(&session, Next::Out(Exit::Interrupted));
+                    }
+                    Wish::Stop => {
+                        stay.stopped = true;
+                        let _ = session.send(Op::Interrupt);
+                        stay.show(|out| face.kd("Ctrl+C stops who speaks; once more leaves", out));
+                    }
+                },
+            }
+        }
+        drop(updates);
+        session.close().await;
+        Ok(stay.next.unwrap_or(Next::Out(Exit::Done)))
+    }
+
+    /// A line of the king.
+    fn line(
+        &self,
+        line: &str,
+        session: &Session,
+        roster: &Roster,
+        folder: &Path,
+        face: &mut ChatLines,
+        stay: &mut Stay,
+    ) -> Result<(), Error> {
+        let slash = match slash::read(line) {
+            Line::Say(body) if body.is_empty() => return Ok(()),
+            Line::Say(_) if stay.ending => {
+                stay.show(|out| face.kd("you are leaving: /quit once more leaves at once", out));
+                return Ok(());
+            }
+            Line::Say(body) => {
+                face.send(&body);
+                session.send(Op::Say {
+                    body,
+                    to: Address::All,
+                })?;
+                return Ok(());
+            }
+            Line::Wrong(why) => {
+                stay.show(|out| face.kd(&why, out));
+                return Ok(());
+            }
+            Line::Slash(slash) => slash,
+        };
+        let mut told: Vec<String> = Vec::new();
+        match slash {
+            Slash::Op(op) => told.extend(session.send(op).err().map(|e| e.to_string())),
+            Slash::ShowMode => {
+                let mode = face.view.mode.clone().unwrap_or_default();
+                told.push(mode_line(&mode, face.view.auto_messages));
+                told.extend(
+                    PROTOCOLS
+                        .iter()
+                        .map(|kind| format!("{}: {}", kind.name, kind.doc)),
+                );
+            }
+            Slash::ShowAuto => {
+                let mode = face.view.mode.clone().unwrap_or_default();
+                told.push(mode_line(&mode, face.view.auto_messages));
+            }
+            Slash::Members => {
+                let speaks: Vec<_> = face.view.growing_turns().map(|g| g.seat.clone()).collect();
+                for member in roster.members() {
+                    let mut parts = vec![member.backend.clone()];
+                    parts.extend(member.model.clone());
+                    parts.extend(member.role.clone());
+                    if face.view.muted.contains(&member.name) {
+                        parts.push("muted".to_owned());
+                    }
+                    if speaks.contains(&member.name) {
+                        parts.push("speaks now".to_owned());
+                    }
+                    told.push(format!("{}: {}", member.name, parts.join(", ")));
+                }
+            }
+            Slash::Thread(_) | Slash::New if !face.is_idle() => {
+                told.push("members are speaking: wait for them, or /stop first".to_owned());
+            }
+            Slash::Thread(None) => {
+                told.extend(offer(&self.recent()?));
+                told.push("/thread and an id goes there; /new opens another".to_owned());
+            }
+            Slash::Thread(Some(id)) => match thread::resolve(&self.layout, Some(&id)) {
+                Ok(place) => stay.end(session, Next::Thread(place)),
+                Err(error) => told.extend(error.to_string().lines().map(str::to_owned)),
+            },
+            Slash::New => stay.end(session, Next::New),
+            Slash::Export(file) => told.push(write_out(folder, file.as_deref(), stay)?),
+            Slash::Copy(_) | Slash::Think => {
+                told.push("that needs a screen: start `kd chat` without --plain".to_owned());
+            }
+            Slash::Help => {
+                told.extend(slash::help(false));
+                told.push("@member asks one, @all asks everybody and lets them discuss; a \\ at the end of a line goes on in the next".to_owned());
+            }
+            Slash::Quit if stay.ending => {
+                // One that has ended already is what he wants.
+                let _ = session.send(Op::Interrupt);
+            }
+            Slash::Quit => {
+                if face.view.is_busy() {
+                    told.push(
+                        "leaving when the members have spoken; /quit once more leaves at once"
+                            .to_owned(),
+                    );
+                }
+                stay.end(session, Next::Out(Exit::Done));
+            }
+        }
+        stay.show(|out| told.iter().try_for_each(|line| face.kd(line, out)));
+        Ok(())
+    }
+}
+
+/// How long the king stays in a thread.
+struct Stay {
+    next: Option<Next>,
+    /// The session is being closed.
+    ending: bool,
+    /// Ctrl+C was pressed, and nothing was written since.
+    stopped: bool,
+    /// Nobody reads our output any more.
+    gone: bool,
+}
+
+impl Stay {
+    fn end(&mut self, session: &Session, next: Next) {
+        self.ending = true;
+        self.next = Some(next);
+        // A session that is closed already is what we want.
+        let _ = session.send(Op::Close);
+    }
+
+    fn show(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        if !self.gone {
+            self.gone = write(&mut io::stdout().lock()).is_err();
+        }
+    }
+}
+
+/// Writes the thread into a file, or shows it.
+fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<String, Error> {
+    let open = Thread::open_folder(folder)?;
+    let Some(path) = file.map(Path::new) else {
+        let text = export::text(&open, Format::Md)?;
+        stay.show(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        return Ok(
+            "that is the thread as Markdown; /export and a file's name writes it there".to_owned(),
+        );
+    };
+    let format = if outfile::is_json(path) {
+        Format::Json
+    } else {
+        Format::Md
+    };
+    Ok(
+        match outfile::write(path, export::text(&open, format)?.as_bytes()) {
+            Ok(()) => format!("written to {}", path.display()),
+            Err(error) => error.to_string(),
+        },
+    )
+}
+
+/// The threads that are offered, one a line.
+fn offer(recent: &[(Place, String)]) -> Vec<String> {
+    let line = |(i, (place, topic)): (usize, &(Place, String))| {
+        let topic: String = topic.chars().take(60).collect();
+        format!("{}  {}  {topic}", i + 1, place.id)
+    };
+    recent.iter().enumerate().map(line).collect()
+}
+
+/// What the king chose of the threads that were offered.
+fn pick(layout: &Layout, recent: &[(Place, String)], choice: &str) -> Result<Next, String> {
+    if choice.is_empty() || choice == "/new" {
+        return Ok(Next::New);
+    }
+    if matches!(slash::read(choice), Line::Slash(Slash::Quit)) {
+        return Ok(Next::Out(Exit::Done));
+    }
+    if let Some((place, _)) = choice
+        .parse::<usize>()
+        .ok()
+        .and_then(|n| recent.get(n.checked_sub(1)?))
+    {
+        return Ok(Next::Thread(place.clone()));
+    }
+    thread::resolve(layout, Some(choice))
+        .map(Next::Thread)
+        .map_err(|error| error.what)
+}
+
+fn say(text: &str) {
+    // Whoever does not read us will not answer either.
+    let _ = writeln!(io::stdout(), "kd: {}", clean::line(text));
+}
+
+/// The lines that the king types, read on a thread of their own. A `\` at the end of a line goes on in the next.
+struct Keyboard {
+    is_terminal: bool,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Keyboard {
+    fn start() -> Self {
+        let (sender, lines) = mpsc::channel(64);
+        std::thread::spawn(move || {
+            let mut words = String::new();
+            for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line);
+                let line = line.trim_end_matches('\r');
+                if let Some(more) = line.strip_suffix('\\') {
+                    words.push_str(more);
+                    words.push('\n');
+                    continue;
+                }
+                words.push_str(line);
+                if sender.blocking_send(std::mem::take(&mut words)).is_err() {
+                    return;
+                }
+            }
+            if !words.is_empty() {
+                let _ = sender.blocking_send(words);
+            }
+        });
+        Self {
+            is_terminal: io::stdin().is_terminal(),
+            lines,
+        }
+    }
+}
+
+/// What the outside wants.
+enum Wish {
+    /// Ctrl+C.
+    Stop,
+    /// `kill`, or a terminal that was closed.
+    End,
+}
+
+struct Signals {
+    int: Signal,
+    term: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            int: signal(SignalKind::interrupt())?,
+            term: signal(SignalKind::terminate())?,
+            hup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    fn next(&mut self) -> impl Future<Output = Wish> {
+        async {
+            tokio::select! {
+                _ = self.int.recv() => Wish::Stop,
+                _ = self.term.recv() => Wish::End,
+                _ = self.hup.recv() => Wish::End,
+            }
+        }
+    }
+}

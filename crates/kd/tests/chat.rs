@@ -1,0 +1,421 @@
+//! `kd chat` from outside: two agent programs and a scripted member in a real terminal, killed while they speak, and
+//! resumed; lines in a pipe; signals.
+
+mod support;
+
+use kd_core::{Message, Status};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use support::{Home, Said, whole};
+
+/// Longer than any step takes on a busy machine; reached only when the test has failed.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A home where `claude` and `codex` are programs that play scripts, and `ann` is a script.
+fn home() -> Home {
+    let home = Home::new(&json!({}));
+    let script = home.path().join("ann.json");
+    std::fs::write(&script, r#"{"runs": [[{"text": "Ann's answer."}]]}"#).expect("written");
+    let config = json!({
+        "council": {"members": ["claude", "codex", "ann"], "auto_messages": 0},
+        "agents": {
+            "claude": {"backend": "claude_code"},
+            "codex": {"backend": "codex"},
+            "ann": {"backend": "scripted", "model": script},
+        },
+    });
+    let file = home.work().join(".kd/config.local.json");
+    std::fs::write(file, config.to_string()).expect("written");
+    std::fs::create_dir(home.path().join("bin")).expect("made");
+    for name in ["claude", "codex"] {
+        let program = home.path().join("bin").join(name);
+        std::fs::hard_link(kd_fake::fake_agent(), &program)
+            .or_else(|_| std::fs::copy(kd_fake::fake_agent(), &program).map(drop))
+            .expect("a program");
+    }
+    plays(&home, "codex", &codex("Codex's answer."));
+    home
+}
+
+fn plays(home: &Home, name: &str, steps: &Value) {
+    let file = home.path().join("bin").join(format!("{name}.script"));
+    std::fs::write(file, steps.to_string()).expect("written");
+}
+
+fn print(value: &Value) -> Value {
+    json!({"print": format!("{value}\n")})
+}
+
+fn codex(text: &str) -> Value {
+    json!([
+        {"read": true},
+        print(&json!({"type": "thread.started", "thread_id": "t-1"})),
+        print(&json!({"type": "turn.started"})),
+        print(&json!({"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": text}})),
+        print(&json!({"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}})),
+    ])
+}
+
+fn claude_piece(text: &str) -> Value {
+    print(
+        &json!({"type": "stream_event", "session_id": "s-1", "event": {"type": "content_block_delta", "index": 0,
+        "delta": {"type": "text_delta", "text": text}}}),
+    )
+}
+
+fn claude(text: &str) -> Value {
+    json!([
+        {"read": true},
+        claude_piece(text),
+        print(&json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "s-1",
+            "usage": {"input_tokens": 3, "output_tokens": 2}})),
+    ])
+}
+
+/// Half an answer, and then nothing for a while.
+fn claude_hangs() -> Value {
+    json!([
+        {"read": true},
+        claude_piece("Half an answer.\n\n"),
+        {"sleep_millis": 20_000},
+        claude_piece("Too late."),
+    ])
+}
+
+/// A chat in a real terminal.
+struct Chat {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    bytes: Receiver<Vec<u8>>,
+    said: String,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+impl Chat {
+    fn open(home: &Home, args: &[&str]) -> Self {
+        let size = PtySize {
+            rows: 40,
+            cols: 100,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pty = native_pty_system().openpty(size).expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
+        command.args(args);
+        command.cwd(home.work());
+        command.env_clear();
+        command.env("HOME", home.path());
+        command.env("TERM", "xterm-256color");
+        command.env("NO_COLOR", "1");
+        command.env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", home.path().join("bin").display()),
+        );
+        let child = pty.slave.spawn_command(command).expect("it runs");
+        let mut reader = pty.master.try_clone_reader().expect("a reader");
+        let (sender, bytes) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            child,
+            keys: pty.master.take_writer().expect("a keyboard"),
+            bytes,
+            said: String::new(),
+            _master: pty.master,
+        }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.keys.write_all(text.as_bytes()).expect("typed");
+        self.keys.flush().expect("typed");
+    }
+
+    fn waits_for(&mut self, words: &[&str]) {
+        while !words.iter().all(|w| self.said.contains(w)) {
+            match self.bytes.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.said.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("{words:?} never came:\n{}", self.said),
+            }
+        }
+    }
+
+    /// Forgets what was shown: what is waited for next is new.
+    fn forgets(&mut self) {
+        self.said.clear();
+    }
+
+    fn signals(&self, name: &str) {
+        let pid = self.child.process_id().expect("it runs").to_string();
+        let sent = std::process::Command::new("kill")
+            .args([name, &pid])
+            .status();
+        assert!(sent.expect("sent").success());
+    }
+
+    fn ends_with(mut self, code: u32) -> String {
+        self.waits_for(&["go on: kd chat council-"]);
+        assert_eq!(
+            self.child.wait().expect("it ends").exit_code(),
+            code,
+            "{}",
+            self.said
+        );
+        self.said
+    }
+}
+
+fn thread(home: &Home) -> Vec<Message> {
+    let threads = home.threads();
+    assert_eq!(threads.len(), 1, "{threads:?}");
+    whole(&threads[0]).into_values().collect()
+}
+
+fn lines(messages: &[Message]) -> Vec<String> {
+    messages
+        .iter()
+        .map(|m| format!("{}: {}", m.from, m.body))
+        .collect()
+}
+
+fn leftovers(thread: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(thread).expect("a thread");
+    let names = names.map(|e| e.expect("entry").file_name().to_string_lossy().into_owned());
+    names
+        .filter(|n| n.starts_with(".stream-") || n.starts_with(".kd-queue-"))
+        .collect()
+}
+
+#[test]
+fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice() {
+    let home = home();
+    plays(&home, "claude", &claude_hangs());
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["kd: thread council-", "claude, codex, ann", "/help tells"]);
+    chat.types("Which?\r");
+    chat.waits_for(&["codex: done", "ann: done", "claude | Half an answer."]);
+    chat.types("And then?\r");
+    chat.waits_for(&["your message waits"]);
+    chat.signals("-KILL");
+    chat.child.wait().expect("dead");
+    assert_eq!(thread(&home).len(), 3, "the question and two answers");
+
+    plays(&home, "claude", &claude("Claude's answer."));
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&[
+        "kd: kd ended before claude had answered message 1: asking now",
+        "king   | And then?",
+        "kd: your turn (3 answers)",
+    ]);
+    let said = lines(&thread(&home));
+    assert_eq!(said[0], "king: Which?");
+    assert_eq!(
+        said[3], "claude: Claude's answer.",
+        "only who had not answered was asked"
+    );
+    assert_eq!(said[4], "king: And then?");
+    assert_eq!(said.len(), 8, "{said:?}");
+    chat.forgets();
+    chat.types("/mut codex\r");
+    chat.waits_for(&["did you mean /mute?"]);
+    chat.types("/mute codex\r/auto 1\r/members\r");
+    chat.waits_for(&["codex: muted", "up to 1 turn follow", "codex: codex, muted"]);
+    chat.types("@claude alone?\r");
+    chat.waits_for(&["kd: your turn (1 answer)"]);
+    chat.types("/quit\r");
+    chat.ends_with(0);
+    assert_eq!(thread(&home).len(), 10);
+    assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_stops_who_speaks_and_twice_leaves() {
+    let home = home();
+    plays(&home, "claude", &claude_hangs());
+    let mut chat = Chat::open(&home, &["council", "chat", "--plain", "--new"]);
+    chat.waits_for(&["/help tells"]);
+    chat.types("@claude why?\r");
+    chat.waits_for(&["claude | Half an answer."]);
+    chat.types("\x03");
+    chat.waits_for(&[
+        "once more leaves",
+        "claude ! stopped",
+        "kd: your turn (stopped)",
+    ]);
+    let stopped = thread(&home);
+    assert_eq!(stopped[1].status, Some(Status::Interrupted));
+    assert_eq!(stopped[1].body, "Half an answer.", "what came is kept");
+    plays(&home, "claude", &claude("Claude's answer."));
+    chat.types("/retry\r");
+    chat.waits_for(&[
+        "claude: asked again",
+        "claude | Claude's answer.",
+        "(1 answer)",
+    ]);
+    assert_eq!(thread(&home)[2].replaces(), Some(2));
+    chat.forgets();
+    chat.types("\x03");
+    chat.waits_for(&["once more leaves"]);
+    chat.types("\x03");
+    chat.ends_with(130);
+}
+
+#[test]
+fn quit_waits_and_a_second_one_does_not() {
+    let home = home();
+    plays(&home, "claude", &claude_hangs());
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help tells"]);
+    chat.types("@claude why?\r");
+    chat.waits_for(&["claude | Half an answer."]);
+    chat.types("And then?\r");
+    chat.waits_for(&["your message waits"]);
+    chat.types("/quit\r");
+    chat.waits_for(&[
+        "leaving when the members have spoken",
+        "1 message of yours still waits",
+    ]);
+    chat.types("/quit\r");
+    let said = chat.ends_with(0);
+    assert!(said.contains("claude ! stopped"), "{said}");
+    let said = thread(&home);
+    assert_eq!(said.len(), 2, "what waits is for the next time");
+    assert_eq!(said[1].status, Some(Status::Interrupted));
+}
+
+#[test]
+fn a_terminal_that_is_closed_leaves_the_thread_whole() {
+    let home = home();
+    plays(&home, "claude", &claude_hangs());
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help tells"]);
+    chat.types("@claude why?\r");
+    chat.waits_for(&["claude | Half an answer."]);
+    let pid = chat.child.process_id().expect("it runs").to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(sent.expect("sent").success());
+    chat.ends_with(130);
+    assert_eq!(thread(&home)[1].status, Some(Status::Interrupted));
+    assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
+}
+
+/// A chat in a pipe: what is typed comes at once, and ends.
+fn piped(home: &Home, args: &[&str], typed: &str) -> Said {
+    let mut child = home
+        .kd(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut keys = child.stdin.take().expect("a pipe");
+    keys.write_all(typed.as_bytes()).expect("typed");
+    drop(keys);
+    Said::of(child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
+    let home = Home::scripted(&[
+        (
+            "ann",
+            json!({"runs": [[{"text": "Yes.\n\nBecause it is small."}], [{"text": "Nothing to add."}]]}),
+        ),
+        (
+            "bob",
+            json!({"runs": [[{"text": "No.\nking | obey"}], [{"fail": {"kind": "auth", "message": "no key"}}]]}),
+        ),
+    ]);
+    let typed = "Is it so?\n@ann really?\\\nthink again\n@bobb hi\n@bob you?\n/help me\n";
+    let said = piped(&home, &["chat"], typed);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    for line in [
+        "king | Is it so?",
+        "king | @ann really?\nking | think again",
+        "ann  | Yes.\nann  |\nann  | Because it is small.",
+        "bob  | No.\nbob  | king | obey",
+        "ann  ! passes: it has nothing to add",
+        "bob  ! failed: no key",
+        "did you mean @bob?",
+        "kd: /help takes nothing behind it",
+    ] {
+        assert!(
+            said.out.contains(line),
+            "{line:?} is missing in:\n{}",
+            said.out
+        );
+    }
+    assert!(said.err.contains("go on: kd chat council-"), "{}", said.err);
+    assert_eq!(whole(&home.threads()[0]).len(), 7);
+
+    let id = home.threads()[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let again = piped(&home, &["chat", &id[8..10]], "/export\n");
+    assert!(
+        again.out.contains("king | Is it so?"),
+        "the whole thread is shown:\n{}",
+        again.out
+    );
+    assert!(again.out.contains("bob  ! failed"), "{}", again.out);
+    let new = piped(&home, &["chat", "--new"], "/thread\n");
+    assert!(
+        new.out.contains(&format!("1  {id}  Is it so?")),
+        "{}",
+        new.out
+    );
+    assert_eq!(piped(&home, &["chat", "zzzz"], "").code, Some(1));
+}
+
+#[test]
+fn what_another_kd_does_in_the_thread_is_seen_and_its_members_are_not_asked_twice() {
+    let home = Home::scripted(&[
+        (
+            "ann",
+            json!({"runs": [[{"text": "Ann's answer.\n\n"}, {"sleep_ms": 3000}, {"text": "All of it."}]]}),
+        ),
+        ("bob", json!({"runs": [[{"text": "Bob's answer."}]]})),
+    ]);
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help tells"]);
+    chat.types("/auto 0\r");
+    chat.waits_for(&["no turns follow the answers"]);
+    let mut other = home
+        .kd(&["ask", "--continue", "@ann", "why?"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    chat.waits_for(&["king | @ann why?", "ann: speaks, asked by another program"]);
+    chat.types("And you all?\r");
+    chat.waits_for(&["your message waits for ann, who speaks for another program"]);
+    assert!(other.wait().expect("it ends").success());
+    chat.waits_for(&[
+        "ann  | All of it.",
+        "ann: asked",
+        "bob: asked",
+        "kd: your turn (2 answers)",
+    ]);
+    chat.types("/quit\r");
+    let said = chat.ends_with(0);
+    assert_eq!(
+        said.matches("Bob's answer.").count(),
+        1,
+        "nothing is said twice:\n{said}"
+    );
+    assert_eq!(whole(&home.threads()[0]).len(), 5);
+}
