@@ -28,11 +28,14 @@ impl Others {
 impl Council {
     /// A message that another process wrote.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
-        self.others
-            .0
-            .retain(|seat, _| seat.as_str() != message.from);
+        let from = message.from.clone();
         self.add(message, None, fx);
-        if matches!(self.stage, Stage::Idle) && !fx.events.is_empty() {
+        if fx.events.is_empty() {
+            // It was known.
+            return;
+        }
+        self.others.0.retain(|seat, _| seat.as_str() != from);
+        if matches!(self.stage, Stage::Idle) {
             // What can be asked again is what the thread says now.
             self.round = round_from(&self.history, &self.members);
         }

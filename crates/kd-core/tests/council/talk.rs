@@ -23,7 +23,7 @@ fn two_who_only_acknowledge_each_other_end_the_round_and_it_is_said_why() {
         bench.answer(name, "Agreed.");
     }
     bench.answer("claude", "The index is missing, @cursor.");
-    bench.answer("cursor", "Thanks @claude, that makes sense!");
+    bench.answer("cursor", "Thanks, that makes sense!");
     bench.answer("codex", "You're welcome, all good.");
     assert!(
         bench.speaking().is_empty(),

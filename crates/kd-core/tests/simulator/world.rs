@@ -432,6 +432,7 @@ impl World {
         if self.loud {
             eprintln!("{} > {input:?}", self.clock);
         }
+        let said = input.clone();
         let was_idle = self.council.is_idle();
         let effects = self.council.step(now, input.clone());
         if self.loud {
@@ -500,6 +501,11 @@ impl World {
                 _ => None,
             })
             .collect();
+        if let Input::Op(Op::Mode { mode }) = &said
+            && let Some(kind) = PROTOCOLS.iter().find(|kind| kind.name == mode)
+        {
+            self.open.protocol = *kind;
+        }
         self.trace.push(effects);
         for id in kept {
             let why = "read-only file system".to_owned();
