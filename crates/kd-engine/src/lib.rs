@@ -185,7 +185,7 @@ impl Engine {
         };
         let scribe =
             scribe::Scribe::start(thread, queue, own, sender.clone()).map_err(Error::Scribe)?;
-        let opening = watch.is_some().then(|| view.clone());
+        let found = watch.is_some().then(|| view.clone());
         let bus = bus::Bus::new(view);
         let door = bus.door();
         let first = door.subscribe();
@@ -205,7 +205,7 @@ impl Engine {
             ops,
             door,
             first: Some(first),
-            opening,
+            opening: found,
             running: tokio::spawn(actor.run()),
         })
     }

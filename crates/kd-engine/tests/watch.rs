@@ -1,0 +1,190 @@
+//! What other processes do in a thread's folder is told: messages whole, streams in pieces, and ends.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+
+use kd_core::request::{Deadlines, Sampling};
+use kd_core::{Address, Delta, Draft, Input, Member, SeatName, Timestamp};
+use kd_engine::Watch;
+use kd_store::{Layout, StreamWriter, Thread};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+/// Longer than any news takes on a busy machine; reached only when the test has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Scene {
+    _folder: TempDir,
+    thread: Arc<Thread>,
+    told: mpsc::Receiver<Input>,
+    _watch: Watch,
+}
+
+fn seat(name: &str) -> SeatName {
+    SeatName::new(name).unwrap()
+}
+
+impl Scene {
+    /// A watched thread, after something was done in it.
+    fn after(before: impl FnOnce(&Thread)) -> Self {
+        let folder = TempDir::new().unwrap();
+        let layout = Layout::find_or_create(folder.path(), &|_| None)
+            .unwrap()
+            .layout;
+        let thread = Arc::new(Thread::create(&layout, &[seat("claude")]).unwrap());
+        before(&thread);
+        let (sender, told) = mpsc::channel(64);
+        let watch = Watch::start(thread.clone(), 0, &[claude()], sender).unwrap();
+        Self {
+            _folder: folder,
+            thread,
+            told,
+            _watch: watch,
+        }
+    }
+
+    async fn next(&mut self) -> Input {
+        tokio::time::timeout(PATIENCE, self.told.recv())
+            .await
+            .expect("news")
+            .expect("alive")
+    }
+
+    /// The text of the next pieces, up to something else.
+    async fn text(&mut self) -> (String, Input) {
+        let mut all = String::new();
+        loop {
+            match self.next().await {
+                Input::FoundDelta { seat: from, delta } if from == seat("claude") => {
+                    if let Delta::Text { text } = delta {
+                        all.push_str(&text);
+                    }
+                }
+                other => return (all, other),
+            }
+        }
+    }
+}
+
+fn claude() -> Member {
+    Member {
+        name: seat("claude"),
+        backend: "claude_code".into(),
+        model: None,
+        role: None,
+        persona: String::new(),
+        sampling: Sampling::default(),
+        deadlines: Deadlines::default(),
+        weight: 1.0,
+        writable: false,
+    }
+}
+
+fn draft(body: &str) -> Draft {
+    Draft {
+        turn: None,
+        from: "claude".into(),
+        to: Address::King,
+        at: Timestamp::UNIX_EPOCH,
+        status: None,
+        refs: Vec::new(),
+        provenance: Default::default(),
+        extra: Default::default(),
+        body: body.into(),
+    }
+}
+
+fn body(input: Input) -> String {
+    match input {
+        Input::Found { message } => message.body,
+        other => panic!("no message: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn another_program_writes_raw_lines_and_its_message_piecemeal() {
+    let mut scene = Scene::after(|_| {});
+    let stream = scene.thread.path().join(".stream-claude.jsonl");
+    let piece = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half an "}}}"#;
+    fs::write(&stream, format!("{piece}\n{{\"type\":\"stream_ev")).unwrap();
+    let Input::FoundDelta {
+        delta: Delta::Started { .. },
+        ..
+    } = scene.next().await
+    else {
+        panic!("a stream begins with a sign of life");
+    };
+    let path = scene.thread.path().join("0001-claude.md");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .unwrap();
+    file.write_all(b"---\nfrom: claude\nto: king\ntimestamp: 2026-11-21T07:57:55Z\nstatus: complete\n---\n\nhalf").unwrap();
+    file.write_all(b" an answer, and the rest\n").unwrap();
+    drop(file);
+    fs::remove_file(&stream).unwrap();
+    let (text, next) = scene.text().await;
+    assert_eq!(text, "half an ");
+    assert_eq!(body(next), "half an answer, and the rest");
+    assert_eq!(
+        scene.next().await,
+        Input::FoundEnd {
+            seat: seat("claude")
+        }
+    );
+}
+
+#[tokio::test]
+async fn another_kd_streams_and_dies() {
+    let mut scene = Scene::after(|_| {});
+    let mut writer = StreamWriter::create(&scene.thread, "claude").unwrap();
+    for text in ["one ", "two"] {
+        writer.json(&Delta::Text { text: text.into() }).unwrap();
+    }
+    writer.flush().unwrap();
+    let Input::FoundDelta {
+        delta: Delta::Started { .. },
+        ..
+    } = scene.next().await
+    else {
+        panic!("a stream begins with a sign of life");
+    };
+    // Its end without a message, as when the process is gone.
+    drop(writer);
+    let (text, next) = scene.text().await;
+    assert_eq!(text, "one two");
+    assert_eq!(
+        next,
+        Input::FoundEnd {
+            seat: seat("claude")
+        }
+    );
+}
+
+#[tokio::test]
+async fn what_is_there_is_told_first_and_what_a_dead_kd_left_is_not() {
+    let mut scene = Scene::after(|thread| {
+        thread.append(&draft("early")).unwrap();
+        let line = serde_json::to_string(&Delta::Text {
+            text: "ghost".into(),
+        })
+        .unwrap();
+        fs::write(thread.path().join(".stream-claude.jsonl"), line + "\n").unwrap();
+    });
+    assert_eq!(body(scene.next().await), "early");
+    scene.thread.append(&draft("late")).unwrap();
+    assert_eq!(body(scene.next().await), "late");
+    // A strange file is no message, and ends nothing.
+    fs::write(
+        scene.thread.path().join("0003-claude.md"),
+        "no front matter",
+    )
+    .unwrap();
+    fs::write(scene.thread.path().join("notes.md"), "notes").unwrap();
+    scene.thread.append(&draft("last")).unwrap();
+    assert_eq!(body(scene.next().await), "last");
+}
