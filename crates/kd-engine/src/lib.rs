@@ -124,20 +124,19 @@ impl Engine {
         let (queue, left) = Queue::open(&thread)?;
         open.history = thread.messages()?.messages;
         open.queue = Some(left);
+        let mut view = View::open(open.history.clone());
+        view.thread = Some(open.thread.clone());
+        view.members = open
+            .roster
+            .members()
+            .iter()
+            .map(|m| m.name.clone())
+            .collect();
+        view.mode = Some(open.protocol.name.to_owned());
+        view.auto_messages = open.limits.auto_messages;
         let history = History {
             seen: open.history.last().map_or(0, |m| m.seq),
-            view: View {
-                thread: Some(open.thread.clone()),
-                members: open
-                    .roster
-                    .members()
-                    .iter()
-                    .map(|m| m.name.clone())
-                    .collect(),
-                mode: Some(open.protocol.name.to_owned()),
-                auto_messages: open.limits.auto_messages,
-                ..View::open(open.history.clone())
-            },
+            view,
             queue,
         };
         let opening = Opening::council(open);
