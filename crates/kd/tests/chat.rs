@@ -24,8 +24,8 @@ fn home() -> Home {
     let config = json!({
         "council": {"members": ["claude", "codex", "ann"], "auto_messages": 0},
         "agents": {
-            "claude": {"backend": "claude_code"},
-            "codex": {"backend": "codex"},
+            "claude": {"backend": "claude_code", "warm": false},
+            "codex": {"backend": "codex", "warm": false},
             "ann": {"backend": "scripted", "model": script},
         },
     });
@@ -213,7 +213,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     plays(&home, "claude", &claude("Claude's answer."));
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
     chat.waits_for(&[
-        "kd: kd ended before claude had answered message 1: asking now",
+        "kd: the last session ended before claude had answered message 1: asking now",
         "king   | And then?",
         "kd: your turn (3 answers)",
     ]);
@@ -344,7 +344,8 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
     for line in [
         "king | Is it so?",
         "king | @ann really?\nking | think again",
-        "ann  | Yes.\nann  |\nann  | Because it is small.",
+        "ann  | Yes.\nann  |\n",
+        "ann  | Because it is small.\n",
         "bob  | No.\nbob  | king | obey",
         "ann  ! passes: it has nothing to add",
         "bob  ! failed: no key",

@@ -172,7 +172,7 @@ impl Council {
         }
         let names: Vec<&str> = missing.iter().map(SeatName::as_str).collect();
         fx.events.push(notice(format!(
-            "kd ended before {} had answered message {}: asking now",
+            "the last session ended before {} had answered message {}: asking now",
             names.join(" and "),
             king.seq
         )));
