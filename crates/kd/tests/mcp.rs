@@ -286,6 +286,22 @@ fn a_cancelled_request_stops_the_council_and_keeps_what_came() {
 }
 
 #[test]
+fn an_agent_that_leaves_stops_its_council_and_what_came_is_kept() {
+    let home = Home::scripted(&[("slow", json!({"runs": [[{"text": "begun"}, "hang"]]}))]);
+    let mut client = Client::start(&home, &[]);
+    let params = json!({"name": "ask_council", "arguments": {"question": "Well?"}, "_meta": {"progressToken": 1}});
+    client.request("tools/call", params);
+    client.next();
+    client.leave();
+    let kept = support::whole(&home.threads()[0]);
+    assert_eq!(
+        kept[&2].status,
+        Some(kd_core::Status::Interrupted),
+        "{kept:?}"
+    );
+}
+
+#[test]
 fn nobody_signs_for_another_in_the_forum() {
     let home = debaters();
     let mut ada = Client::start(&home, &["--as", "ada"]);

@@ -7,25 +7,74 @@ use crate::kingdom::Started;
 use kd_core::{Event, Op};
 use kd_engine::Update;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
-use rmcp::service::RequestContext;
+use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-/// Runs a session to its end.
-pub(super) async fn run(started: Started, context: &RequestContext<RoleServer>) -> CallToolResult {
+/// How long councils that are stopped get to write down what came.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// The consultations of one server. Each runs in a task of its own, so that a caller who leaves cannot keep what came from
+/// being written.
+#[derive(Clone, Default)]
+pub(super) struct Consultations {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Consultations {
+    /// Runs a session to its end, or until the caller cancels or leaves.
+    pub(super) async fn run(
+        &self,
+        started: Started,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let stop = self.stop.child_token();
+        let _left = stop.clone().drop_guard();
+        let progress = context
+            .meta
+            .get_progress_token()
+            .map(|token| (token, context.peer.clone()));
+        let mut running = self.tasks.spawn(run(started, progress, stop.clone()));
+        let ended = tokio::select! {
+            ended = &mut running => ended,
+            () = context.ct.cancelled() => {
+                stop.cancel();
+                running.await
+            }
+        };
+        ended.unwrap_or_else(|e| refused(&format!("the council broke off: {e}")))
+    }
+
+    /// Stops all, and waits until what came is written.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await;
+    }
+}
+
+/// Runs a session to its end; `stop` interrupts it.
+async fn run(
+    started: Started,
+    caller: Option<(ProgressToken, Peer<RoleServer>)>,
+    stop: CancellationToken,
+) -> CallToolResult {
     let Started { mut session, say } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {
         return refused(&format!("{why}: {}", why.hint()));
     }
-    let token = context.meta.get_progress_token();
     let mut answer = Answer::default();
     let mut progress = 0.0;
-    let mut cancelled = false;
+    let mut stopped = false;
     while answer.ended.is_none() {
         let update = tokio::select! {
             update = updates.next() => update,
-            () = context.ct.cancelled(), if !cancelled => {
-                cancelled = true;
+            () = stop.cancelled(), if !stopped => {
+                stopped = true;
                 if session.send(Op::Interrupt).is_err() {
                     break;
                 }
@@ -37,8 +86,9 @@ pub(super) async fn run(started: Started, context: &RequestContext<RoleServer>) 
                 if let Event::SaveFailed { turn: None, why } | Event::OpRefused { why } =
                     &record.event
                 {
+                    let refusal = refused(why);
                     session.close().await;
-                    return refused(why);
+                    return refusal;
                 }
                 answer.hear(&record)
             }
@@ -49,11 +99,11 @@ pub(super) async fn run(started: Started, context: &RequestContext<RoleServer>) 
             }
             None => break,
         };
-        if let (Some(line), Some(token)) = (line, &token) {
+        if let (Some(line), Some((token, peer)), false) = (line, &caller, stopped) {
             progress += 1.0;
             let told = ProgressNotificationParam::new(token.clone(), progress).with_message(line);
-            // A caller that is gone is seen above.
-            let _ = context.peer.notify_progress(told).await;
+            // A caller that is gone is no longer told; that it is gone is seen elsewhere.
+            let _ = peer.notify_progress(told).await;
         }
     }
     session.close().await;

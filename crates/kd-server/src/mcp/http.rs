@@ -70,8 +70,10 @@ impl Bound {
             .with_allowed_origins(origins)
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(ended.clone());
+        let server = Server::new(kingdom, starter);
+        let councils = server.running.clone();
         let service = StreamableHttpService::new(
-            move || Ok(Server::new(kingdom.clone(), starter.clone())),
+            move || Ok(server.clone()),
             Arc::new(LocalSessionManager::default()),
             config,
         );
@@ -87,6 +89,7 @@ impl Bound {
             done = &mut serving => return done,
             () = stop => ended.cancel(),
         }
+        councils.end().await;
         // Streams that do not end are cut.
         tokio::time::timeout(FAREWELL, serving)
             .await

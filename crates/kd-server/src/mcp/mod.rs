@@ -14,6 +14,7 @@ mod tools;
 pub use identity::{BadTokens, Tokens, generate};
 
 use crate::kingdom::Kingdom;
+use consult::Consultations;
 use identity::Identity;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
@@ -22,6 +23,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use std::future::Future;
 use std::sync::Arc;
 
 const INSTRUCTIONS: &str = "A council of AI agents. `ask_council` puts a question to all its members, `think` to a fast and a \
@@ -34,12 +36,17 @@ pub struct Server {
     kingdom: Arc<dyn Kingdom>,
     /// Who calls, where the start of the server says it.
     starter: Option<String>,
+    running: Consultations,
 }
 
 impl Server {
     /// A server of this house. `starter` is the name of whoever calls, if it is known.
     pub fn new(kingdom: Arc<dyn Kingdom>, starter: Option<String>) -> Self {
-        Self { kingdom, starter }
+        Self {
+            kingdom,
+            starter,
+            running: Consultations::default(),
+        }
     }
 
     /// Who calls: the token says it, else the start of the server.
@@ -48,14 +55,22 @@ impl Server {
     }
 }
 
-/// Serves stdio until its other end is closed.
-pub async fn stdio(server: Server) -> Result<(), String> {
-    let running = server
-        .serve(rmcp::transport::io::stdio())
-        .await
-        .map_err(|e| e.to_string())?;
-    running.waiting().await.map_err(|e| e.to_string())?;
-    Ok(())
+/// Serves stdio until its other end is closed, or until `stop`. What runs then is stopped, and kept.
+pub async fn stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), String> {
+    let councils = server.running.clone();
+    let serve = async {
+        let running = server
+            .serve(rmcp::transport::io::stdio())
+            .await
+            .map_err(|e| e.to_string())?;
+        running.waiting().await.map_err(|e| e.to_string())
+    };
+    let served = tokio::select! {
+        served = serve => served.map(|_| ()),
+        () = stop => Ok(()),
+    };
+    councils.end().await;
+    served
 }
 
 impl ServerHandler for Server {
@@ -96,7 +111,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context);
         let arguments = request.arguments.unwrap_or_default();
-        let done = tools::call(&self.kingdom, caller, &request.name, arguments, &context).await?;
+        let done = tools::call(self, caller, &request.name, arguments, &context).await?;
         Ok(done.into())
     }
 

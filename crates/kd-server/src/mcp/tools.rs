@@ -1,6 +1,6 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
-use super::{answer, consult, off};
+use super::{Server, answer, off};
 use crate::kingdom::{Ask, Kingdom, Method};
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
@@ -110,7 +110,7 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
 
 /// Carries a call out. An error of the protocol means that there is no such tool.
 pub(super) async fn call(
-    kingdom: &Arc<dyn Kingdom>,
+    server: &Server,
     caller: Option<String>,
     name: &str,
     arguments: JsonObject,
@@ -118,14 +118,14 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, ErrorData> {
     if let Some(row) = ROWS
         .iter()
-        .find(|row| row.name == name && kingdom.has(row.method))
+        .find(|row| row.name == name && server.kingdom.has(row.method))
     {
-        return ask(kingdom, row, arguments, context).await;
+        return ask(server, row, arguments, context).await;
     }
     if let Some(tool) = forum_tools().find(|tool| tool.name == name) {
-        return post(kingdom, tool, caller, arguments).await;
+        return post(&server.kingdom, tool, caller, arguments).await;
     }
-    let names: Vec<_> = list(kingdom.as_ref(), true)
+    let names: Vec<_> = list(server.kingdom.as_ref(), true)
         .into_iter()
         .map(|t| t.name)
         .collect();
@@ -137,7 +137,7 @@ pub(super) async fn call(
 
 /// Asks the council.
 async fn ask(
-    kingdom: &Arc<dyn Kingdom>,
+    server: &Server,
     row: &Row,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
@@ -169,8 +169,8 @@ async fn ask(
         members: given.members,
         thread: given.thread,
     };
-    match off(kingdom, move |kingdom| kingdom.ask(&ask)).await? {
-        Ok(started) => Ok(consult::run(started, context).await),
+    match off(&server.kingdom, move |kingdom| kingdom.ask(&ask)).await? {
+        Ok(started) => Ok(server.running.run(started, context).await),
         Err(why) => Ok(refused(&why.0)),
     }
 }

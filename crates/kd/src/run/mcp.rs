@@ -24,12 +24,10 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
     let runtime = runtime()?;
     let served = runtime.block_on(async {
         let mut signals = signals()?;
-        tokio::select! {
-            served = mcp::stdio(server) => served.map_err(|why| {
-                Error::new("mcp", Exit::Error, "the connection broke").because(why)
-            }),
-            () = async { while signals.next().await != Wish::Stop {} } => Ok(()),
-        }
+        let stop = async move { while signals.next().await != Wish::Stop {} };
+        mcp::stdio(server, stop)
+            .await
+            .map_err(|why| Error::new("mcp", Exit::Error, "the connection broke").because(why))
     });
     runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
