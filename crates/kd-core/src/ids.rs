@@ -53,6 +53,17 @@ impl SeatName {
         if !name.chars().any(char::is_alphanumeric) {
             return bad("it has no letter or digit");
         }
+        // The front matter of message files knows no quoting, and some readers end it at any `---`.
+        if name.contains("---") {
+            return bad("thread files cannot hold `---` in a name");
+        }
+        if name == "null" {
+            return bad("in thread files `null` means nobody");
+        }
+        let number = name.strip_prefix('-').unwrap_or(&name);
+        if number.chars().all(|c| c.is_ascii_digit()) {
+            return bad("thread files read a name of digits alone as a number");
+        }
         Ok(Self(name))
     }
 
@@ -125,10 +136,14 @@ mod tests {
             "a:b",
             "...",
             "\u{1b}[2J",
+            "a---b",
+            "null",
+            "007",
+            "-5",
         ] {
             assert!(SeatName::new(bad).is_err(), "{bad:?}");
         }
-        for good in ["claude", "gpt-5.1", "Ünïcode_x", "模型"] {
+        for good in ["claude", "gpt-5.1", "Ünïcode_x", "模型", "a--b", "2nd"] {
             assert!(SeatName::new(good).is_ok(), "{good:?}");
         }
     }

@@ -2,6 +2,7 @@
 //! what a [`kd_core::Machine`] orders and brings back what came of it.
 
 mod actor;
+pub mod agents;
 mod ask;
 pub mod bus;
 mod clock;

@@ -1,7 +1,9 @@
 //! Writes everything down, on a thread of its own so that no disk holds up the loop. Comes in: orders, in sequence.
 //! Goes out: for each draft, the message as it is on disk, or why it could not be written.
 
+use crate::agents::Roll;
 use crate::watch::Own;
+use kd_backends::transport::process;
 use kd_core::{Delivery, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
 use std::collections::BTreeMap;
@@ -23,6 +25,8 @@ pub(crate) enum Order {
     Save(Box<Draft>),
     /// A fact for the log.
     Log(Arc<Record>),
+    /// Agent programs came or went: the members' states are to say so.
+    Agents,
     /// Everything before this is on disk when it is answered.
     Finish(oneshot::Sender<()>),
 }
@@ -30,7 +34,7 @@ pub(crate) enum Order {
 /// The loop's end of the scribe. Its queue needs no bound of its own: the loop has at most one message and one batch
 /// of lines under way for each open turn, and the floor is bounded.
 pub(crate) struct Scribe {
-    orders: Sender<Order>,
+    orders: Arc<Sender<Order>>,
 }
 
 impl Scribe {
@@ -42,11 +46,21 @@ impl Scribe {
         inbox: inbox::Sender<Input>,
     ) -> std::io::Result<Self> {
         let (orders, work) = mpsc::channel();
+        let orders = Arc::new(orders);
+        let door = Arc::downgrade(&orders);
+        process::on_change(move || {
+            door.upgrade()
+                .is_some_and(|door| door.send(Order::Agents).is_ok())
+        });
+        let mut roll = Roll::new(&thread);
+        // Warm programs of earlier sessions answer for this one too.
+        roll.call();
         std::thread::Builder::new()
             .name("kd-scribe".into())
             .spawn(move || {
                 Desk {
                     log: EventLog::open(&thread).ok(),
+                    roll,
                     thread,
                     queue,
                     own,
@@ -82,6 +96,7 @@ struct Desk {
     own: Own,
     inbox: inbox::Sender<Input>,
     streams: BTreeMap<TurnId, StreamWriter>,
+    roll: Roll,
     /// None once it could not be written: messages matter more than the log of them, and a full disk shows itself at
     /// the next message.
     log: Option<EventLog>,
@@ -132,9 +147,12 @@ impl Desk {
                 let _ = self.queue.as_mut().map(|q| q.forget(&id));
             }
             Order::Log(record) => self.facts.push(record),
+            Order::Agents => self.roll.call(),
             Order::Finish(done) => {
                 self.save();
                 self.write_facts();
+                // What a program without our lock numbered as we did, it did by now.
+                let _ = self.thread.settle();
                 let _ = done.send(());
             }
         }

@@ -229,6 +229,18 @@ pub fn parse(bytes: &[u8]) -> (Option<Parsed>, Vec<Flaw>) {
     (Some(parsed), flaws)
 }
 
+/// Whether a text, or its beginning, holds a whole front matter.
+pub(crate) fn has_header(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    header(&text).is_some()
+}
+
+/// What stands between the fences.
+pub(crate) fn header(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    split(text, &mut Vec::new()).map(|(header, _)| header)
+}
+
 /// A time as files state it: RFC 3339 with any zone and fraction; without a zone it is UTC.
 pub(crate) fn timestamp(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().or_else(|| {

@@ -12,6 +12,7 @@
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -129,6 +130,16 @@ impl Index {
             }
             span = span.saturating_mul(4);
         }
+    }
+
+    /// The names that the index holds, true or not: what our writers have seen.
+    pub(crate) fn known(&self) -> BTreeSet<String> {
+        let bytes = fs::read(&self.file).unwrap_or_default();
+        bytes
+            .split(|b| *b == b'\n')
+            .filter_map(|text| serde_json::from_slice::<Line<'_>>(text).ok())
+            .map(|line| line.name.into_owned())
+            .collect()
     }
 
     /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a true `tip`.

@@ -26,6 +26,10 @@ pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 /// The king's words of one session that are not answered yet.
 const QUEUE_PREFIX: &str = ".kd-queue-";
 const QUEUE_SUFFIX: &str = ".jsonl";
+/// The other program's queue of a chat.
+pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
+/// What `fsck` could not leave where it was.
+pub(crate) const LOST_FOLDER: &str = ".kd-lost";
 
 const KD: &str = ".kd";
 /// The branch's name where there is no git and nothing else says one.
@@ -229,11 +233,14 @@ impl Layout {
         self.branch_folder().join("threads")
     }
 
+    /// What is kept of the members' sessions on this branch.
+    pub fn sessions_folder(&self) -> PathBuf {
+        sessions_of(&self.branch_folder())
+    }
+
     /// What is kept of a member's session on this branch.
     pub fn session_file(&self, seat: &SeatName) -> PathBuf {
-        self.branch_folder()
-            .join("sessions")
-            .join(format!("{seat}.json"))
+        session_file_in(&self.sessions_folder(), seat)
     }
 
     /// The raw output of a member's program.
@@ -241,6 +248,13 @@ impl Layout {
         self.branch_folder()
             .join("logs")
             .join(format!("council-{seat}.log"))
+    }
+
+    /// What a round said that was asked in the background.
+    pub fn background_log(&self, thread: &ThreadId) -> PathBuf {
+        self.branch_folder()
+            .join("logs")
+            .join(format!("ask-{thread}.log"))
     }
 
     /// The branch's threads, by id.
@@ -349,6 +363,22 @@ impl Layout {
             tries: 24,
         })
     }
+}
+
+/// What is kept of the members' sessions, in a branch's folder.
+pub(crate) fn sessions_of(branch: &Path) -> PathBuf {
+    branch.join("sessions")
+}
+
+/// What is kept of a member's session, in the folder of all.
+pub(crate) fn session_file_in(sessions: &Path, seat: &SeatName) -> PathBuf {
+    sessions.join(format!("{seat}.json"))
+}
+
+/// The folder of the branch that a thread's folder stands in: `<branch>/threads/<id>`.
+pub(crate) fn branch_of(thread: &Path) -> &Path {
+    let threads = thread.parent().unwrap_or(thread);
+    threads.parent().unwrap_or(threads)
 }
 
 /// The stream file of a member in a thread's folder.

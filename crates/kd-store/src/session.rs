@@ -2,12 +2,14 @@
 
 use crate::error::Error;
 use crate::json;
-use crate::layout::Layout;
+use crate::layout::{self, Layout};
 use crate::lock::{self, Lock};
 use kd_core::ids::SeatName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs;
+use std::io;
+use std::path::Path;
 
 /// A member's state. Times are RFC 3339 texts, kept as they are; keys that we do not know stay in `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,9 +76,76 @@ impl Default for AgentState {
     }
 }
 
+/// The key under which the processes of a member stand, all of them: `pid` names only the newest, and a number alone
+/// may come to belong to another process.
+const PROCESSES: &str = "kd_processes";
+
+/// A process of a member, so that it can be found again when we are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub started: u64,
+    /// The mark in its environment, inherited by what it starts.
+    pub mark: String,
+}
+
+impl AgentState {
+    /// The processes that answer for the member, as they were written down.
+    pub fn processes(&self) -> Vec<Process> {
+        let listed = self.extra.get(PROCESSES).cloned().unwrap_or_default();
+        serde_json::from_value(listed).unwrap_or_default()
+    }
+
+    /// Writes down the processes that answer for the member; without any it is idle again.
+    pub fn set_processes(&mut self, processes: &[Process]) {
+        self.pid = processes.last().and_then(|p| u32::try_from(p.pid).ok());
+        match serde_json::to_value(processes) {
+            Ok(listed) if !processes.is_empty() => {
+                self.extra.insert(PROCESSES.into(), listed);
+                self.status = WORKING.into();
+            }
+            _ => {
+                self.extra.remove(PROCESSES);
+                self.started_at = None;
+                if self.status == WORKING {
+                    self.status = AgentState::default().status;
+                }
+            }
+        }
+    }
+}
+
+/// The word for a member at work.
+const WORKING: &str = "working";
+
+/// The members of whom something is kept on a branch.
+pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
+    let items = match fs::read_dir(sessions) {
+        Ok(items) => items,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("list", sessions)(e)),
+    };
+    let mut seats: Vec<SeatName> = items
+        .flatten()
+        .filter_map(|item| {
+            let name = item.file_name().into_string().ok()?;
+            SeatName::new(name.strip_suffix(".json")?).ok()
+        })
+        .collect();
+    seats.sort();
+    Ok(seats)
+}
+
 /// Reads a member's state; a member that was never kept is idle.
 pub fn read(layout: &Layout, seat: &SeatName) -> Result<AgentState, Error> {
-    let state: Option<AgentState> = json::read(&layout.session_file(seat))?;
+    read_in(&layout.sessions_folder(), seat)
+}
+
+/// The same, where only the folder of the sessions is known.
+pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
+    let state: Option<AgentState> = json::read(&layout::session_file_in(sessions, seat))?;
     Ok(state.unwrap_or_else(|| AgentState {
         name: seat.to_string(),
         ..AgentState::default()
@@ -89,11 +158,19 @@ pub fn update(
     seat: &SeatName,
     change: impl FnOnce(&mut AgentState),
 ) -> Result<AgentState, Error> {
-    let path = layout.session_file(seat);
-    let folder = path.parent().unwrap_or(&path);
-    fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+    update_in(&layout.sessions_folder(), seat, change)
+}
+
+/// The same, where only the folder of the sessions is known.
+pub fn update_in(
+    sessions: &Path,
+    seat: &SeatName,
+    change: impl FnOnce(&mut AgentState),
+) -> Result<AgentState, Error> {
+    let path = layout::session_file_in(sessions, seat);
+    fs::create_dir_all(sessions).map_err(Error::io("create", sessions))?;
     let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
-    let mut state = read(layout, seat)?;
+    let mut state = read_in(sessions, seat)?;
     change(&mut state);
     json::write(&path, &state)?;
     Ok(state)

@@ -20,6 +20,9 @@ const READ_BYTES_MAX: u64 = 4 << 20;
 /// A line longer than this is no event of any model; it is cut.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
+/// How each line of ours begins.
+const OUR_WORDS: &[u8; 8] = b"{\"kind\":";
+
 /// Writes a member's stream.
 #[derive(Debug)]
 pub struct StreamWriter {
@@ -271,6 +274,19 @@ pub struct StreamSign {
     pub held: bool,
     /// How long nothing was written.
     pub quiet: Duration,
+    /// Whether a program like this one wrote it, which holds it for as long as it lives. Of one that is empty nobody
+    /// knows; it counts as ours, because programs of others open theirs when they have something to say.
+    pub ours: bool,
+}
+
+/// A stream that nobody holds and that was silent for longer has no writer.
+pub(crate) const SILENT: Duration = Duration::from_secs(30);
+
+impl StreamSign {
+    /// Whether somebody writes it now. Ours hold it; those of other programs count while they grow.
+    pub fn is_live(&self) -> bool {
+        self.held || (!self.ours && self.quiet < SILENT)
+    }
 }
 
 /// All stream files of a thread, by member. Lists the folder.
@@ -290,6 +306,7 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
             found.push(StreamSign {
                 member: member.to_owned(),
                 held: is_locked(&path),
+                ours: is_ours(&path),
                 quiet: quiet.unwrap_or_default(),
                 path: path.clone(),
             });
@@ -302,6 +319,14 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
 /// Whether some process of ours writes a stream file right now.
 pub fn is_held(path: &Path) -> bool {
     is_locked(path)
+}
+
+/// Whether a stream holds our own words for what a member does, and not those of an agent program.
+fn is_ours(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(OUR_WORDS.len() as u64).read_to_end(&mut start));
+    read.is_ok() && OUR_WORDS.starts_with(&start)
 }
 
 /// Whether some process holds the lock on a file.

@@ -10,7 +10,7 @@ use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry, Index, Tip, Want};
 use crate::layout::{self, Layout, Place};
 use crate::lock::{self, Lock};
-use crate::meta::Meta;
+use crate::meta::{self, Meta};
 use crate::name;
 use crate::spool::{Spool, Spooled};
 use jiff::Timestamp;
@@ -23,11 +23,18 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// A message file larger than this is not read: it is no message, and it would not fit into any prompt.
 const MESSAGE_BYTES_MAX: u64 = 64 << 20;
+/// Headers are some hundred bytes long.
+const START_BYTES: u64 = 4096;
 /// How many numbers in a row may be taken by others before we give up. The other program gives up after ten.
 const TRIES_MAX: u32 = 100;
+/// How often doubled numbers are looked for in one go.
+const PARTINGS_MAX: u32 = 4;
+/// How old a file may be to have come while somebody else wrote.
+const YOUNG: Duration = Duration::from_secs(60);
 /// Members that the other program seats by default: they may write to any thread without being named in it.
 const USUAL_SENDERS: [&str; 4] = [KING, "claude", "codex", "cursor"];
 /// The most senders whose names are looked at after each append.
@@ -109,12 +116,17 @@ pub struct Thread {
 impl Thread {
     /// Opens a new thread for the king and these members, and makes it the branch's current one.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
+        Thread::create_for(layout, members, meta::COUNCIL)
+    }
+
+    /// The same for another phase than talk: `review`.
+    pub fn create_for(layout: &Layout, members: &[SeatName], phase: &str) -> Result<Thread, Error> {
         let (id, path) = layout.new_thread_folder()?;
-        let meta = Meta::new(
-            id.clone(),
-            members.iter().map(ToString::to_string),
-            Timestamp::now(),
-        );
+        let names = members.iter().map(ToString::to_string);
+        let meta = Meta {
+            phase: phase.to_owned(),
+            ..Meta::new(id.clone(), names, Timestamp::now())
+        };
         crate::json::write(&path.join(layout::THREAD_FILE), &meta)?;
         let thread = Thread::with_meta(path, meta);
         let lock = thread.lock()?;
@@ -144,12 +156,14 @@ impl Thread {
                 near: Vec::new(),
             });
         }
-        let meta = match Meta::read(&path.join(layout::THREAD_FILE))? {
-            Some(meta) => Meta { id, ..meta },
-            None => {
+        let meta = match Meta::read(&path.join(layout::THREAD_FILE)) {
+            Ok(Some(meta)) => Meta { id, ..meta },
+            // One that is torn says no more than one that is missing; `fsck` tells of it.
+            Ok(None) | Err(Error::Json { .. }) => {
                 let entries = index::list(path)?;
                 Meta::rebuilt(id, entries.iter().map(|e| e.sender().to_owned()))
             }
+            Err(error) => return Err(error),
         };
         Ok(Thread::with_meta(path.to_path_buf(), meta))
     }
@@ -186,6 +200,11 @@ impl Thread {
     /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the sessions of its branch's members are kept.
+    pub fn sessions_folder(&self) -> PathBuf {
+        layout::sessions_of(layout::branch_of(&self.path))
     }
 
     /// What `thread.json` says, or what could be told without it.
@@ -288,6 +307,19 @@ impl Thread {
         self.read(&[entry]).ok()?.messages.pop()
     }
 
+    /// How many messages there are: files that are named like messages and begin like one. Looks into each.
+    pub fn count_readable(&self) -> Result<usize, Error> {
+        let entries = index::list(&self.path)?;
+        if entries.is_empty() {
+            return Ok(0);
+        }
+        let folder = File::open(&self.path).map_err(Error::io("open", &self.path))?;
+        let sound = |entry: &&Entry| {
+            read_start(&folder, &entry.name).is_ok_and(|bytes| frontmatter::has_header(&bytes))
+        };
+        Ok(entries.iter().filter(sound).count())
+    }
+
     /// How many message files there are.
     pub fn count(&self) -> Result<usize, Error> {
         match self.index.tip() {
@@ -301,6 +333,16 @@ impl Thread {
         let mut entries = index::list(&self.path)?;
         entries.truncate(n);
         self.read(&entries)
+    }
+
+    /// Makes numbers unique again that a program without our lock gave twice while we wrote. To be called when a
+    /// session ends: until then every append does it.
+    pub fn settle(&self) -> Result<(), Error> {
+        if self.index.exists() && self.index.tip().is_none() {
+            let _lock = self.lock()?;
+            self.rebuild()?;
+        }
+        Ok(())
     }
 
     /// Takes the thread's lock.
@@ -366,7 +408,15 @@ impl Thread {
     /// Writes the index anew and gives the highest number. The caller holds the lock.
     fn rebuild(&self) -> Result<u32, Error> {
         self.spool.clean()?;
-        let entries = self.index.rebuild(self.spool.path())?;
+        let known = self.index.known();
+        let mut entries = self.index.rebuild(self.spool.path())?;
+        // Others go on writing meanwhile; whoever comes next parts what comes after the last round.
+        for _ in 0..PARTINGS_MAX {
+            if !self.part_doubles(&entries, &known)? {
+                break;
+            }
+            entries = self.index.rebuild(self.spool.path())?;
+        }
         let mut senders = self.senders();
         for entry in &entries {
             if senders.len() < SENDERS_MAX && !senders.contains(entry.sender()) {
@@ -374,6 +424,29 @@ impl Thread {
             }
         }
         Ok(entries.last().map_or(0, |e| e.seq))
+    }
+
+    /// Gives a number of its own to each file that just came under a number which was taken: a program that lists,
+    /// adds one and creates does that when it listed before we wrote. What we have announced keeps its number, and so
+    /// does every double that is not young: those are told and mended by `fsck`. True when a file was moved. The
+    /// caller holds the lock; `known` is what the index held before `entries` were listed.
+    fn part_doubles(&self, entries: &[Entry], known: &BTreeSet<String>) -> Result<bool, Error> {
+        let before = entries.last().map_or(0, |e| e.seq);
+        let mut last = before;
+        for group in entries.chunk_by(|a, b| a.seq == b.seq) {
+            if group.len() == 1 {
+                continue;
+            }
+            let is_new =
+                |e: &&Entry| !known.contains(&e.name) && is_young(&self.path.join(&e.name));
+            let new: Vec<&Entry> = group.iter().filter(is_new).collect();
+            // One of them may keep the number.
+            let keeps = usize::from(new.len() == group.len());
+            for entry in new.into_iter().skip(keeps) {
+                last = renumber(&self.path, entry, last)?;
+            }
+        }
+        Ok(last > before)
     }
 
     fn senders(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
@@ -427,6 +500,41 @@ impl Thread {
     }
 }
 
+/// Moves a message to the next free number above `last`, which it gives. Its text stays as it is.
+pub(crate) fn renumber(folder: &Path, entry: &Entry, last: u32) -> Result<u32, Error> {
+    let from = folder.join(&entry.name);
+    let mut seq = last;
+    for _ in 0..TRIES_MAX {
+        seq = seq.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
+            path: folder.to_path_buf(),
+        })?;
+        let to = folder.join(format!("{seq:04}-{}.md", entry.sender()));
+        match publish(&from, &to) {
+            // The link of the old name goes, unless the rename took it with it.
+            Ok(()) => match fs::remove_file(&from) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("rename", &from)(e));
+                }
+                _ => return Ok(seq),
+            },
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io("rename", &from)(e)),
+        }
+    }
+    Err(Error::Crowded {
+        path: folder.to_path_buf(),
+        tries: TRIES_MAX,
+    })
+}
+
+/// Whether a plain file was written within the last minute.
+fn is_young(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| {
+        let age = meta.modified().ok().and_then(|at| at.elapsed().ok());
+        meta.is_file() && age.is_none_or(|age| age < YOUNG)
+    })
+}
+
 /// Gives a whole file its name in one step, and fails if the name is taken.
 fn publish(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
@@ -461,27 +569,14 @@ pub(crate) fn beside<T>(
     done
 }
 
-fn lock_folder(folder: &Path) -> Result<Lock, Error> {
+pub(crate) fn lock_folder(folder: &Path) -> Result<Lock, Error> {
     Lock::take(&folder.join(layout::THREAD_LOCK), lock::WAIT)
 }
 
-/// A message file's bytes and its own time. Links, pipes and devices are refused: a thread folder may come from
-/// anywhere.
-fn read_file(folder: &File, name: &str) -> io::Result<(Vec<u8>, Timestamp)> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut file = File::from(
-        rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|e| {
-            if e == rustix::io::Errno::LOOP {
-                io::Error::other("it is a link, not a plain file")
-            } else {
-                e.into()
-            }
-        })?,
-    );
+/// A message file's bytes and its own time.
+pub(crate) fn read_file(folder: &File, name: &str) -> io::Result<(Vec<u8>, Timestamp)> {
+    let mut file = open_plain(folder, name)?;
     let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
     if meta.len() > MESSAGE_BYTES_MAX {
         return Err(io::Error::other(format!(
             "it is larger than {} MiB",
@@ -495,4 +590,33 @@ fn read_file(folder: &File, name: &str) -> io::Result<(Vec<u8>, Timestamp)> {
         .ok()
         .and_then(|t| Timestamp::try_from(t).ok());
     Ok((bytes, time.unwrap_or(Timestamp::UNIX_EPOCH)))
+}
+
+/// The part of a message file in which its header stands: the first kilobytes, or all if the header is longer.
+fn read_start(folder: &File, name: &str) -> io::Result<Vec<u8>> {
+    let file = open_plain(folder, name)?;
+    let mut bytes = Vec::with_capacity(START_BYTES as usize);
+    (&file).take(START_BYTES).read_to_end(&mut bytes)?;
+    if !frontmatter::has_header(&bytes) {
+        (&file).take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Opens a plain file. Links, pipes and devices are refused: a thread folder may come from anywhere.
+fn open_plain(folder: &File, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(
+        rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|e| {
+            if e == rustix::io::Errno::LOOP {
+                io::Error::other("it is a link, not a plain file")
+            } else {
+                e.into()
+            }
+        })?,
+    );
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
 }

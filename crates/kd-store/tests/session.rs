@@ -7,7 +7,7 @@
 mod common;
 
 use common::{layout, seats};
-use kd_store::session::{read, update};
+use kd_store::session::{self, read, update};
 use std::fs;
 
 #[test]
@@ -83,4 +83,37 @@ fn a_broken_session_says_where_it_is_broken() {
     let error = read(&layout, seat).unwrap_err();
     assert!(error.to_string().contains("sessions/a.json"), "{error}");
     assert!(error.hint().contains("mend"), "{}", error.hint());
+}
+
+#[test]
+fn processes_are_written_down_beside_what_others_keep() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = common::layout(dir.path());
+    let seat = &common::seats(&["claude"])[0];
+    let one = session::Process {
+        pid: 7,
+        started: 99,
+        mark: "1.2.3".into(),
+    };
+    let two = session::Process {
+        pid: 8,
+        ..one.clone()
+    };
+    session::update(&layout, seat, |state| {
+        state.resume_id = Some("abc".into());
+        state.set_processes(&[one.clone(), two.clone()]);
+    })
+    .unwrap();
+    let read = session::read(&layout, seat).unwrap();
+    assert_eq!((read.pid, read.status.as_str()), (Some(8), "working"));
+    assert_eq!(read.processes(), [one, two]);
+    session::update(&layout, seat, |state| state.set_processes(&[])).unwrap();
+    let read = session::read(&layout, seat).unwrap();
+    assert_eq!((read.pid, read.status.as_str()), (None, "idle"));
+    assert_eq!(read.resume_id.as_deref(), Some("abc"));
+    assert!(read.extra.is_empty(), "{:?}", read.extra);
+    assert_eq!(
+        session::kept(&layout.sessions_folder()).unwrap(),
+        seats(&["claude"])
+    );
 }

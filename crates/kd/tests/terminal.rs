@@ -129,3 +129,109 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
         "echo and line mode are back"
     );
 }
+
+/// A folder to work in, in a home of its own, with this configuration.
+fn home(config: &serde_json::Value) -> (tempfile::TempDir, std::path::PathBuf) {
+    let home = tempfile::tempdir().expect("a folder");
+    let work = home.path().join("work");
+    std::fs::create_dir_all(work.join(".kd")).expect("made");
+    if !config.is_null() {
+        let file = work.join(".kd/config.local.json");
+        std::fs::write(file, config.to_string()).expect("written");
+    }
+    (home, work)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_ctrl_c_leaves_at_once_and_a_stubborn_agent_does_not_outlive_it() {
+    let config = serde_json::json!({
+        "council": {"members": ["ada"]},
+        "agents": {"ada": {"backend": "codex"}},
+    });
+    let (home, work) = home(&config);
+    let program = home.path().join("codex");
+    std::fs::copy(kd_fake::fake_agent(), &program).expect("copied");
+    let shell = home.path().join("shell");
+    let steps = serde_json::json!([
+        {"ignore": ["INT", "TERM"]},
+        {"shell": shell, "session": true, "orphan": true, "stubborn": true},
+        {"hang": true},
+    ]);
+    std::fs::write(home.path().join("codex.script"), steps.to_string()).expect("written");
+    let pty = native_pty_system()
+        .openpty(size(80, 24))
+        .expect("a terminal");
+    let before = pty.master.get_termios().expect("modes");
+    let mut command = CommandBuilder::new(cargo_bin("kd"));
+    command.env_clear();
+    command.env("HOME", home.path());
+    command.env("PATH", "/usr/bin:/bin");
+    command.env("CODEX_CLI_PATH", &program);
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.args(["ask", "Which?"]);
+    command.cwd(&work);
+    let mut child = pty.slave.spawn_command(command).expect("it runs");
+    let mut screen = Screen::new(pty.master.as_ref(), 80, 24);
+    screen.wait_for(&["● ada", "Ctrl+C"]);
+    let pid = loop {
+        // The shell writes its number when it runs: only then is there something to be left behind.
+        match std::fs::read_to_string(&shell).map(|text| text.parse::<u32>()) {
+            Ok(Ok(pid)) => break pid,
+            _ => std::thread::yield_now(),
+        }
+    };
+    let mut keys = pty.master.take_writer().expect("a keyboard");
+    keys.write_all(b"\x03").expect("typed");
+    keys.write_all(b"\x03").expect("typed");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.exit_code(), 130);
+    let after = pty.master.get_termios().expect("modes");
+    assert_eq!(
+        before.local_flags, after.local_flags,
+        "echo and line mode are back"
+    );
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(
+        stat.is_empty() || stat.contains(") Z "),
+        "the shell of a stubborn agent lives on: {stat}"
+    );
+}
+
+#[test]
+fn kd_init_asks_who_shall_sit_and_writes_what_was_chosen() {
+    let (home, work) = home(&serde_json::Value::Null);
+    for name in ["claude", "codex"] {
+        let program = home.path().join(name);
+        std::fs::write(&program, "#!/bin/sh\n").expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).expect("set");
+    }
+    let pty = native_pty_system()
+        .openpty(size(100, 24))
+        .expect("a terminal");
+    let mut command = CommandBuilder::new(cargo_bin("kd"));
+    command.env_clear();
+    command.env("HOME", home.path());
+    command.env("PATH", home.path());
+    command.env("OLLAMA_HOST", "http://127.0.0.1:1");
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.args(["init"]);
+    command.cwd(&work);
+    let mut child = pty.slave.spawn_command(command).expect("it runs");
+    let mut screen = Screen::new(pty.master.as_ref(), 100, 24);
+    screen.wait_for(&["1. claude", "2. codex", "who shall sit?"]);
+    let mut keys = pty.master.take_writer().expect("a keyboard");
+    keys.write_all(b"7\n").expect("typed");
+    screen.wait_for(&["please write numbers from 1 to 2"]);
+    keys.write_all(b"2\n").expect("typed");
+    screen.wait_for(&["codex sits now"]);
+    assert_eq!(child.wait().expect("it ends").exit_code(), 0);
+    let written = std::fs::read_to_string(work.join(".kd/config.local.json")).expect("written");
+    assert!(
+        written.contains("\"codex\"") && !written.contains("\"claude_code\""),
+        "{written}"
+    );
+}

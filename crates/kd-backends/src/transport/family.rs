@@ -49,22 +49,71 @@ pub fn living() -> Vec<(String, Birth)> {
     in_use.values().cloned().collect()
 }
 
+/// Agents that are being ended.
+static LEAVING: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
+
+/// Told of every agent that comes or goes; one that answers false is told no more.
+type Listener = Box<dyn Fn() -> bool + Send>;
+static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
+
+/// Every agent of this process that may still have something running: those that answer, and those that are being
+/// ended.
+pub fn alive() -> Vec<(String, Birth)> {
+    let leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    living()
+        .into_iter()
+        .chain(leaving.values().cloned())
+        .collect()
+}
+
+/// Asks to be told when [`alive`] changes, until the answer is false. The telling must not wait.
+pub fn on_change(tell: impl Fn() -> bool + Send + 'static) {
+    LISTENERS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(Box::new(tell));
+}
+
+fn changed() {
+    LISTENERS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .retain(|tell| tell());
+}
+
+/// Whether the run of this program that started a family still lives, so that the family is its own affair.
+pub fn has_owner(birth: &Birth) -> bool {
+    let mut parts = birth.mark.split('.').map(str::parse::<u64>);
+    match (parts.next(), parts.next()) {
+        (Some(Ok(pid)), Some(Ok(at))) => {
+            i32::try_from(pid).is_ok_and(|pid| platform::runs(pid, at))
+        }
+        _ => false,
+    }
+}
+
 /// This agent is in use: somebody waits for its exit, and nobody else reaps it.
 pub(super) fn in_use(label: String, birth: &Birth) {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.insert(birth.pid, (label, birth.clone()));
+    drop(in_use);
+    changed();
 }
 
 /// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
 /// stop us. [`settle`] waits.
 pub(super) fn end(birth: Birth, ending: Ending) {
-    IN_USE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .remove(&birth.pid);
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(agent) = in_use.remove(&birth.pid) {
+        LEAVING
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(birth.pid, agent);
+    }
+    drop(in_use);
     *ENDING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     let work = move || {
-        let _done = Done;
+        let _done = Done(birth.pid);
         platform::end(&birth, ending);
     };
     // Without a thread the work is done here: late is better than never.
@@ -74,10 +123,15 @@ pub(super) fn end(birth: Birth, ending: Ending) {
 }
 
 /// Takes one from the count, however the thread ended.
-struct Done;
+struct Done(i32);
 
 impl Drop for Done {
     fn drop(&mut self) {
+        LEAVING
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.0);
+        changed();
         *ENDING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         ENDED.notify_all();
     }
@@ -231,6 +285,11 @@ mod platform {
         living
             .iter()
             .any(|seen| seen.pid != birth.pid && seen.started > than)
+    }
+
+    /// Whether a process runs that started then. One that nobody has reaped yet does not.
+    pub(super) fn runs(pid: i32, at: u64) -> bool {
+        stat(pid).is_some_and(|seen| seen.started == at && !seen.zombie)
     }
 
     /// Whether anybody of a family lives.
@@ -431,7 +490,7 @@ pub(super) use platform::{adopt, started};
 #[cfg(not(target_os = "linux"))]
 mod platform {
     use super::{Birth, Ending, signal_group};
-    use rustix::process::{Pid, Signal, test_kill_process_group};
+    use rustix::process::{Pid, Signal, test_kill_process, test_kill_process_group};
     use std::time::{Duration, Instant};
 
     /// There is nothing like a sub-reaper here.
@@ -455,6 +514,11 @@ mod platform {
     /// Not known here.
     pub(super) fn younger(_birth: &Birth, _than: u64) -> bool {
         true
+    }
+
+    /// Whether a process runs; when it started is not known here.
+    pub(super) fn runs(pid: i32, _at: u64) -> bool {
+        Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
     }
 
     /// Whether anybody of the group lives.

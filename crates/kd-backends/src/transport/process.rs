@@ -4,7 +4,7 @@
 //! The child leads a session of its own, gets the environment that it is given and no other, the prompt on stdin (or an
 //! end of file at once), and its stderr is read all the time, so that it can never block on a full pipe.
 
-use super::family::{self, Birth, Ending, MARK};
+use super::family::{self, Ending, MARK};
 use crate::dialects::{Exit, ExitSeen};
 use rustix::process::{Signal, setsid};
 use std::collections::VecDeque;
@@ -21,7 +21,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use super::family::{Moment, end_left_over, living, settle};
+pub use super::family::{
+    Birth, Moment, alive, end_left_over, has_owner, living, on_change, settle,
+};
 
 /// Bytes of stderr that are kept, its end.
 const STDERR_MAX: usize = 64 * 1024;

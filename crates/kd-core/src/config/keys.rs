@@ -244,7 +244,7 @@ pub const KEYS: &[Key] = &[
     key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own."),
     key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own."),
     key("council.warm_secs", WAIT, "300", "Seconds that the program of a member is kept running without a question; 0 starts one for each."),
-    key("council.review_members", Kind::Texts, "null", "Who reviews changes.").only_kingdom(),
+    key("council.review_members", Kind::Texts, "[]", "Who sits in `kd council review`; empty means those of `council.members`.").also_kingdom(),
     key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom(),
     key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded and not used by kingdom-cli; here `council.mode` counts.").only_kingdom(),
     key("council.ask.auto_messages", Kind::Whole { min: -1, max: 1_000_000 }, "-1", "Loaded and not used by kingdom-cli; here `council.auto_messages` counts.").only_kingdom(),

@@ -85,6 +85,8 @@ impl Default for ThinkConfig {
 pub struct CouncilConfig {
     /// Who sits, in order; empty means all agents, or the built-in three when there are none.
     pub members: Vec<String>,
+    /// Who sits when a change is reviewed; empty means the same.
+    pub review_members: Vec<String>,
     /// Seconds for one member's turn.
     pub timeout: u64,
     /// Sequential turns after the broadcast; none means one for each unmuted member.
@@ -111,6 +113,7 @@ impl Default for CouncilConfig {
     fn default() -> Self {
         Self {
             members: Vec::new(),
+            review_members: Vec::new(),
             timeout: 600,
             auto_messages: None,
             mode: Mode::Broadcast,

@@ -18,7 +18,7 @@ Examples:
 A name after @ in the question picks members; write it in `backticks` to mean only the letters.";
 
 /// Put a question to the council
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = false)]
 pub(crate) struct Ask {
     /// The question; `-` reads it from stdin. What is piped in stands below it as context
@@ -46,11 +46,18 @@ pub(crate) struct Ask {
     #[arg(long, help_heading = "Council")]
     pub(crate) no_conclude: bool,
     /// Let agent programs change files this time (else they may only read)
-    #[arg(long, help_heading = "Council")]
+    #[arg(short, long, help_heading = "Council")]
     pub(crate) writable: bool,
     /// Stop a member that takes longer [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
+
+    /// Ask in the background: the round goes on when this terminal is closed (see `kd council watch`)
+    #[arg(long = "async", conflicts_with = "output", help_heading = "Council")]
+    pub(crate) background: bool,
+    /// Whom exactly the question is for, whatever it mentions: how a round in the background is told
+    #[arg(long, value_name = "NAMES", hide = true)]
+    pub(crate) address: Option<String>,
 
     #[command(flatten)]
     pub(crate) going: Going,

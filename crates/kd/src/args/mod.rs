@@ -5,10 +5,12 @@ pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod council;
+pub(crate) mod debug;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
+pub(crate) mod fsck;
 pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod model;
@@ -86,6 +88,7 @@ pub(crate) enum Command {
     Show(council::Show),
     Doctor(doctor::Doctor),
     Export(export::Export),
+    Fsck(fsck::Fsck),
     Init(init::Init),
     /// See, check and change the settings
     #[command(subcommand, arg_required_else_help = true)]
@@ -99,6 +102,9 @@ pub(crate) enum Command {
     Mcp(mcp::Mcp),
     Serve(serve::Serve),
     Eval(Box<eval::Eval>),
+    /// Look into what agent programs say
+    #[command(subcommand, arg_required_else_help = true)]
+    Debug(debug::Debug),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),
@@ -152,6 +158,12 @@ mod tests {
             &["council", "list"],
             &["council", "status"],
             &["doctor"],
+            &["council", "watch"],
+            &["council", "retry"],
+            &["council", "review"],
+            &["council", "reset"],
+            &["fsck"],
+            &["debug", "decode"],
             &["export"],
             &["init"],
             &["config"],

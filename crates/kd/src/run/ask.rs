@@ -2,7 +2,8 @@
 
 use super::here::Here;
 use super::question::{self, Question};
-use super::{first, model, seats, stage, terminal, thread};
+use super::seats::REVIEW;
+use super::{background, first, model, seats, stage, terminal, thread};
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -12,27 +13,50 @@ use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::{Address, Budget, Op, OpenCouncil, Roster};
-use kd_engine::{Engine, Session};
+use kd_engine::{Engine, Session, agents};
+use kd_store::meta::COUNCIL;
 use kd_store::{Layout, Place, Thread};
 use std::io::{self, Write};
 
+/// What the council is to do.
+pub(super) enum Job {
+    /// Answer the question of the command line.
+    Ask,
+    /// Answer this question about a change.
+    Review(Question),
+    /// Answer the newest question again, as far as it was not answered.
+    Retry,
+}
+
 /// What is to be done, decided before anything is opened.
-struct Plan {
-    question: Question,
-    to: Address,
-    roster: Roster,
+pub(super) struct Plan {
+    pub(super) op: Op,
+    pub(super) roster: Roster,
+    pub(super) layout: Layout,
+    pub(super) thread: Thread,
     config: Config,
-    thread: Thread,
 }
 
 pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
-    let plan = plan(&args, here)?;
+    carry_out(args, Job::Ask, here)
+}
+
+/// The one road of `kd ask`, `kd council ask`, `retry` and `review`.
+pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Error> {
+    if args.address.is_some() {
+        // We were started to outlive the terminal: it must not find us by its session.
+        let _ = rustix::process::setsid();
+    }
+    let plan = plan(&mut args, job, here)?;
+    if args.background {
+        return background::start(&args, &plan);
+    }
     let id = plan.thread.id().clone();
-    let say = Op::Say {
-        body: plan.question.text.clone(),
-        to: plan.to.clone(),
-    };
-    let ended = stage::perform(&args.output, false, here, &id, say, || open(&args, plan))?;
+    let (layout, op) = (plan.layout.clone(), plan.op.clone());
+    let ended = stage::perform(&args.output, false, here, &id, op, || open(&args, plan));
+    // What has ended by now need not stand in the members' states any more.
+    let _ = agents::end_left_over(&layout);
+    let ended = ended?;
     if !args.output.quiet && !ended.closed {
         closing(&ended.round, &id.0, "kd ask --continue", here);
     }
@@ -40,15 +64,50 @@ pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
 }
 
 /// Reads the question, seats the council, finds or opens the thread. Fails before anything is written, if it can.
-fn plan(args: &Ask, here: &Here) -> Result<Plan, Error> {
+fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     let found = here.find_layout()?;
+    if let Some(layout) = &found {
+        sweep(layout, args.output.quiet);
+    }
     let loaded = here.config(found.as_ref())?;
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
     let members = old.as_ref().map(Thread::members);
+    let phase = match &job {
+        Job::Review(_) => REVIEW.to_owned(),
+        _ => old
+            .as_ref()
+            .map_or(COUNCIL.into(), |t| t.meta().phase.clone()),
+    };
+    if phase == REVIEW && args.members.is_empty() && old.is_none() {
+        args.members
+            .clone_from(&loaded.config.council.review_members);
+    }
     let seated = seats::seat(&loaded.config, args, members.as_deref())?;
-    let question = question::read(&args.question, args.output.quiet)?;
-    let to = seats::address(&question, &args.to, &seated.roster)?;
+    let question = match job {
+        Job::Ask => Some(question::read(&args.question, args.output.quiet)?),
+        Job::Review(question) => Some(question),
+        Job::Retry => None,
+    };
+    let op = match (question, &args.address) {
+        (Some(question), Some(exactly)) => Op::Say {
+            body: question.text,
+            to: Address::parse(exactly),
+        },
+        (Some(question), None) => Op::Say {
+            to: seats::address(&question, &args.to, &seated.roster)?,
+            body: question.text,
+        },
+        (None, _) => {
+            let busy = old.as_ref().map(thread::running).transpose()?;
+            if let Some(seat) = busy.unwrap_or_default().first() {
+                let what = format!("{seat} is still answering");
+                return Err(Error::new("busy", Exit::Error, what)
+                    .next("`kd council watch` follows it; retry when it has ended"));
+            }
+            Op::Retry { seat: None }
+        }
+    };
     if !args.output.quiet {
         for notice in &loaded.notices {
             notice_line(notice);
@@ -73,15 +132,15 @@ fn plan(args: &Ask, here: &Here) -> Result<Plan, Error> {
     if seated.built_in && !args.output.quiet {
         first::notice(found.is_none());
     }
-    let thread = match old {
-        Some(thread) => thread,
-        None => new_thread(&seated.roster, args.output.quiet, here)?,
+    let (layout, thread) = match (old, found) {
+        (Some(thread), Some(layout)) => (layout, thread),
+        _ => new_thread_for(&phase, &seated.roster, args.output.quiet, here)?,
     };
     Ok(Plan {
-        question,
-        to,
+        op,
         roster: seated.roster,
         config: loaded.config,
+        layout,
         thread,
     })
 }
@@ -104,6 +163,16 @@ pub(super) fn going_on(
 
 /// A new thread for these members.
 pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Thread, Error> {
+    new_thread_for(COUNCIL, roster, quiet, here).map(|(_, thread)| thread)
+}
+
+/// A new thread for these members in a phase, and where it stands.
+fn new_thread_for(
+    phase: &str,
+    roster: &Roster,
+    quiet: bool,
+    here: &Here,
+) -> Result<(Layout, Thread), Error> {
     let opened = here.make_layout()?;
     if opened.elsewhere && !quiet {
         notice_line(&format!(
@@ -112,7 +181,24 @@ pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Th
         ));
     }
     let names: Vec<_> = roster.members().iter().map(|m| m.name.clone()).collect();
-    Ok(Thread::create(&opened.layout, &names)?)
+    let thread = Thread::create_for(&opened.layout, &names, phase)?;
+    Ok((opened.layout, thread))
+}
+
+/// Ends what a killed run of ours has left behind.
+pub(super) fn sweep(layout: &Layout, quiet: bool) {
+    match agents::end_left_over(layout) {
+        Ok(0) => {}
+        Ok(count) if !quiet => notice_line(&format!(
+            "ended {} that a run of kd which was killed had left behind",
+            words::count(count as u64, "agent program")
+        )),
+        Ok(_) => {}
+        // The next run tries again; what is to be done now does not depend on it.
+        Err(error) => notice_line(&format!(
+            "left-overs of killed runs could not be looked for: {error}"
+        )),
+    }
 }
 
 fn open(args: &Ask, plan: Plan) -> Result<Session, Error> {
@@ -139,7 +225,7 @@ pub(super) fn opening(
     Ok(OpenCouncil {
         thread: thread.id().clone(),
         protocol: config.council.mode.into(),
-        prompts: seats::prompts(config, &roster),
+        prompts: seats::prompts(config, &roster, &thread.meta().phase),
         history: thread.messages()?.messages,
         seed: seed.unwrap_or_else(clock_seed),
         limits: Budget {

@@ -183,7 +183,7 @@ impl Room<'_> {
         let open = OpenCouncil {
             thread: thread.id().clone(),
             protocol: self.config.council.mode.into(),
-            prompts: seats::prompts(&self.config, &seated.roster),
+            prompts: seats::prompts(&self.config, &seated.roster, &thread.meta().phase),
             history: Vec::new(),
             seed: self.args.model.seed.unwrap_or_else(clock_seed),
             limits: Budget {

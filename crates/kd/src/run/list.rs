@@ -94,7 +94,7 @@ fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row,
             .meta()
             .created()
             .or_else(|| first.messages.first().map(|m| m.at)),
-        message_count: open.count()?,
+        message_count: open.count_readable()?,
         topic: topic.chars().take(TOPIC_CHARS).collect(),
         current,
         branch: branch.then(|| place.branch.clone()),

@@ -2,12 +2,15 @@
 //! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
 
 mod ask;
+mod background;
 mod chat;
 mod config;
+mod debug;
 mod doctor;
 mod eval;
 mod export;
 mod first;
+mod fsck;
 mod here;
 mod init;
 mod kingdom;
@@ -16,6 +19,9 @@ mod mcp;
 mod model;
 mod outfile;
 mod question;
+mod reset;
+mod retry;
+mod review;
 mod seats;
 mod serve;
 mod shell;
@@ -27,6 +33,7 @@ mod terminal;
 mod think;
 mod thread;
 mod vote;
+mod watch;
 
 use crate::args::{Cli, Command, council};
 use crate::error::Error;
@@ -63,7 +70,13 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Council(council::Council::List(args)) => list::run(&args, here)?,
         Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
         Command::Doctor(args) => return doctor::run(&args, here),
+        Command::Council(council::Council::Watch(args)) => return watch::run(&args, here),
+        Command::Council(council::Council::Retry(args)) => return retry::run(*args, here),
+        Command::Council(council::Council::Review(args)) => return review::run(*args, here),
+        Command::Council(council::Council::Reset(args)) => return reset::run(&args, here),
         Command::Export(args) => export::run(&args, here)?,
+        Command::Fsck(args) => return fsck::run(&args, here),
+        Command::Debug(args) => return debug::run(&args),
         Command::Init(args) => init::run(&args, here)?,
         Command::Config(args) => return config::run(&args, here),
         Command::Model(args) => return model::run(&args, here),
@@ -91,6 +104,16 @@ impl Command {
             Command::Council(council::Council::List(args)) => args.json,
             Command::Council(council::Council::Status(args)) => args.json,
             Command::Doctor(args) => args.json,
+            Command::Council(council::Council::Watch(args)) => {
+                args.output.json || args.output.jsonl
+            }
+            Command::Council(council::Council::Retry(args)) => {
+                args.output.json || args.output.jsonl
+            }
+            Command::Council(council::Council::Review(args)) => {
+                args.output.json || args.output.jsonl
+            }
+            Command::Fsck(args) => args.json,
             Command::Config(Config::Show(args)) => args.json,
             Command::Model(Model::List(args)) => args.json,
             Command::Model(Model::Bench(args)) => args.json,

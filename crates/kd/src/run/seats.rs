@@ -4,13 +4,15 @@ use super::question::Question;
 use crate::args::ask::{Ask, Model};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::config::Config;
+use kd_core::config::{Config, PhasePrompts};
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
 use kd_core::seating::{self, Seated, SeatingError, Wishes};
 use kd_core::{Address, Member, Roster, SeatName};
 use std::time::Duration;
 
+/// The phase of a thread in which a change is looked at.
+pub(super) const REVIEW: &str = "review";
 /// Backends whose members can use tools on files: only they need to be told to change nothing.
 const PROGRAMS: [&str; 7] = [
     "claude_code",
@@ -35,6 +37,7 @@ pub(super) fn seat(
 ) -> Result<Seated, Error> {
     let wishes = Wishes {
         members: args.members.clone(),
+        // Not asking for it leaves it to the configuration.
         writable: args.writable.then_some(true),
         ..wishes(&args.model, args.timeout)
     };
@@ -123,9 +126,13 @@ pub(super) fn address(
 }
 
 /// What every member is told, as configured.
-pub(super) fn prompts(config: &Config, roster: &Roster) -> PromptRules {
+pub(super) fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRules {
+    let words = |prompts: &PhasePrompts| match phase {
+        REVIEW => prompts.review.clone(),
+        _ => prompts.council.clone(),
+    };
     let mut rules = PromptRules {
-        phase: config.prompts.council.clone(),
+        phase: words(&config.prompts),
         say_read_only: roster.members().iter().any(has_hands),
         ..PromptRules::default()
     };
@@ -133,14 +140,10 @@ pub(super) fn prompts(config: &Config, roster: &Roster) -> PromptRules {
         rules.preamble.clone_from(preamble);
     }
     for member in roster.members() {
-        if let Some(agent) = config
-            .agents
-            .get(member.name.as_str())
-            .filter(|a| !a.prompts.council.is_empty())
-        {
-            rules
-                .phase_of
-                .insert(member.name.clone(), agent.prompts.council.clone());
+        let agent = config.agents.get(member.name.as_str());
+        let own = agent.map(|agent| words(&agent.prompts)).unwrap_or_default();
+        if !own.is_empty() {
+            rules.phase_of.insert(member.name.clone(), own);
         }
     }
     rules
@@ -171,6 +174,27 @@ mod tests {
         seating::seat(&Config::default(), &wishes)
             .expect("roles")
             .roster
+    }
+
+    #[test]
+    fn a_phase_has_its_words_and_a_members_own_take_their_place() {
+        let mut config = Config::default();
+        config.prompts.council = "talk".into();
+        config.prompts.review = "look".into();
+        let mut agent = kd_core::config::AgentConfig {
+            backend: "local".into(),
+            ..Default::default()
+        };
+        agent.prompts.review = "look hard".into();
+        config.agents.insert("skeptic".into(), agent);
+        let skeptic = SeatName::new("skeptic").unwrap();
+        let rules = prompts(&config, &roster(), REVIEW);
+        assert_eq!(
+            (rules.phase.as_str(), rules.phase_of[&skeptic].as_str()),
+            ("look", "look hard")
+        );
+        let rules = prompts(&config, &roster(), "council");
+        assert_eq!((rules.phase.as_str(), rules.phase_of.len()), ("talk", 0));
     }
 
     fn ask(text: &str, asked: &str, to: &[&str]) -> Result<String, Error> {

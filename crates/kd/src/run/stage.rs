@@ -59,25 +59,35 @@ pub(super) fn perform(
     say: Op,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Ended, Error> {
-    let repaint = here.can_repaint() && !output.plain && !output.json && !output.jsonl;
+    let repaint = repaints(output, here);
     // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
-    let mut stage = Stage {
-        face: face(output, council, here, repaint),
-        round: Round::default(),
-        closed: false,
-        unwritten: None,
-    };
+    let mut stage = Stage::new(face(output, council, here, repaint));
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, say, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
     // No agent program, and no tool of one, outlives us.
     process::settle(CHILDREN);
-    let stopped = ended?;
+    finish(output, council, stage, id, ended?)
+}
+
+/// Whether a region of the terminal is painted again and again.
+pub(super) fn repaints(output: &Output, here: &Here) -> bool {
+    here.can_repaint() && !output.plain && !output.json && !output.jsonl
+}
+
+/// The last of a round: the file of `-o`, and what could not be written.
+pub(super) fn finish(
+    output: &Output,
+    council: bool,
+    stage: Stage,
+    id: &ThreadId,
+    stopped: bool,
+) -> Result<Ended, Error> {
     let round = stage.round;
     if let Some(path) = &output.output {
         let text = if output.json || output.jsonl || outfile::is_json(path) {
@@ -97,7 +107,8 @@ pub(super) fn perform(
     })
 }
 
-fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn Face> {
+/// How a round is shown.
+pub(super) fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn Face> {
     let quiet = output.quiet;
     if output.json {
         Box::new(Json::new(quiet).with_council(council))
@@ -113,19 +124,32 @@ fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn F
 }
 
 /// The face and what it has seen.
-struct Stage {
-    face: Box<dyn Face>,
+pub(super) struct Stage {
+    pub(super) face: Box<dyn Face>,
     round: Round,
     /// Nobody reads our output any more.
-    closed: bool,
+    pub(super) closed: bool,
     /// Why it could not be written, where that is an error and not a reader who left.
     unwritten: Option<io::Error>,
 }
 
 impl Stage {
+    /// An empty stage.
+    pub(super) fn new(face: Box<dyn Face>) -> Self {
+        Self {
+            face,
+            round: Round::default(),
+            closed: false,
+            unwritten: None,
+        }
+    }
+
     /// Lets the face do something. Output that cannot be written ends the round, but never before what came is kept:
     /// so it is remembered here.
-    fn show(&mut self, act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>) {
+    pub(super) fn show(
+        &mut self,
+        act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>,
+    ) {
         if self.closed {
             return;
         }
@@ -140,7 +164,7 @@ impl Stage {
         }
     }
 
-    fn hear(&mut self, update: &Update) {
+    pub(super) fn hear(&mut self, update: &Update) {
         match update {
             Update::Record(record) => {
                 self.round.apply(record);
@@ -175,6 +199,10 @@ async fn conduct(
 ) -> Result<bool, Error> {
     let mut signals = Signals::listen(screen.is_some())
         .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
+    let refusal = match say {
+        Op::Retry { .. } => "nobody could be asked again",
+        _ => "the question could not be asked",
+    };
     let mut session = open()?;
     let mut updates = take(session.subscribe());
     session.send(say)?;
@@ -183,14 +211,17 @@ async fn conduct(
         let tick = stage.face.tick_in(Timestamp::now());
         tokio::select! {
             update = updates.recv() => {
-                let Some(update) = update else { break };
-                stage.hear(&update);
-                if let Some(why) = stage.refused(&update) {
-                    return Err(Error::new("refused", Exit::Error, "the question could not be asked").because(why));
-                }
                 // Many pieces at once are one frame.
-                while let Ok(update) = updates.try_recv() {
+                let mut next = update;
+                if next.is_none() {
+                    break;
+                }
+                while let Some(update) = next {
                     stage.hear(&update);
+                    if let Some(why) = stage.refused(&update) {
+                        return Err(Error::new("refused", Exit::Error, refusal).because(why));
+                    }
+                    next = updates.try_recv().ok();
                 }
                 if stage.round.yielded.is_some() {
                     break;
@@ -244,7 +275,7 @@ async fn conduct(
     Ok(stopped)
 }
 
-async fn wait(tick: Option<Duration>) {
+pub(super) async fn wait(tick: Option<Duration>) {
     tokio::time::sleep(tick.unwrap_or_default()).await;
 }
 

@@ -7,13 +7,19 @@ use crate::args::council::Status;
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
+use kd_backends::transport::process;
 use kd_core::SeatName;
 use kd_store::Thread;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+use std::time::Duration;
+
+/// How long agent programs that a killed run left behind get to end.
+const LEFT_OVER: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
-    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let (layout, place) = thread::find(here, args.id.as_deref())?;
+    super::ask::sweep(&layout, false);
     let open = Thread::open(&place)?;
     let newest = show::newest(&open, 1)?;
     let turns = thread::turns(&newest.messages);
@@ -67,5 +73,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         }
     }
     out.flush()?;
+    // Whom we found left over is gone when we go.
+    process::settle(LEFT_OVER);
     Ok(())
 }

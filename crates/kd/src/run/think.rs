@@ -79,7 +79,7 @@ pub(super) fn opening(
     let roster = seats.roster();
     let (duet, opened) = Duet::open(OpenDuet {
         thread: thread.id().clone(),
-        prompts: seats::prompts(config, &roster),
+        prompts: seats::prompts(config, &roster, &thread.meta().phase),
         history: thread.messages()?.messages,
         limits,
         seats,

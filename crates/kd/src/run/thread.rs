@@ -6,10 +6,6 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::{Address, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
-use std::time::Duration;
-
-/// A stream that nobody holds and that was silent for longer is a left-over of a program that died.
-const FRESH: Duration = Duration::from_secs(30);
 
 /// The thread that a command means: the one named, else the current one, else the newest.
 pub(super) fn find(here: &Here, id: Option<&str>) -> Result<(Layout, Place), Error> {
@@ -44,10 +40,10 @@ pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error>
 ///
 /// Our own writers hold a lock; those of other programs do not, and count while their stream grows.
 pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
-    let signs = kd_store::stream::streams(thread)?;
+    let signs: Vec<kd_store::stream::StreamSign> = kd_store::stream::streams(thread)?;
     Ok(signs
         .into_iter()
-        .filter(|sign| sign.held || sign.quiet < FRESH)
+        .filter(kd_store::stream::StreamSign::is_live)
         .filter_map(|sign| SeatName::new(sign.member).ok())
         .collect())
 }

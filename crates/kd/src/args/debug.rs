@@ -1,0 +1,31 @@
+//! `kd debug …`: look into what agent programs say.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use kd_backends::dialects::DIALECTS;
+use std::path::PathBuf;
+
+/// The commands below `kd debug`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Debug {
+    Decode(Decode),
+}
+
+/// Print the events of a recorded stream, as this program understands them
+///
+/// One JSON object a line; each turn ends with one whose kind is `finished` or `failed`. A recording of both directions
+/// has lines of the form {\"dir\": \"in\" or \"out\", \"msg\": …}.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  claude -p --output-format stream-json --verbose --include-partial-messages hi > said.jsonl
+  kd debug decode --dialect claude said.jsonl
+  kd debug decode --dialect codex - < said.jsonl")]
+pub(crate) struct Decode {
+    /// Whose words these are
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DIALECTS.map(|d| d.name)))]
+    pub(crate) dialect: String,
+    /// The recording; `-` reads stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}

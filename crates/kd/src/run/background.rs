@@ -1,0 +1,155 @@
+//! `--async`: the same round in a process of its own, with its own session, so that it outlives the terminal.
+//!
+//! The question travels in a file that has no name, never as an argument. Everything the round says goes to a log in
+//! `.kd`; what its members say is in the thread, as ever.
+
+use super::ask::Plan;
+use crate::args::ask::Ask;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::{Op, SeatName};
+use kd_store::{Thread, Watch};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long the question may take to be on disk.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often we look whether the round died before that: its end changes no file.
+const LOOK: Duration = Duration::from_millis(100);
+/// What is told of the log of a round that could not begin.
+const LAST_BYTES: u64 = 4096;
+
+/// Starts the round and returns when its question is on disk.
+pub(super) fn start(args: &Ask, plan: &Plan) -> Result<Exit, Error> {
+    let Op::Say { body, to } = &plan.op else {
+        return Err(Error::usage(
+            "only a question can be asked in the background",
+        ));
+    };
+    let thread = &plan.thread;
+    let log = plan.layout.background_log(thread.id());
+    let seen = last(thread)?;
+    let watch = Watch::new(thread.path())?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(arguments(args, plan, &to.to_string()))
+        .stdin(question(body)?)
+        .stdout(open(&log)?)
+        .stderr(open(&log)?)
+        .spawn()?;
+    let until = Instant::now() + PATIENCE;
+    while last(thread)? <= seen {
+        if let Some(status) = child.try_wait()? {
+            return Err(died(&log, status.code()));
+        }
+        if Instant::now() >= until {
+            break;
+        }
+        watch.wait(LOOK);
+    }
+    told(args, thread, &child, &log)?;
+    Ok(Exit::Done)
+}
+
+/// The command line of the round itself.
+fn arguments(args: &Ask, plan: &Plan, to: &str) -> Vec<String> {
+    let members = plan.roster.members();
+    let names: Vec<&str> = members.iter().map(|m| SeatName::as_str(&m.name)).collect();
+    let mut line = vec!["ask".to_owned(), "--jsonl".into(), "--quiet".into()];
+    let mut option = |name: &str, value: String| line.extend([name.to_owned(), value]);
+    option("--thread", plan.thread.id().0.clone());
+    option("--address", to.to_owned());
+    option("--members", names.join(","));
+    if let Some(timeout) = args.timeout {
+        option("--timeout", format!("{}s", timeout.as_secs()));
+    }
+    if let Some(model) = &args.model.model {
+        option("--model", model.clone());
+    }
+    if let Some(temperature) = args.model.temperature {
+        option("--temperature", temperature.to_string());
+    }
+    if let Some(tokens) = args.model.max_tokens {
+        option("--max-tokens", tokens.to_string());
+    }
+    if let Some(seed) = args.model.seed {
+        option("--seed", seed.to_string());
+    }
+    for (flag, wanted) in [
+        ("--offline", args.model.offline),
+        ("--writable", args.writable),
+        ("--no-conclude", args.no_conclude),
+    ] {
+        if wanted {
+            line.push(flag.to_owned());
+        }
+    }
+    line.push("-".to_owned());
+    line
+}
+
+/// A file without a name that holds the question, at its beginning.
+fn question(body: &str) -> io::Result<Stdio> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(body.as_bytes())?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file.into())
+}
+
+fn open(log: &Path) -> Result<File, Error> {
+    if let Some(folder) = log.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    Ok(OpenOptions::new().create(true).append(true).open(log)?)
+}
+
+/// The number of the newest message.
+fn last(thread: &Thread) -> Result<u32, Error> {
+    let newest = thread.tail(1)?.messages;
+    Ok(newest.last().map_or(0, |m| m.seq))
+}
+
+/// Why a round ended before its question was on disk.
+fn died(log: &Path, code: Option<i32>) -> Error {
+    let mut end = String::new();
+    if let Ok(mut file) = File::open(log) {
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)));
+        let _ = io::Read::read_to_string(&mut file, &mut end);
+    }
+    let why = end.lines().last().unwrap_or("it said nothing").to_owned();
+    let what = match code {
+        Some(code) => format!("the round in the background ended with code {code} before it began"),
+        None => "the round in the background was killed before it began".to_owned(),
+    };
+    Error::new("background", Exit::Error, what)
+        .because(why)
+        .next(format!("its log is {}", log.display()))
+}
+
+fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    if args.output.json || args.output.jsonl {
+        let object = serde_json::json!({
+            "v": kd_core::event::FORMAT,
+            "thread_id": thread.id(),
+            "pid": child.id(),
+            "log": log,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    writeln!(out, "{}", thread.id())?;
+    if !args.output.quiet {
+        let mut err = io::stderr().lock();
+        writeln!(
+            err,
+            "asked in the background; it goes on when this terminal is closed"
+        )?;
+        writeln!(err, "follow it: kd council watch {}", thread.id())?;
+        writeln!(err, "its log:   {}", log.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `kd debug decode`: what a recorded stream means, event by event.
+
+use crate::args::debug::{Debug, Decode};
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::dialects::{decode_all, named};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+
+pub(super) fn run(args: &Debug) -> Result<Exit, Error> {
+    match args {
+        Debug::Decode(args) => decode(args),
+    }
+}
+
+/// Prints the events; the code tells whether the last turn ended well.
+fn decode(args: &Decode) -> Result<Exit, Error> {
+    let Some(dialect) = named(&args.dialect) else {
+        return Err(Error::usage(format!(
+            "there is no dialect {}",
+            args.dialect
+        )));
+    };
+    let source: Box<dyn Read> = if args.file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(&args.file).map_err(|e| {
+            let what = format!("{} cannot be read", args.file.display());
+            Error::new("io", Exit::Error, what).because(e)
+        })?))
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut exit = Exit::Error;
+    for event in decode_all(dialect, source) {
+        let line = match &event {
+            Ok(delta) => serde_json::to_value(delta),
+            Err(failure) => serde_json::to_value(failure)
+                .map(|f| serde_json::json!({"kind": "failed", "failure": f})),
+        };
+        let line =
+            line.map_err(|e| Error::new("io", Exit::Error, "an event is no JSON").because(e))?;
+        exit = if event.is_ok() {
+            Exit::Done
+        } else {
+            Exit::Failed
+        };
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(exit)
+}

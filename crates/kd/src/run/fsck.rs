@@ -1,0 +1,145 @@
+//! `kd fsck`: what is wrong in the thread folders, and what was done about it.
+
+use super::here::Here;
+use super::thread;
+use crate::args::fsck::Fsck;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use kd_store::fsck::{self, Finding, Report};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// One folder, and what was found in it.
+struct Looked {
+    name: String,
+    branch: String,
+    folder: std::path::PathBuf,
+    report: Report,
+}
+
+pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
+    let layout = here.layout()?;
+    let places = match (&args.thread, args.all) {
+        (Some(id), _) => vec![thread::resolve(&layout, Some(id))?],
+        (None, true) => layout.all_threads(true)?,
+        (None, false) => layout.threads()?,
+    };
+    let mut looked = Vec::new();
+    for place in places {
+        let mut report = fsck::check(&place)?;
+        if args.repair {
+            fsck::repair(&place, &mut report)?;
+        }
+        looked.push(Looked {
+            name: place.id.0,
+            branch: place.branch,
+            folder: place.path,
+            report,
+        });
+    }
+    if args.thread.is_none() {
+        let mut report = fsck::check_branch(&layout)?;
+        if args.repair {
+            fsck::repair_branch(&layout, &mut report)?;
+        }
+        looked.push(Looked {
+            name: format!("branch {}", layout.branch()),
+            branch: layout.branch().to_owned(),
+            folder: layout.branch_folder(),
+            report,
+        });
+    }
+    let all = || looked.iter().flat_map(|l| &l.report.findings);
+    let open = all().filter(|f| f.is_open()).count();
+    let mended = all().filter(|f| matches!(f.mended, Some(Ok(_)))).count();
+    let mendable = all().filter(|f| f.is_open() && f.remedy.is_some()).count();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let folders: Vec<Value> = looked.iter().map(object).collect();
+        let object = json!({"v": 1, "folders": folders, "problems": open, "mended": mended});
+        writeln!(out, "{}", json::text(&object, true)?)?;
+    } else {
+        for one in &looked {
+            page(one, here, &mut out)?;
+        }
+        let threads = looked.len() - usize::from(args.thread.is_none());
+        let mut closing = format!(
+            "{}, {}",
+            words::count(threads as u64, "thread"),
+            words::count(open as u64, "problem")
+        );
+        if mended > 0 {
+            closing.push_str(&format!(", {mended} mended"));
+        }
+        if mendable > 0 && !args.repair {
+            closing.push_str(&format!(
+                "; `kd fsck --repair` mends {mendable} of them and deletes nothing"
+            ));
+        }
+        writeln!(io::stderr(), "{closing}")?;
+    }
+    out.flush()?;
+    Ok(if open == 0 { Exit::Done } else { Exit::Error })
+}
+
+fn page(looked: &Looked, here: &Here, out: &mut impl Write) -> io::Result<()> {
+    if looked.report.findings.is_empty() {
+        return Ok(());
+    }
+    let styles = here.out_styles();
+    writeln!(out, "{}", styles.bold(&clean::line(&looked.name)))?;
+    for finding in &looked.report.findings {
+        let (mark, tail) = match (&finding.mended, &finding.remedy) {
+            (Some(Ok(done)), _) => (styles.glyph("✓", "ok"), done.clone()),
+            (Some(Err(why)), _) => (styles.glyph("✗", "x"), format!("not mended: {why}")),
+            (None, _) if finding.kind.is_note() => (styles.glyph("·", "-"), String::new()),
+            (None, Some(remedy)) => (
+                styles.glyph("✗", "x"),
+                format!("--repair: {}", remedy.says()),
+            ),
+            (None, None) => (styles.glyph("✗", "x"), "to be mended by hand".to_owned()),
+        };
+        let file = clean::line(&name(&finding.path));
+        writeln!(out, "  {mark} {file}: {}", clean::line(&finding.what))?;
+        if !tail.is_empty() {
+            writeln!(out, "      {}", styles.dim(&clean::line(&tail)))?;
+        }
+    }
+    Ok(())
+}
+
+fn object(looked: &Looked) -> Value {
+    let finding = |f: &Finding| {
+        let (done, why) = match &f.mended {
+            Some(Ok(done)) => (Some(done), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        json!({
+            "kind": f.kind.word(),
+            "note": f.kind.is_note(),
+            "file": name(&f.path),
+            "what": f.what,
+            "remedy": f.remedy.as_ref().map(fsck::Remedy::says),
+            "mended": done,
+            "not_mended": why,
+        })
+    };
+    json!({
+        "name": looked.name,
+        "branch": looked.branch,
+        "path": looked.folder,
+        "messages": looked.report.messages,
+        "findings": looked.report.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

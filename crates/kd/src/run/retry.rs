@@ -1,0 +1,23 @@
+//! `kd council retry`: asks again whoever has not answered the newest question.
+
+use super::ask::{self, Job};
+use super::here::Here;
+use crate::args::ask::{Ask, Going};
+use crate::args::council::Retry;
+use crate::error::Error;
+use crate::exit::Exit;
+
+pub(super) fn run(args: Retry, here: &Here) -> Result<Exit, Error> {
+    let wanted = args.id.unwrap_or_default();
+    let ask = Ask {
+        going: Going {
+            resume: Some(wanted),
+            thread: None,
+        },
+        timeout: args.timeout,
+        writable: args.writable,
+        output: args.output,
+        ..Ask::default()
+    };
+    ask::carry_out(ask, Job::Retry, here)
+}

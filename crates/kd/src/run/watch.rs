@@ -1,0 +1,151 @@
+//! `kd council watch`: follows the newest round of a thread, whoever asked it, told of changes by the file system.
+
+use super::ask;
+use super::here::Here;
+use super::signals::{Signals, Wish, suspend};
+use super::stage::{self, Stage};
+use super::terminal::{self, Quiet};
+use super::thread;
+use crate::args::council::Watch as Args;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::Io;
+use follow::Follow;
+use jiff::Timestamp;
+use kd_engine::Update;
+use kd_store::{Thread, Watch};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+mod follow;
+
+/// How often we look without being told: a stream of a program that died changes no file any more.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long a round must be over: after the answers the chair may begin.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How the watching ended.
+enum Ended {
+    /// The round is over.
+    Over,
+    /// The person left.
+    Left,
+    /// The time is up.
+    Late,
+}
+
+pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
+    let (layout, place) = thread::find(here, args.id.as_deref())?;
+    ask::sweep(&layout, args.output.quiet);
+    let open = Thread::open(&place)?;
+    let id = open.id().clone();
+    let config = here.config(Some(&layout))?.config;
+    let watch = Watch::new(open.path())?;
+    let mut follow = Follow::new(open, config)?;
+    let repaint = stage::repaints(&args.output, here);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut stage = Stage::new(stage::face(&args.output, false, here, repaint));
+    let screen = repaint.then(Quiet::enter);
+    let ended = runtime.block_on(conduct(args, watch, &mut follow, &mut stage, screen))?;
+    match ended {
+        Ended::Over => {
+            let ended = stage::finish(&args.output, false, stage, &id, false)?;
+            if !args.output.quiet && !ended.closed {
+                ask::closing(&ended.round, &id.0, "kd ask --continue", here);
+            }
+            Ok(ended.exit())
+        }
+        Ended::Left => Ok(Exit::Interrupted),
+        Ended::Late => Err(
+            Error::new("timeout", Exit::Timeout, "the round is not over yet")
+                .next(format!("it goes on: kd council watch {id}")),
+        ),
+    }
+}
+
+async fn conduct(
+    args: &Args,
+    watch: Watch,
+    follow: &mut Follow,
+    stage: &mut Stage,
+    mut screen: Option<Quiet>,
+) -> Result<Ended, Error> {
+    let mut signals = Signals::listen(screen.is_some())?;
+    let mut woken = wakes(watch);
+    let end = args.timeout.map(|limit| Instant::now() + limit);
+    let mut over_since: Option<Instant> = None;
+    let mut told = false;
+    let ended = loop {
+        for record in follow.look()? {
+            stage.hear(&Update::Record(Arc::new(record)));
+        }
+        if stage.closed {
+            break Ended::Left;
+        }
+        if follow.is_over()? {
+            let since = *over_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= GRACE {
+                stage.hear(&Update::Record(Arc::new(follow.yielded()?)));
+                break Ended::Over;
+            }
+        } else {
+            over_since = None;
+            if !told && follow.is_deserted()? {
+                told = true;
+                let line = "nobody is at work on it: `kd council retry` asks again (Ctrl+C leaves)";
+                notice(stage, line);
+            }
+        }
+        let now = Timestamp::now();
+        stage.show(|face, round, io| face.tick(now, round, io));
+        let tick = stage.face.tick_in(now);
+        let grace = over_since.map(|since| since + GRACE);
+        tokio::select! {
+            _ = woken.recv() => {}
+            wish = signals.next() => match wish {
+                Wish::Stop => break Ended::Left,
+                Wish::Resize => {
+                    if let Some((columns, rows)) = terminal::size() {
+                        stage.face.resize(columns, rows);
+                    }
+                }
+                Wish::Suspend => {
+                    if let Some(screen) = &mut screen {
+                        stage.show(|face, _, io| face.hide(io));
+                        screen.release();
+                        suspend();
+                        screen.resume();
+                        stage.face.repaint();
+                    }
+                }
+            },
+            () = stage::wait(tick), if tick.is_some() => {}
+            () = sleep_until(grace.unwrap_or_else(Instant::now)), if grace.is_some() => {}
+            () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break Ended::Late,
+        }
+    };
+    stage.show(|face, round, io| face.end(round, io));
+    Ok(ended)
+}
+
+fn notice(stage: &mut Stage, line: &str) {
+    stage.show(|face, _, io: &mut Io<'_>| face.notice(line, io));
+}
+
+/// The watch as a stream of wake-ups; its thread ends soon after nobody listens any more.
+fn wakes(watch: Watch) -> mpsc::Receiver<()> {
+    let (wake, woken) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        loop {
+            watch.wait(LOOK);
+            if wake.blocking_send(()).is_err() {
+                return;
+            }
+        }
+    });
+    woken
+}

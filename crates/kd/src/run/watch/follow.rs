@@ -1,0 +1,286 @@
+//! A round as it can be seen from outside: message files and stream files become the same facts that the engine tells
+//! of its own rounds, so that every face can show them.
+
+use crate::error::Error;
+use crate::run::thread::State;
+use crate::run::{show, thread};
+use kd_backends::adapters::agent_cli;
+use kd_backends::dialects::{Reading, named};
+use kd_core::config::Config;
+use kd_core::event::{FORMAT, Outcome, Purpose};
+use kd_core::{
+    Delta, Event, Failure, FailureKind, Message, Record, SeatName, Status, Timestamp, TurnId, Usage,
+};
+use kd_store::{StreamReader, Thread};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The newest round of a thread.
+pub(super) struct Follow {
+    thread: Thread,
+    config: Config,
+    members: Vec<SeatName>,
+    /// The newest message that was told.
+    seen: u32,
+    /// Messages of the round: the king's, and what followed.
+    turn: Vec<Message>,
+    /// Who is at work, as the faces know it.
+    open: BTreeMap<SeatName, TurnId>,
+    streams: BTreeMap<SeatName, Stream>,
+    turns: u64,
+    seq: u64,
+    told: Vec<Record>,
+}
+
+/// One member's stream.
+struct Stream {
+    reader: StreamReader,
+    /// What understands an agent program's own words; ours need none.
+    reading: Option<Reading>,
+}
+
+impl Follow {
+    /// The newest round; the first look tells all of it.
+    pub(super) fn new(thread: Thread, config: Config) -> Result<Self, Error> {
+        let members = thread.members();
+        let newest = show::newest(&thread, 1)?.messages;
+        let last = thread::turns(&newest).last().map(|turn| turn[0].seq);
+        let mut follow = Self {
+            seen: last.map_or(0, |seq| seq - 1),
+            members,
+            thread,
+            config,
+            turn: Vec::new(),
+            open: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            turns: 0,
+            seq: 0,
+            told: Vec::new(),
+        };
+        let members = follow.members.clone();
+        let messages = follow.seen;
+        follow.tell(Event::ThreadOpened { members, messages });
+        Ok(follow)
+    }
+
+    /// What happened since the last look.
+    pub(super) fn look(&mut self) -> Result<Vec<Record>, Error> {
+        // A member may have ended since: its stream first, then its message. But everything begins with the king's words.
+        let first = self.turn.is_empty();
+        if !first {
+            self.hear_streams()?;
+        }
+        for message in self.thread.since(self.seen)?.messages {
+            self.seen = self.seen.max(message.seq);
+            self.hear_message(message);
+        }
+        if first && !self.turn.is_empty() {
+            self.hear_streams()?;
+        }
+        // Whoever was asked and has said nothing yet waits.
+        for (seat, state) in self.states()? {
+            let spoke = self.turn.iter().any(|m| m.from == seat.as_str());
+            if matches!(state, State::Running | State::Pending) && !spoke {
+                self.turn_of(&seat);
+            }
+        }
+        Ok(std::mem::take(&mut self.told))
+    }
+
+    /// Whether everybody who was asked has ended, and nobody else is at work.
+    pub(super) fn is_over(&self) -> Result<bool, Error> {
+        let busy = |state: &State| matches!(state, State::Running | State::Pending);
+        Ok(!self.turn.is_empty()
+            && !self.states()?.iter().any(|(_, state)| busy(state))
+            && thread::running(&self.thread)?.is_empty())
+    }
+
+    /// Whether somebody is waited for and nobody is at work.
+    pub(super) fn is_deserted(&self) -> Result<bool, Error> {
+        // Between the question and the first sign of a member lies a moment.
+        let asked = self.turn.last().map(|m| m.at).unwrap_or_default();
+        let since = Timestamp::now().duration_since(asked);
+        Ok(since.as_secs() >= 5 && thread::running(&self.thread)?.is_empty())
+    }
+
+    /// The end of the round.
+    pub(super) fn yielded(&mut self) -> Result<Record, Error> {
+        let states = self.states()?;
+        let well = states
+            .iter()
+            .filter(|(_, s)| *s == State::Responded)
+            .count();
+        let stopped = self
+            .turn
+            .iter()
+            .any(|m| m.status == Some(Status::Interrupted));
+        let outcome = match well {
+            _ if stopped => Outcome::Interrupted,
+            n if n == states.len() => Outcome::Complete,
+            0 => Outcome::Failed,
+            _ => Outcome::Partial,
+        };
+        Ok(self.record(Event::FloorYielded {
+            outcome,
+            usage: Usage::default(),
+        }))
+    }
+
+    fn states(&self) -> Result<Vec<(SeatName, State)>, Error> {
+        let running = thread::running(&self.thread)?;
+        Ok(thread::states(&self.turn, &self.members, &running))
+    }
+
+    fn hear_streams(&mut self) -> Result<(), Error> {
+        for seat in thread::running(&self.thread)? {
+            if !self.streams.contains_key(&seat) {
+                let stream = Stream {
+                    reader: StreamReader::new(&self.thread, seat.as_str()),
+                    reading: self.reading(&seat),
+                };
+                self.streams.insert(seat, stream);
+            }
+        }
+        let seats: Vec<SeatName> = self.streams.keys().cloned().collect();
+        for seat in seats {
+            for delta in self.pieces(&seat)? {
+                let turn = self.turn_of(&seat);
+                self.tell(Event::TurnDelta { turn, delta });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a member's stream said since the last look.
+    fn pieces(&mut self, seat: &SeatName) -> Result<Vec<Delta>, Error> {
+        let fresh = self.reading(seat);
+        let mut pieces = Vec::new();
+        let Some(stream) = self.streams.get_mut(seat) else {
+            return Ok(pieces);
+        };
+        loop {
+            let heard = stream.reader.read()?;
+            if heard.restarted {
+                stream.reading = fresh;
+                let why = Failure::new(FailureKind::Crashed, "a new attempt began");
+                pieces.push(Delta::Retrying {
+                    attempt: 1,
+                    after: Duration::ZERO,
+                    failure: why,
+                });
+                return Ok(pieces);
+            }
+            if heard.lines.is_empty() {
+                return Ok(pieces);
+            }
+            for line in &heard.lines {
+                match (serde_json::from_str::<Delta>(line), &mut stream.reading) {
+                    (Ok(delta), _) => pieces.push(delta),
+                    (Err(_), Some(reading)) => {
+                        pieces.extend(reading.feed(format!("{line}\n").as_bytes()));
+                    }
+                    (Err(_), None) => {}
+                }
+            }
+        }
+    }
+
+    fn hear_message(&mut self, message: Message) {
+        if message.is_king() {
+            self.turn = vec![message.clone()];
+            return self.tell(Event::MessageAdded {
+                message,
+                turn: None,
+            });
+        }
+        self.turn.push(message.clone());
+        let Ok(seat) = SeatName::new(message.from.as_str()) else {
+            return;
+        };
+        // The rest of its stream says what the message says.
+        let _ = self.pieces(&seat);
+        let turn = self.turn_of(&seat);
+        self.open.remove(&seat);
+        let (seq, failure) = (message.seq, failure(&message));
+        self.tell(Event::MessageAdded {
+            message,
+            turn: Some(turn),
+        });
+        self.tell(match failure {
+            None => Event::TurnFinished {
+                turn,
+                seat,
+                message: Some(seq),
+                usage: None,
+            },
+            Some(failure) => Event::TurnFailed {
+                turn,
+                seat,
+                failure,
+                message: Some(seq),
+            },
+        });
+    }
+
+    /// The turn in which a member speaks; a new one if it has none.
+    fn turn_of(&mut self, seat: &SeatName) -> TurnId {
+        if let Some(turn) = self.open.get(seat) {
+            return *turn;
+        }
+        self.turns += 1;
+        let turn = TurnId(self.turns);
+        self.open.insert(seat.clone(), turn);
+        let purpose = if self.members.contains(seat) {
+            Purpose::Answer
+        } else {
+            Purpose::Conclude
+        };
+        self.tell(Event::TurnQueued {
+            turn,
+            seat: seat.clone(),
+            purpose,
+        });
+        turn
+    }
+
+    /// What understands the words of a member's program.
+    fn reading(&self, seat: &SeatName) -> Option<Reading> {
+        let agent = self.config.agents.get(seat.as_str())?;
+        let program = agent_cli::program(&agent.backend)?;
+        named(program.dialect).map(Reading::new)
+    }
+
+    fn tell(&mut self, event: Event) {
+        let record = self.record(event);
+        self.told.push(record);
+    }
+
+    fn record(&mut self, event: Event) -> Record {
+        self.seq += 1;
+        Record {
+            v: FORMAT,
+            seq: self.seq,
+            ts: Timestamp::now(),
+            thread: self.thread.id().clone(),
+            event,
+        }
+    }
+}
+
+/// Why a message is no whole answer.
+fn failure(message: &Message) -> Option<Failure> {
+    if message.is_sound() {
+        return None;
+    }
+    let kind = match message.status {
+        Some(Status::Timeout) => FailureKind::Timeout,
+        Some(Status::Interrupted) => FailureKind::Cancelled,
+        _ => FailureKind::Crashed,
+    };
+    let first = message.body.lines().next().unwrap_or_default();
+    let first = first.trim_matches('*');
+    Some(Failure::new(
+        kind,
+        first.strip_prefix("Error: ").unwrap_or(first),
+    ))
+}

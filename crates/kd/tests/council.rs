@@ -1,0 +1,501 @@
+//! `kd council` from outside: asked in the background, watched, asked again, a change reviewed, sessions forgotten, and
+//! nothing left over when the program was killed.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Home, Said};
+
+/// Longer than any step takes on a busy machine; reached only when the test has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn says(text: &str) -> Value {
+    json!({"runs": [[{"text": text}]]})
+}
+
+fn fails() -> Value {
+    json!({"runs": [[{"fail": {"kind": "auth", "message": "the key is wrong"}}]]})
+}
+
+/// Looks until something is there.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what} never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn lives(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[test]
+fn a_round_in_the_background_goes_on_and_can_be_watched() {
+    let slow = json!({"runs": [[{"text": "Slowly"}, {"sleep_ms": 700}, {"text": " but surely."}]]});
+    let home = Home::scripted(&[("ada", slow), ("bob", says("At once."))]);
+    let began = home.run(&["council", "ask", "--async", "--json", "Which?"]);
+    assert_eq!(began.code, Some(0), "{}", began.err);
+    let told = began.json();
+    let id = told["thread_id"].as_str().expect("an id").to_owned();
+    let pid = told["pid"].as_i64().expect("a number");
+    // It leads a session of its own: what closes our terminal does not reach it.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    if let Some(rest) = stat.rsplit(") ").next().filter(|rest| !rest.is_empty()) {
+        let session: i64 = rest
+            .split(' ')
+            .nth(3)
+            .expect("a session")
+            .parse()
+            .expect("a number");
+        assert_eq!(session, pid);
+    }
+    let status = home.run(&["council", "status", "--json"]).json();
+    assert_eq!(status["thread_id"], id.as_str());
+    assert_eq!(status["expected"], json!(["ada", "bob"]));
+
+    let watched = home.run(&["council", "watch", &id]);
+    assert_eq!(watched.code, Some(0), "{}{}", watched.out, watched.err);
+    for part in ["Slowly but surely.", "At once."] {
+        assert!(watched.out.contains(part), "{}", watched.out);
+    }
+    let log = std::fs::read_to_string(told["log"].as_str().expect("a path")).expect("a log");
+    assert!(log.contains("\"event\":\"turn_finished\""), "{log}");
+    // One that is over already is shown and judged, too.
+    let again = home.run(&["council", "watch", "--json"]);
+    assert_eq!(
+        (again.code, again.json()["outcome"].as_str()),
+        (Some(0), Some("complete"))
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_question_is_told_before_anything_goes_into_the_background() {
+    let home = Home::scripted(&[("ada", says("x"))]);
+    let said = home.run(&["council", "ask", "--async", "--to", "adda", "Which?"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("did you mean ada"), "{}", said.err);
+    assert!(home.threads().is_empty());
+}
+
+#[test]
+fn a_watch_leaves_with_the_code_of_the_round_or_when_its_time_is_up() {
+    let home = Home::scripted(&[("ada", says("Yes.")), ("bob", fails())]);
+    assert_eq!(
+        home.run(&["council", "ask", "--no-conclude", "Which?"])
+            .code,
+        Some(5)
+    );
+    let watched = home.run(&["council", "watch"]);
+    assert_eq!(watched.code, Some(5), "{}{}", watched.out, watched.err);
+    assert!(watched.out.contains("Yes."), "{}", watched.out);
+
+    let home = Home::scripted(&[("ada", json!({"runs": [["hang"]]}))]);
+    let told = home
+        .run(&["council", "ask", "--async", "--json", "Which?"])
+        .json();
+    let watched = home.run(&["council", "watch", "--timeout", "1s"]);
+    assert_eq!(watched.code, Some(124), "{}{}", watched.out, watched.err);
+    stop(told["pid"].as_i64().expect("a number"));
+}
+
+/// Stops a process that we started through kd, as Ctrl+C would.
+fn stop(pid: i64) {
+    let pid =
+        rustix::process::Pid::from_raw(i32::try_from(pid).expect("a number")).expect("a number");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it lives");
+    until("the end", || {
+        (!lives(pid.as_raw_nonzero().get().into())).then_some(())
+    });
+}
+
+#[test]
+fn a_stream_of_kingdom_cli_is_watched_as_it_grows() {
+    let home = Home::new(&json!({"agents": {"claude": {"backend": "claude_code"}}}));
+    let thread = home.work().join(".kd/branches/main/threads/council-f00d");
+    std::fs::create_dir_all(&thread).expect("made");
+    let meta = json!({"created_at": "2026-11-21T08:00:00Z", "id": "council-f00d", "members": ["king", "claude"], "pattern": "council", "phase": "council"});
+    std::fs::write(thread.join("thread.json"), meta.to_string()).expect("written");
+    let message = |from: &str, status: &str, body: &str| {
+        format!(
+            "---\nfrom: {from}\nto: all\ntimestamp: 2026-11-21T08:00:00Z\n{status}---\n\n{body}\n"
+        )
+    };
+    std::fs::write(thread.join("0001-king.md"), message("king", "", "Which?")).expect("written");
+    let mut watch = home
+        .kd(&["council", "watch", "f00d", "--jsonl"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(watch.stdout.take().expect("piped")).lines();
+    let mut heard = |what: &str| loop {
+        let line = lines.next().expect("more").expect("text");
+        if line.contains(what) {
+            return line;
+        }
+    };
+    heard("\"turn_queued\"");
+    let mut stream = std::fs::File::create(thread.join(".stream-claude.jsonl")).expect("made");
+    for word in ["This ", "one."] {
+        let event = json!({"type": "stream_event", "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": word}}});
+        writeln!(stream, "{event}").expect("written");
+        heard(word);
+    }
+    std::fs::write(
+        thread.join("0002-claude.md"),
+        message("claude", "status: complete\n", "This one."),
+    )
+    .expect("written");
+    heard("\"turn_finished\"");
+    // kingdom-cli leaves its stream file where it is; here it goes, as a program would do that ends.
+    std::fs::remove_file(thread.join(".stream-claude.jsonl")).expect("removed");
+    heard("\"floor_yielded\"");
+    assert_eq!(watch.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn a_retry_asks_again_only_who_has_not_answered() {
+    let home = Home::scripted(&[("ada", says("Yes.")), ("bob", fails())]);
+    assert_eq!(home.run(&["council", "ask", "Which?"]).code, Some(5));
+    std::fs::write(home.path().join("bob.json"), says("Now I can.").to_string()).expect("written");
+    let again = home.run(&["council", "retry", "--json"]);
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    let answers = again.json()["answers"].clone();
+    assert_eq!(answers.as_array().map(Vec::len), Some(1), "{answers}");
+    assert_eq!(
+        (answers[0]["member"].as_str(), answers[0]["text"].as_str()),
+        (Some("bob"), Some("Now I can."))
+    );
+    let status = home.run(&["council", "status", "--json"]).json();
+    assert_eq!(status["members"]["bob"]["state"], "responded");
+    let none = home.run(&["council", "retry"]);
+    assert_eq!(none.code, Some(1), "{}", none.err);
+    assert!(none.err.contains("nobody failed"), "{}", none.err);
+}
+
+/// A repository with a branch that changed two files, one of them of `.kd`.
+fn repository(home: &Home) {
+    let git = |args: &[&str]| {
+        let done = Command::new("git")
+            .args([
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b.org",
+                "-c",
+                "commit.gpgsign=false",
+            ])
+            .args(args)
+            .current_dir(home.work())
+            .env("HOME", home.path())
+            .output()
+            .expect("git runs");
+        assert!(
+            done.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    let write =
+        |name: &str, text: &str| std::fs::write(home.work().join(name), text).expect("written");
+    git(&["init", "-q", "-b", "main"]);
+    write("a.md", "one\n");
+    git(&["add", "a.md"]);
+    git(&["commit", "-qm", "first"]);
+    git(&["checkout", "-qb", "feature/x"]);
+    write("a.md", "one\n```\n@nobody\n");
+    write(".kd/note.md", "of the council\n");
+    git(&["add", "a.md", ".kd/note.md"]);
+    git(&["commit", "-qm", "second"]);
+    write("a.md", "one\n```\n@nobody\nnot committed\n");
+    write("new.md", "unknown\n");
+}
+
+#[test]
+fn a_review_puts_the_change_before_the_council_as_data() {
+    let home = Home::scripted(&[("ada", says("Merge it.")), ("bob", says("No."))]);
+    repository(&home);
+    let set = home.run(&[
+        "config",
+        "set",
+        "--layer",
+        "local",
+        "council.review_members",
+        "[\"ada\"]",
+    ]);
+    assert_eq!(set.code, Some(0), "{}", set.err);
+    let said = home.run(&["council", "review", "--json"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let object = said.json();
+    assert_eq!(
+        object["answers"].as_array().map(Vec::len),
+        Some(1),
+        "{object}"
+    );
+    let question = object["question"].as_str().expect("a question");
+    assert!(question.starts_with("Review this change."), "{question}");
+    for part in ["+@nobody", "+not committed", "````diff", "1 file changed"] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    assert!(!question.contains(".kd/note.md"), "{question}");
+    assert!(said.err.contains("new.md"), "{}", said.err);
+    let meta = std::fs::read_to_string(home.threads()[0].join("thread.json")).expect("a thread");
+    assert!(meta.contains("\"phase\": \"review\""), "{meta}");
+
+    let none = home.run(&["council", "review", "--base", "nowhere"]);
+    assert_eq!(none.code, Some(1), "{}", none.err);
+    assert!(none.err.contains("--base"), "{}", none.err);
+}
+
+#[test]
+fn sessions_are_forgotten_only_when_somebody_says_so() {
+    let home = Home::scripted(&[("ada", says("x"))]);
+    let sessions = home.work().join(".kd/branches/main/sessions");
+    std::fs::create_dir_all(&sessions).expect("made");
+    let file = sessions.join("ada.json");
+    std::fs::write(
+        &file,
+        r#"{"name": "ada", "resume_id": "abc", "status": "idle", "mood": "good"}"#,
+    )
+    .expect("written");
+    let refused = home.run(&["council", "reset"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(
+        home.run(&["council", "reset", "--member", "nobody", "-f"])
+            .code,
+        Some(2)
+    );
+    let done = home.run(&["council", "reset", "--member", "ada", "-f"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let left = std::fs::read_to_string(&file).expect("kept");
+    assert!(!left.contains("abc") && left.contains("mood"), "{left}");
+}
+
+/// A home with one agent program that says a word, has started a shell in a session of its own, and hangs.
+fn home_with_agent() -> Home {
+    let home = Home::new(&json!({
+        "council": {"members": ["ada"], "conclude": false},
+        "agents": {"ada": {"backend": "codex"}},
+    }));
+    let program = home.path().join("codex");
+    std::fs::copy(kd_fake::fake_agent(), &program).expect("copied");
+    let shell = home.path().join("shell");
+    let steps = json!([
+        {"ignore": ["INT", "TERM"]},
+        {"shell": shell, "session": true, "orphan": true, "stubborn": true},
+        {"hang": true},
+    ]);
+    std::fs::write(home.path().join("codex.script"), steps.to_string()).expect("written");
+    home
+}
+
+fn ask_agent(home: &Home) -> Command {
+    let mut ask = home.kd(&["council", "ask", "--jsonl", "Which?"]);
+    ask.env("CODEX_CLI_PATH", home.path().join("codex"));
+    ask
+}
+
+fn state(home: &Home) -> Option<Value> {
+    let text = std::fs::read(home.work().join(".kd/branches/main/sessions/ada.json")).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn shell_of(home: &Home) -> i64 {
+    until("the shell", || {
+        std::fs::read_to_string(home.path().join("shell"))
+            .ok()?
+            .parse()
+            .ok()
+    })
+}
+
+/// Starts a round, kills the program in the middle of it, and gives the numbers of agent and shell, which live on.
+fn killed_round(home: &Home) -> [i64; 2] {
+    let mut kd = ask_agent(home)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let shell = shell_of(home);
+    let state = until("the state", || state(home).filter(|s| s["pid"].is_number()));
+    assert_eq!(state["status"], "working");
+    assert!(
+        state["started_at"]
+            .as_str()
+            .is_some_and(|at| at.ends_with('Z')),
+        "{state}"
+    );
+    let agent = state["pid"].as_i64().expect("a number");
+    let kept = &state["kd_processes"][0];
+    assert_eq!(kept["pid"].as_i64(), Some(agent));
+    assert!(kept["started"].as_u64().is_some_and(|at| at > 0), "{state}");
+    // A second program that looks on ends nobody: the first one lives.
+    assert_eq!(home.run(&["council", "status"]).code, Some(0));
+    assert!(lives(agent) && lives(shell));
+    kd.kill().expect("killed");
+    kd.wait().expect("reaped");
+    assert!(lives(agent) && lives(shell), "nobody told them");
+    std::fs::remove_file(home.path().join("shell")).expect("removed");
+    [agent, shell]
+}
+
+#[test]
+fn what_a_killed_run_leaves_behind_is_gone_after_the_next_status() {
+    let home = home_with_agent();
+    let left = killed_round(&home);
+    let status = home.run(&["council", "status"]);
+    let ended = Instant::now();
+    assert_eq!(status.code, Some(0), "{}", status.err);
+    assert!(status.err.contains("left behind"), "{}", status.err);
+    until("their end", || {
+        left.iter().all(|pid| !lives(*pid)).then_some(())
+    });
+    assert!(
+        ended.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        ended.elapsed()
+    );
+    let state = state(&home).expect("kept");
+    assert_eq!(
+        (state["status"].as_str(), state.get("pid")),
+        (Some("idle"), None),
+        "{state}"
+    );
+    assert!(
+        !status.out.contains("running"),
+        "its stream is nobody's: {}",
+        status.out
+    );
+}
+
+#[test]
+fn what_a_killed_run_leaves_behind_is_gone_after_the_next_question() {
+    let home = home_with_agent();
+    let left = killed_round(&home);
+    std::fs::write(
+        home.path().join("codex.script"),
+        json!([{"exit": 1}]).to_string(),
+    )
+    .expect("written");
+    let said = Said::of(ask_agent(&home).output().expect("it runs"));
+    assert_eq!(said.code, Some(6), "{}", said.err);
+    until("their end", || {
+        left.iter().all(|pid| !lives(*pid)).then_some(())
+    });
+    let state = state(&home).expect("kept");
+    assert_eq!(
+        (state["status"].as_str(), state.get("pid")),
+        (Some("idle"), None),
+        "{state}"
+    );
+}
+
+#[test]
+fn a_thread_is_checked_and_mended_from_outside() {
+    let home = Home::scripted(&[("ada", says("Yes."))]);
+    assert_eq!(home.run(&["ask", "Which?"]).code, Some(0));
+    assert_eq!(home.run(&["fsck"]).code, Some(0));
+    let thread = home.threads().remove(0);
+    age_and_write(
+        &thread,
+        "0002-zed.md",
+        "---\nfrom: zed\nto: king\ntimestamp: 2026-11-21T08:00:00Z\n---\n\nA double.\n",
+    );
+    age_and_write(&thread, "0003-eve.md", "no header\n");
+    let listed = home.run(&["council", "list", "--json"]).json();
+    assert_eq!(
+        listed[0]["message_count"], 3,
+        "what has no header is no message: {listed}"
+    );
+    let bad = home.run(&["fsck"]);
+    assert_eq!(bad.code, Some(1), "{}", bad.out);
+    assert!(
+        bad.out.contains("0002-zed.md") && bad.err.contains("--repair"),
+        "{}{}",
+        bad.out,
+        bad.err
+    );
+    let mended = home.run(&["fsck", "--repair", "--json"]);
+    assert_eq!(mended.code, Some(0), "{}", mended.out);
+    let object = mended.json();
+    assert_eq!(
+        (object["problems"].as_u64(), object["mended"].as_u64()),
+        (Some(0), Some(2)),
+        "{object}"
+    );
+    assert_eq!(home.run(&["fsck"]).code, Some(0));
+    let shown = home.run(&["council", "show", "--all"]).out;
+    assert!(
+        shown.contains("A double.") && shown.contains("no header"),
+        "{shown}"
+    );
+}
+
+fn age_and_write(thread: &Path, name: &str, text: &str) {
+    let path = thread.join(name);
+    std::fs::write(&path, text).expect("written");
+    let then = std::time::SystemTime::now() - Duration::from_secs(3600);
+    std::fs::File::open(&path)
+        .expect("there")
+        .set_modified(then)
+        .expect("set");
+}
+
+#[test]
+fn a_recorded_stream_is_decoded_to_its_end() {
+    let home = Home::new(&json!({}));
+    let lines = [
+        json!({"type": "thread.started", "thread_id": "t1"}),
+        json!({"type": "turn.started"}),
+        json!({"type": "item.completed", "item": {"id": "i1", "type": "agent_message", "text": "Hello."}}),
+        json!({"type": "turn.completed", "usage": {"input_tokens": 5, "cached_input_tokens": 0, "output_tokens": 2}}),
+    ]
+    .map(|line| line.to_string());
+    let file = home.path().join("said.jsonl");
+    std::fs::write(&file, lines.join("\n")).expect("written");
+    let path = file.to_str().expect("text");
+    let said = home.run(&["debug", "decode", "--dialect", "codex", path]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let events: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let kinds: Vec<&str> = events.iter().filter_map(|e| e["kind"].as_str()).collect();
+    assert_eq!(
+        (kinds.first(), kinds.last()),
+        (Some(&"started"), Some(&"finished")),
+        "{}",
+        said.out
+    );
+    assert!(kinds.contains(&"text"), "{}", said.out);
+
+    std::fs::write(&file, lines[..2].join("\n")).expect("written");
+    let torn = home.run(&["debug", "decode", "--dialect", "codex", path]);
+    assert_eq!(torn.code, Some(6), "{}", torn.out);
+    let last: Value = serde_json::from_str(torn.out.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(last["kind"], "failed");
+    assert!(last["failure"]["kind"].is_string(), "{last}");
+    assert_eq!(
+        home.run(&["debug", "decode", "--dialect", "klingon", path])
+            .code,
+        Some(2)
+    );
+    assert_eq!(
+        home.run(&["debug", "decode", "--dialect", "codex", "absent.jsonl"])
+            .code,
+        Some(1)
+    );
+}
