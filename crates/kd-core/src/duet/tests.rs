@@ -99,6 +99,7 @@ impl Bench {
                         });
                         self.drafts.push(*draft);
                     }
+                    Command::Keep(_) | Command::Forget { .. } => panic!("a duet keeps nothing"),
                     Command::Wake { timer, .. } => self.timers.push(timer),
                 }
             }
