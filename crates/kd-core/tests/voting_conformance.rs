@@ -86,3 +86,29 @@ fn a_wrong_record_is_noticed() {
         Some("Kumquat")
     );
 }
+
+#[test]
+fn whoever_is_below_the_agreed_least_goes_in_one_round() {
+    let poll = |least: u32| {
+        let text = format!(
+            r#"{{"candidates":["A","B","C","D"],"rules":{{"minimumVoteThreshold":"{least}","overvoteRule":"exhaustImmediately"}},"ballots":[{{"n":9,"ranks":["A"]}},{{"n":8,"ranks":["B"]}},{{"n":3,"ranks":["C","B"]}},{{"n":2,"ranks":["D","C","B"]}}]}}"#
+        );
+        let case = read_json_lines(&text).unwrap().remove(0);
+        tally(find("irv").unwrap(), &case.ballots, &case.rules)
+    };
+    let eliminated = |least| {
+        poll(least)
+            .rounds
+            .iter()
+            .map(|r| r.eliminated.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(eliminated(1), [vec![3], vec![2], vec![]]);
+    assert_eq!(eliminated(4), [vec![2, 3], vec![]]);
+    assert_eq!(poll(4).winner, Some(1));
+    assert_eq!(
+        eliminated(100),
+        eliminated(1),
+        "a least that nobody reaches drops nobody"
+    );
+}

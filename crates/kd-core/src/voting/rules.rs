@@ -78,6 +78,8 @@ pub struct Runoff {
     pub ranks_max: Option<usize>,
     /// Whether naming a candidate twice ends the ballot.
     pub exhaust_on_duplicate: bool,
+    /// Whoever has fewer than so many votes, in billionths, is dropped together with all such; `None`: nobody is.
+    pub least: Option<Nano>,
     /// Whether all who cannot catch up any more are dropped in one round.
     pub drop_hopeless: bool,
     /// Whether the count goes on, after somebody won, until two are left.

@@ -1,6 +1,7 @@
 //! The words of RCTab's configuration for an instant-runoff.
 
 use super::RoundExpected;
+use crate::voting::amount::NANOS;
 use crate::voting::rules::{Overvote, Runoff, TiePolicy};
 use serde_json::Value;
 
@@ -66,6 +67,7 @@ pub(super) fn runoff(
         skips_max: number("maxSkippedRanksAllowed")?,
         ranks_max: number("maxRankingsAllowed")?,
         exhaust_on_duplicate: flag("exhaustOnDuplicateCandidate"),
+        least: number("minimumVoteThreshold")?.map(|n| n as i128 * NANOS),
         drop_hopeless: flag("batchElimination"),
         until_two: flag("continueUntilTwoCandidatesRemain"),
         drop_first: (0..candidates.len())

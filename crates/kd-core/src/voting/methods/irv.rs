@@ -235,6 +235,16 @@ impl<'a> Table<'a> {
         if !write_ins.is_empty() && write_ins.len() < self.left.len() {
             return write_ins;
         }
+        let few: Vec<usize> = self
+            .left
+            .iter()
+            .copied()
+            .filter(|c| rules.least.is_some_and(|least| self.sums[*c] < least))
+            .collect();
+        if !few.is_empty() && few.len() < self.left.len() {
+            notes.push(format!("{} have fewer votes than agreed", few.len()));
+            return few;
+        }
         // Once somebody has won, the count goes on to two and not below.
         let keep = if winners.is_empty() { 1 } else { 2 };
         if rules.drop_hopeless {

@@ -160,7 +160,7 @@ fn compared(
     pairs: &[(&str, &Comparison)],
     styles: &Styles,
 ) -> io::Result<()> {
-    let mut rows = vec![row([title, "points", "interval", "p", "verdict"])];
+    let mut rows = vec![row(["way", "points", "interval", "p", "verdict"])];
     for (name, c) in pairs.iter().filter(|(_, c)| c.won + c.lost > 0) {
         let seen = match c.verdict {
             Verdict::NotShown => format!(" (it would see {})", pct(c.detectable)),
@@ -179,7 +179,7 @@ fn compared(
         ]);
     }
     if rows.len() > 1 {
-        writeln!(out)?;
+        writeln!(out, "\n{}", styles.bold(title))?;
         grid(out, &rows, styles)?;
     }
     Ok(())
