@@ -20,8 +20,8 @@ pub(super) struct Follow {
     thread: Thread,
     config: Config,
     members: Vec<SeatName>,
-    /// The newest message that was told.
-    seen: u32,
+    /// The number before the round's first message.
+    before: u32,
     /// Messages of the round: the king's, and what followed.
     turn: Vec<Message>,
     /// Who is at work, as the faces know it.
@@ -46,7 +46,7 @@ impl Follow {
         let newest = show::newest(&thread, 1)?.messages;
         let last = thread::turns(&newest).last().map(|turn| turn[0].seq);
         let mut follow = Self {
-            seen: last.map_or(0, |seq| seq - 1),
+            before: last.map_or(0, |seq| seq.saturating_sub(1)),
             members,
             thread,
             config,
@@ -58,7 +58,7 @@ impl Follow {
             told: Vec::new(),
         };
         let members = follow.members.clone();
-        let messages = follow.seen;
+        let messages = follow.before;
         follow.tell(Event::ThreadOpened { members, messages });
         Ok(follow)
     }
@@ -70,9 +70,12 @@ impl Follow {
         if !first {
             self.hear_streams()?;
         }
-        for message in self.thread.since(self.seen)?.messages {
-            self.seen = self.seen.max(message.seq);
-            self.hear_message(message);
+        for message in self.thread.since(self.before)?.messages {
+            // An answer that was asked for again takes the place of the one that failed.
+            if !self.turn.contains(&message) {
+                self.turn.retain(|m| m.seq != message.seq);
+                self.hear_message(message);
+            }
         }
         if first && !self.turn.is_empty() {
             self.hear_streams()?;
@@ -188,6 +191,7 @@ impl Follow {
     fn hear_message(&mut self, message: Message) {
         if message.is_king() {
             self.turn = vec![message.clone()];
+            self.before = message.seq.saturating_sub(1);
             return self.tell(Event::MessageAdded {
                 message,
                 turn: None,
@@ -239,6 +243,7 @@ impl Follow {
             turn,
             seat: seat.clone(),
             purpose,
+            replaces: None,
         });
         turn
     }
