@@ -2,27 +2,39 @@
 //! most that width, styled if styles are on, readable if they are off. HTML stays text; links show where they lead.
 
 use super::clean;
+use super::highlight;
 use super::style::Styles;
 use super::table::{self, Cell};
 use super::wrap::{Line, Span, wrap_spans};
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+/// What of Markdown is understood.
+pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS);
+
 /// Renders Markdown into lines of at most `columns`.
 pub fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
-    let text = clean::text(foreign);
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut renderer = Renderer::new(columns.max(8), styles);
-    for event in Parser::new_ext(&text, options) {
-        renderer.event(event);
-    }
-    renderer.flush();
-    renderer
-        .lines
+    lines(foreign, columns, styles)
         .iter()
         .map(|line| paint(line, styles))
         .collect()
+}
+
+/// The same, before it becomes escape sequences.
+pub fn lines(foreign: &str, columns: usize, styles: Styles) -> Vec<Line> {
+    lines_of(&clean::text(foreign), columns, styles)
+}
+
+/// Renders text that is clean already.
+pub(super) fn lines_of(text: &str, columns: usize, styles: Styles) -> Vec<Line> {
+    let mut renderer = Renderer::new(columns.max(8), styles);
+    for event in Parser::new_ext(text, OPTIONS) {
+        renderer.event(event);
+    }
+    renderer.flush();
+    renderer.lines
 }
 
 fn paint(line: &[Span], styles: Styles) -> String {
@@ -56,7 +68,8 @@ struct Renderer {
     style: Vec<Style>,
     inline: Vec<Span>,
     link: Vec<(String, usize)>,
-    code: Option<String>,
+    /// The language and the text of an open block of code.
+    code: Option<(String, String)>,
     table: Option<TableRows>,
     /// A block has ended: a blank line comes before the next.
     gap: bool,
@@ -84,7 +97,7 @@ impl Renderer {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some(code) => code.push_str(&text),
+                Some((_, code)) => code.push_str(&text),
                 None => self.say(&text),
             },
             Event::Code(text) => self.inline_code(&text),
@@ -128,8 +141,9 @@ impl Renderer {
             }
             Tag::CodeBlock(kind) => {
                 self.block();
-                if let CodeBlockKind::Fenced(language) = kind {
-                    let language = clean::line(&language);
+                let mut language = String::new();
+                if let CodeBlockKind::Fenced(info) = kind {
+                    language = clean::line(&info);
                     if !language.is_empty() {
                         self.emit(vec![Span::new(
                             Style::new().dimmed(),
@@ -137,7 +151,7 @@ impl Renderer {
                         )]);
                     }
                 }
-                self.code = Some(String::new());
+                self.code = Some((language, String::new()));
             }
             Tag::List(first) => {
                 self.flush();
@@ -201,8 +215,8 @@ impl Renderer {
                 self.gap = true;
             }
             TagEnd::CodeBlock => {
-                let code = self.code.take().unwrap_or_default();
-                self.code_block(&code);
+                let (language, code) = self.code.take().unwrap_or_default();
+                self.code_block(&language, &code);
                 self.gap = true;
             }
             TagEnd::List(_) => {
@@ -344,14 +358,16 @@ impl Renderer {
         }
     }
 
-    fn code_block(&mut self, code: &str) {
+    fn code_block(&mut self, language: &str, code: &str) {
         const INDENT: &str = "    ";
-        let style = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
         let room = self.room().saturating_sub(INDENT.len()).max(1);
+        let mut state = highlight::State::new(language);
         for line in code.trim_end_matches('\n').split('\n') {
             // Code is cut where the line ends, not between words: blanks count.
-            for piece in hard_wrap(line, room) {
-                self.emit(vec![Span::plain(INDENT), Span::new(style, piece)]);
+            for piece in hard_wrap(&state.line(line), room) {
+                let mut indented = vec![Span::plain(INDENT)];
+                indented.extend(piece);
+                self.emit(indented);
             }
         }
     }
@@ -386,20 +402,27 @@ impl Renderer {
 }
 
 /// Cuts a line every `columns`, blanks included.
-fn hard_wrap(line: &str, columns: usize) -> Vec<String> {
+fn hard_wrap(line: &[Span], columns: usize) -> Vec<Line> {
     use unicode_segmentation::UnicodeSegmentation;
-    let mut pieces = vec![String::new()];
+    let mut pieces = vec![Line::new()];
     let mut used = 0;
-    for g in line.graphemes(true) {
-        let w = super::wrap::width(g);
-        if used > 0 && used + w > columns {
-            pieces.push(String::new());
-            used = 0;
+    for span in line {
+        let mut text = String::new();
+        for g in span.text.graphemes(true) {
+            let w = super::wrap::width(g);
+            if used > 0 && used + w > columns {
+                if let Some(last) = pieces.last_mut() {
+                    last.push(Span::new(span.style, std::mem::take(&mut text)));
+                }
+                pieces.push(Line::new());
+                used = 0;
+            }
+            text.push_str(g);
+            used += w;
         }
         if let Some(last) = pieces.last_mut() {
-            last.push_str(g);
+            last.push(Span::new(span.style, text));
         }
-        used += w;
     }
     pieces
 }

@@ -1,0 +1,457 @@
+//! From cells to bytes. Comes in: the next frame. Goes out: the fewest bytes that turn what stands on the terminal into
+//! it, as one synchronized update where the terminal knows those; nothing at all when nothing changed.
+//!
+//! Rows that only moved are moved by the terminal itself (a scrolling region), so that a log that grows at its end costs
+//! its new lines and not a screenful.
+
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write as _;
+
+/// Rows may move this far between two frames and still be recognised.
+const SHIFT_MAX: i32 = 16;
+/// Moving rows costs some bytes: less than this many saved rows are not worth them.
+const SHIFT_GAIN: usize = 3;
+/// Equal cells between two changed ones that are cheaper to write again than to jump over.
+const GAP: u16 = 4;
+
+/// Remembers what stands on the terminal.
+#[derive(Debug)]
+pub struct Painter {
+    shown: Buffer,
+    /// Where the cursor stands for the person; none if hidden.
+    cursor: Option<(u16, u16)>,
+    /// Nothing is known of the screen.
+    stale: bool,
+    /// Frames are wrapped into synchronized updates.
+    pub synchronized: bool,
+    out: Vec<u8>,
+    /// Where the next byte would be written, if known.
+    at: Option<(u16, u16)>,
+    /// The style that is switched on.
+    style: (Color, Color, Modifier),
+}
+
+const PLAIN: (Color, Color, Modifier) = (Color::Reset, Color::Reset, Modifier::empty());
+
+impl Default for Painter {
+    fn default() -> Self {
+        Self {
+            shown: Buffer::empty(Rect::ZERO),
+            cursor: None,
+            stale: true,
+            synchronized: false,
+            out: Vec::new(),
+            at: None,
+            style: PLAIN,
+        }
+    }
+}
+
+impl Painter {
+    /// Others wrote to the terminal, or it has another size: the next frame is painted whole.
+    pub fn forget(&mut self) {
+        self.stale = true;
+    }
+
+    /// The bytes that show this frame; none if it stands there already.
+    pub fn frame(&mut self, next: &Buffer, cursor: Option<(u16, u16)>) -> Option<&[u8]> {
+        if next.area != self.shown.area {
+            self.stale = true;
+        }
+        if !self.stale && cursor == self.cursor && next.content == self.shown.content {
+            return None;
+        }
+        self.out.clear();
+        self.at = None;
+        if self.synchronized {
+            self.out.extend_from_slice(b"\x1b[?2026h");
+        } else if self.cursor.is_some() {
+            self.out.extend_from_slice(b"\x1b[?25l");
+        }
+        if self.stale {
+            self.out.extend_from_slice(b"\x1b[m\x1b[2J");
+            self.style = PLAIN;
+            self.shown = Buffer::empty(next.area);
+        } else {
+            self.shift(next);
+        }
+        for y in 0..next.area.height {
+            self.row(next, y);
+        }
+        self.shown.content.clone_from(&next.content);
+        match cursor {
+            Some((x, y)) => {
+                self.go(x, y);
+                if !self.synchronized || self.cursor.is_none() || self.stale {
+                    self.out.extend_from_slice(b"\x1b[?25h");
+                }
+            }
+            None if self.cursor.is_some() && self.synchronized => {
+                self.out.extend_from_slice(b"\x1b[?25l");
+            }
+            None => {}
+        }
+        if self.synchronized {
+            self.out.extend_from_slice(b"\x1b[?2026l");
+        }
+        self.cursor = cursor;
+        self.stale = false;
+        Some(&self.out)
+    }
+
+    /// Lets the terminal move rows that only stand elsewhere now.
+    fn shift(&mut self, next: &Buffer) {
+        let old = hashes(&self.shown);
+        let new = hashes(next);
+        let rows = new.len() as i32;
+        let changed = old.iter().zip(&new).filter(|(a, b)| a != b).count();
+        if changed < SHIFT_GAIN {
+            return;
+        }
+        // (gain, shift, first row, row after the last)
+        let mut best = (0, 0, 0, 0);
+        for shift in (-SHIFT_MAX..=SHIFT_MAX).filter(|s| *s != 0) {
+            let (mut from, mut gain) = (0, 0);
+            for y in 0..=rows {
+                let same = y < rows
+                    && (0..rows).contains(&(y + shift))
+                    && new[y as usize] == old[(y + shift) as usize];
+                if same {
+                    if new[y as usize] != old[y as usize] {
+                        gain += 1;
+                    }
+                } else {
+                    if gain > best.0 {
+                        best = (gain, shift, from, y);
+                    }
+                    (from, gain) = (y + 1, 0);
+                }
+            }
+        }
+        let (gain, shift, from, to) = best;
+        if gain < SHIFT_GAIN {
+            return;
+        }
+        let (top, bottom) = if shift > 0 {
+            (from, to + shift)
+        } else {
+            (from + shift, to)
+        };
+        self.style(PLAIN);
+        let _ = write!(self.out, "\x1b[{};{}r", top + 1, bottom);
+        let _ = match shift {
+            1.. => write!(self.out, "\x1b[{shift}S"),
+            _ => write!(self.out, "\x1b[{}T", -shift),
+        };
+        self.out.extend_from_slice(b"\x1b[r");
+        self.at = None;
+        let width = usize::from(self.shown.area.width);
+        let (first, last) = (top as usize * width, bottom as usize * width);
+        let by = shift.unsigned_abs() as usize * width;
+        let region = &mut self.shown.content[first..last];
+        if shift > 0 {
+            region.rotate_left(by);
+            let keep = region.len() - by;
+            region[keep..].fill(Cell::EMPTY);
+        } else {
+            region.rotate_right(by);
+            region[..by].fill(Cell::EMPTY);
+        }
+    }
+
+    fn row(&mut self, next: &Buffer, y: u16) {
+        let width = usize::from(next.area.width);
+        let span = usize::from(y) * width..(usize::from(y) + 1) * width;
+        let new = &next.content[span.clone()];
+        let old: Vec<Cell> = {
+            let old = &self.shown.content[span];
+            if old == new {
+                return;
+            }
+            old.to_vec()
+        };
+        let wide = new.iter().chain(&old).any(|c| columns(c) > 1);
+        let end = new
+            .iter()
+            .rposition(|c| !is_blank(c))
+            .map_or(0, |last| last + columns(&new[last]));
+        let mut x = 0;
+        let mut forced = false;
+        while x < width {
+            let step = columns(&new[x]).max(1);
+            if !forced && new[x] == old[x] {
+                x += if wide { 1 } else { step };
+                continue;
+            }
+            // Wide characters make neighbours depend on each other: from here the row is written whole.
+            if wide && !forced {
+                while x > 0 && columns(&new[x - 1]) > 1 {
+                    x -= 1;
+                }
+                forced = true;
+                continue;
+            }
+            if x >= end {
+                if old[x..].iter().any(|c| !is_blank(c)) {
+                    self.go(x as u16, y);
+                    self.style(PLAIN);
+                    self.out.extend_from_slice(b"\x1b[K");
+                }
+                return;
+            }
+            match self.at {
+                Some((at, row)) if row == y && at < x as u16 && x as u16 - at <= GAP => {
+                    for c in &new[usize::from(at)..x] {
+                        self.cell(c);
+                    }
+                }
+                Some(at) if at == (x as u16, y) => {}
+                _ => self.go(x as u16, y),
+            }
+            self.cell(&new[x]);
+            x += step;
+            // In the last column the cursor waits, and terminals differ in where.
+            self.at = (x < width).then_some((x as u16, y));
+        }
+    }
+
+    fn cell(&mut self, cell: &Cell) {
+        self.style((cell.fg, cell.bg, cell.modifier));
+        self.out.extend_from_slice(cell.symbol().as_bytes());
+    }
+
+    fn go(&mut self, x: u16, y: u16) {
+        if self.at == Some((x, y)) {
+            return;
+        }
+        let _ = match self.at {
+            Some((_, row)) if row == y => write!(self.out, "\x1b[{}G", x + 1),
+            _ if x == 0 => write!(self.out, "\x1b[{}H", y + 1),
+            _ => write!(self.out, "\x1b[{};{}H", y + 1, x + 1),
+        };
+        self.at = Some((x, y));
+    }
+
+    fn style(&mut self, style: (Color, Color, Modifier)) {
+        if style == self.style {
+            return;
+        }
+        let (fg, bg, modifier) = style;
+        self.out.extend_from_slice(b"\x1b[");
+        if style != PLAIN {
+            // Only what is added, where nothing has to be taken away.
+            let (was_fg, was_bg, was) = self.style;
+            let grows = modifier.contains(was)
+                && (fg != Color::Reset || was_fg == Color::Reset)
+                && (bg != Color::Reset || was_bg == Color::Reset);
+            let mut first = true;
+            let mut put = |out: &mut Vec<u8>, code: std::fmt::Arguments<'_>| {
+                if !std::mem::take(&mut first) {
+                    out.push(b';');
+                }
+                let _ = out.write_fmt(code);
+            };
+            if !grows {
+                put(&mut self.out, format_args!("0"));
+            }
+            let have = if grows { was } else { Modifier::empty() };
+            for (flag, code) in MODIFIERS {
+                if modifier.contains(flag) && !have.contains(flag) {
+                    put(&mut self.out, format_args!("{code}"));
+                }
+            }
+            if fg != Color::Reset && !(grows && fg == was_fg) {
+                put(&mut self.out, format_args!("{}", Code(fg, 30)));
+            }
+            if bg != Color::Reset && !(grows && bg == was_bg) {
+                put(&mut self.out, format_args!("{}", Code(bg, 40)));
+            }
+        }
+        self.out.push(b'm');
+        self.style = style;
+    }
+}
+
+const MODIFIERS: [(Modifier, u8); 6] = [
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::REVERSED, 7),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+/// A colour as a parameter of SGR; 30 for the letters, 40 for the ground.
+struct Code(Color, u8);
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Code(color, base) = *self;
+        let ansi = match color {
+            Color::Reset => return write!(f, "{}", base + 9),
+            Color::Rgb(r, g, b) => return write!(f, "{};2;{r};{g};{b}", base + 8),
+            Color::Indexed(n) => return write!(f, "{};5;{n}", base + 8),
+            Color::Black => 0,
+            Color::Red => 1,
+            Color::Green => 2,
+            Color::Yellow => 3,
+            Color::Blue => 4,
+            Color::Magenta => 5,
+            Color::Cyan => 6,
+            Color::Gray => 7,
+            Color::DarkGray => 60,
+            Color::LightRed => 61,
+            Color::LightGreen => 62,
+            Color::LightYellow => 63,
+            Color::LightBlue => 64,
+            Color::LightMagenta => 65,
+            Color::LightCyan => 66,
+            Color::White => 67,
+        };
+        write!(f, "{}", base + ansi)
+    }
+}
+
+fn columns(cell: &Cell) -> usize {
+    let symbol = cell.symbol();
+    if symbol.len() == 1 {
+        return 1;
+    }
+    crate::text::wrap::width(symbol).max(1)
+}
+
+fn is_blank(cell: &Cell) -> bool {
+    cell.symbol() == " " && (cell.fg, cell.bg, cell.modifier) == PLAIN
+}
+
+fn hashes(buffer: &Buffer) -> Vec<u64> {
+    let width = usize::from(buffer.area.width).max(1);
+    buffer
+        .content
+        .chunks(width)
+        .map(|row| {
+            let mut hasher = DefaultHasher::new();
+            for cell in row {
+                cell.symbol().hash(&mut hasher);
+                (cell.fg, cell.bg, cell.modifier).hash(&mut hasher);
+            }
+            hasher.finish()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui_core::style::Style;
+
+    fn buffer(width: u16, lines: &[String]) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, lines.len() as u16));
+        for (y, line) in lines.iter().enumerate() {
+            let style = match y % 3 {
+                0 => Style::new(),
+                1 => Style::new().fg(Color::Cyan),
+                _ => Style::new().add_modifier(Modifier::BOLD),
+            };
+            buffer.set_stringn(0, y as u16, line, usize::from(width), style);
+        }
+        buffer
+    }
+
+    fn shows(parser: &vt100::Parser, buffer: &Buffer) -> Result<(), String> {
+        let screen = parser.screen();
+        for y in 0..buffer.area.height {
+            let mut x = 0;
+            while x < buffer.area.width {
+                let wanted = &buffer[(x, y)];
+                let cell = screen.cell(y, x).unwrap();
+                let shown = if cell.has_contents() {
+                    cell.contents()
+                } else {
+                    " "
+                };
+                let bold = wanted.modifier.contains(Modifier::BOLD);
+                if shown != wanted.symbol() || (shown != " " && cell.bold() != bold) {
+                    return Err(format!("{x},{y}: {shown:?}, not {:?}", wanted.symbol()));
+                }
+                x += columns(wanted) as u16;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(n: usize, from: usize) -> Vec<String> {
+        (from..from + n)
+            .map(|i| format!("line {i} of the log"))
+            .collect()
+    }
+
+    #[test]
+    fn the_same_frame_costs_nothing() {
+        let mut painter = Painter::default();
+        let frame = buffer(30, &rows(10, 0));
+        assert!(painter.frame(&frame, Some((0, 0))).is_some());
+        assert_eq!(painter.frame(&frame, Some((0, 0))), None);
+        let moved = painter.frame(&frame, Some((1, 0))).unwrap();
+        assert!(moved.len() < 24, "a cursor that moves is not a repaint");
+    }
+
+    #[test]
+    fn rows_that_move_are_moved_by_the_terminal() {
+        let mut painter = Painter::default();
+        let mut parser = vt100::Parser::new(21, 40, 0);
+        let mut lines: Vec<String> = (0..20)
+            .map(|i| format!("a rather long line {i} here"))
+            .collect();
+        lines.push("the status line".into());
+        let lay = |lines: &[String]| {
+            let mut b = Buffer::empty(Rect::new(0, 0, 40, 21));
+            for (y, l) in lines.iter().enumerate() {
+                b.set_stringn(0, y as u16, l, 40, Style::new());
+            }
+            b
+        };
+        let first = lay(&lines);
+        parser.process(painter.frame(&first, None).unwrap());
+        lines.remove(0);
+        lines.insert(19, "a new line".into());
+        let second = lay(&lines);
+        let bytes = painter.frame(&second, None).unwrap().to_vec();
+        assert!(bytes.len() < 100, "{}", bytes.len());
+        parser.process(&bytes);
+        shows(&parser, &second).unwrap();
+        // And back.
+        let bytes = painter.frame(&first, None).unwrap().to_vec();
+        assert!(bytes.len() < 120, "{}", bytes.len());
+        parser.process(&bytes);
+        shows(&parser, &first).unwrap();
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_terminal_shows_the_frame(
+            frames in proptest::collection::vec(
+                proptest::collection::vec(
+                    proptest::sample::select(vec![
+                        "", "plain words", "日本語 wide", "a日b本c", "emoji 👍 here", "x", "the same line",
+                        "another one that is longer", "ends wide 日",
+                    ]), 8),
+                1..8),
+        ) {
+            let mut painter = Painter::default();
+            let mut parser = vt100::Parser::new(8, 28, 0);
+            for lines in frames {
+                let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+                let frame = buffer(28, &lines);
+                if let Some(bytes) = painter.frame(&frame, None) {
+                    parser.process(bytes);
+                }
+                let shown = shows(&parser, &frame);
+                proptest::prop_assert!(shown.is_ok(), "{:?}", shown);
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Colours. Comes in: what the terminal can show, and whether its ground is light or dark. Goes out: a style for every
+//! role. Colour never says anything alone: every role has a word or a mark as well.
+
+use anstyle::{AnsiColor, Effects};
+use ratatui_core::style::{Color, Modifier, Style};
+
+/// How many colours the terminal shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// None (`NO_COLOR`): weight and slant only.
+    None,
+    /// The palette that the person chose.
+    Sixteen,
+    /// The 256 of xterm.
+    Indexed,
+    /// Any.
+    True,
+}
+
+/// The ground on which we write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// Light letters on dark.
+    Dark,
+    /// Dark letters on light.
+    Light,
+}
+
+/// What `chat.theme` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Ask the terminal.
+    #[default]
+    Auto,
+    /// Dark.
+    Dark,
+    /// Light.
+    Light,
+    /// The sixteen colours of the terminal's own palette.
+    Terminal,
+    /// No colours.
+    Plain,
+}
+
+impl Choice {
+    /// The words of the setting.
+    pub const WORDS: [(&'static str, Choice); 5] = [
+        ("auto", Choice::Auto),
+        ("dark", Choice::Dark),
+        ("light", Choice::Light),
+        ("terminal", Choice::Terminal),
+        ("plain", Choice::Plain),
+    ];
+}
+
+/// Styles for everything that is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    depth: Depth,
+    ground: Ground,
+    fixed: bool,
+}
+
+/// What the environment tells of the terminal's colours.
+pub fn depth(env: &dyn Fn(&str) -> Option<String>) -> Depth {
+    let var = |name: &str| env(name).unwrap_or_default();
+    if !var("NO_COLOR").is_empty() {
+        return Depth::None;
+    }
+    let term = var("TERM");
+    if matches!(var("COLORTERM").as_str(), "truecolor" | "24bit")
+        || term.ends_with("-direct")
+        || term.contains("kitty")
+        || term.contains("ghostty")
+    {
+        Depth::True
+    } else if term.contains("256color") {
+        Depth::Indexed
+    } else {
+        Depth::Sixteen
+    }
+}
+
+/// What `COLORFGBG` tells of the ground, until the terminal itself answers.
+pub fn ground(env: &dyn Fn(&str) -> Option<String>) -> Ground {
+    let light = env("COLORFGBG")
+        .and_then(|v| v.rsplit(';').next().and_then(|n| n.parse::<u8>().ok()))
+        .is_some_and(|n| n == 7 || n == 15);
+    if light { Ground::Light } else { Ground::Dark }
+}
+
+impl Theme {
+    /// The theme of a choice.
+    pub fn new(choice: Choice, depth: Depth, ground: Ground) -> Self {
+        let (depth, ground) = match choice {
+            Choice::Auto => (depth, ground),
+            Choice::Dark => (depth, Ground::Dark),
+            Choice::Light => (depth, Ground::Light),
+            Choice::Terminal if depth == Depth::None => (depth, ground),
+            Choice::Terminal => (Depth::Sixteen, ground),
+            Choice::Plain => (Depth::None, ground),
+        };
+        Self {
+            depth,
+            ground,
+            fixed: choice != Choice::Auto,
+        }
+    }
+
+    /// The terminal told its ground. True if that changes anything.
+    pub fn learn(&mut self, r: u8, g: u8, b: u8) -> bool {
+        let light = (299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) / 1000 > 127;
+        let ground = if light { Ground::Light } else { Ground::Dark };
+        let news = !self.fixed && ground != self.ground;
+        if news {
+            self.ground = ground;
+        }
+        news
+    }
+
+    /// Whether there are colours at all.
+    pub fn is_coloured(&self) -> bool {
+        self.depth != Depth::None
+    }
+
+    /// A style of rendered text, in this theme's colours.
+    pub fn of(&self, style: anstyle::Style) -> Style {
+        let mut out = Style::new();
+        if let Some(anstyle::Color::Ansi(color)) = style.get_fg_color() {
+            out = out.fg(self.color(color));
+        }
+        let effects = style.get_effects();
+        for (effect, modifier) in [
+            (Effects::BOLD, Modifier::BOLD),
+            (Effects::DIMMED, Modifier::DIM),
+            (Effects::ITALIC, Modifier::ITALIC),
+            (Effects::UNDERLINE, Modifier::UNDERLINED),
+            (Effects::INVERT, Modifier::REVERSED),
+            (Effects::STRIKETHROUGH, Modifier::CROSSED_OUT),
+        ] {
+            if effects.contains(effect) {
+                out = out.add_modifier(modifier);
+            }
+        }
+        out
+    }
+
+    /// One of the sixteen, as this theme shows it. The six of members follow Okabe and Ito, who chose them to be told
+    /// apart by colour-blind people, made lighter or darker for contrast of at least 4.5 : 1 on the usual grounds.
+    fn color(&self, color: AnsiColor) -> Color {
+        if self.depth == Depth::None {
+            return Color::Reset;
+        }
+        if self.depth == Depth::Sixteen {
+            return match color {
+                AnsiColor::Black => Color::Black,
+                AnsiColor::Red => Color::Red,
+                AnsiColor::Green => Color::Green,
+                AnsiColor::Yellow => Color::Yellow,
+                AnsiColor::Blue => Color::Blue,
+                AnsiColor::Magenta => Color::Magenta,
+                AnsiColor::Cyan => Color::Cyan,
+                _ => Color::Reset,
+            };
+        }
+        let (dark, light) = match color {
+            AnsiColor::Cyan => ((86, 180, 233), (0, 98, 150)),
+            AnsiColor::Magenta => ((226, 148, 193), (150, 45, 110)),
+            AnsiColor::Green => ((64, 190, 145), (0, 108, 76)),
+            AnsiColor::Blue => ((140, 165, 255), (40, 70, 185)),
+            AnsiColor::Yellow => ((240, 200, 90), (125, 88, 0)),
+            AnsiColor::Red => ((245, 125, 105), (178, 40, 25)),
+            _ => return Color::Reset,
+        };
+        let (r, g, b) = match self.ground {
+            Ground::Dark => dark,
+            Ground::Light => light,
+        };
+        match self.depth {
+            Depth::True => Color::Rgb(r, g, b),
+            _ => Color::Indexed(nearest(r, g, b)),
+        }
+    }
+}
+
+/// The nearest of xterm's 6 × 6 × 6 cube.
+fn nearest(r: u8, g: u8, b: u8) -> u8 {
+    const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    let step = |v: u8| {
+        (0..6u8)
+            .min_by_key(|i| STEPS[usize::from(*i)].abs_diff(v))
+            .unwrap_or_default()
+    };
+    16 + 36 * step(r) + 6 * step(g) + step(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env<'a>(vars: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        move |name| {
+            vars.iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| (*v).to_owned())
+        }
+    }
+
+    #[test]
+    fn what_the_environment_tells() {
+        assert_eq!(depth(&env(&[("TERM", "xterm")])), Depth::Sixteen);
+        assert_eq!(depth(&env(&[("TERM", "xterm-256color")])), Depth::Indexed);
+        let both = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+        assert_eq!(depth(&env(&both)), Depth::True);
+        assert_eq!(
+            depth(&env(&[("NO_COLOR", "1"), ("COLORTERM", "24bit")])),
+            Depth::None
+        );
+        assert_eq!(ground(&env(&[("COLORFGBG", "0;15")])), Ground::Light);
+        assert_eq!(ground(&env(&[("COLORFGBG", "15;0")])), Ground::Dark);
+        assert_eq!(ground(&env(&[])), Ground::Dark);
+    }
+
+    #[test]
+    fn an_answer_of_the_terminal_beats_the_guess_but_not_the_setting() {
+        let mut auto = Theme::new(Choice::Auto, Depth::True, Ground::Dark);
+        assert!(auto.learn(255, 255, 240));
+        assert!(!auto.learn(250, 250, 250));
+        let mut dark = Theme::new(Choice::Dark, Depth::True, Ground::Dark);
+        assert!(!dark.learn(255, 255, 255));
+    }
+
+    /// Relative luminance, WCAG 2.
+    fn luminance(color: Color) -> f64 {
+        let Color::Rgb(r, g, b) = color else {
+            panic!("{color:?}")
+        };
+        let linear = |c: u8| {
+            let c = f64::from(c) / 255.0;
+            if c <= 0.04045 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+    }
+
+    #[test]
+    fn every_colour_can_be_read_on_its_ground() {
+        for (ground, under) in [
+            (Ground::Dark, Color::Rgb(30, 30, 30)),
+            (Ground::Light, Color::Rgb(253, 246, 227)),
+        ] {
+            let theme = Theme::new(Choice::Auto, Depth::True, ground);
+            for color in [
+                AnsiColor::Cyan,
+                AnsiColor::Magenta,
+                AnsiColor::Green,
+                AnsiColor::Blue,
+                AnsiColor::Yellow,
+                AnsiColor::Red,
+            ] {
+                let (a, b) = (luminance(theme.color(color)), luminance(under));
+                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+                assert!(contrast >= 4.5, "{ground:?} {color:?}: {contrast:.1}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_colours_weight_remains() {
+        let theme = Theme::new(Choice::Auto, Depth::None, Ground::Dark);
+        let style = anstyle::Style::new()
+            .bold()
+            .fg_color(Some(AnsiColor::Red.into()));
+        assert_eq!(
+            theme.of(style),
+            Style::new().fg(Color::Reset).add_modifier(Modifier::BOLD)
+        );
+        let theme = Theme::new(Choice::Terminal, Depth::True, Ground::Dark);
+        assert_eq!(theme.of(style).fg, Some(Color::Red));
+    }
+}
