@@ -66,6 +66,8 @@ pub enum Content {
         failure: Option<Failure>,
         /// What its turn used.
         usage: Option<Usage>,
+        /// How it came to be, if it came under our eyes.
+        trace: Option<Box<Trace>>,
     },
     /// An answer that is on its way.
     Turn(Box<Growing>),
@@ -101,9 +103,22 @@ pub struct Growing {
     pub text: String,
     /// The thinking so far; of very long thinking the end.
     pub thinking: String,
+    /// How often a tool was used.
+    pub tools: u32,
     /// The model's own name, once it told it.
     pub model: Option<String>,
     /// When the first and the last change came, where records tell the time.
+    pub span: Option<(Timestamp, Timestamp)>,
+}
+
+/// What is known of an answer's making, beside its message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// The thinking; of very long thinking the end.
+    pub thinking: String,
+    /// How often a tool was used.
+    pub tools: u32,
+    /// From the question to the last piece, where records tell the time.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
@@ -291,6 +306,7 @@ impl View {
             state: State::Waiting,
             text: String::new(),
             thinking: String::new(),
+            tools: 0,
             model: None,
             span: self.now.map(|now| (now, now)),
         }
@@ -372,7 +388,15 @@ impl View {
             self.failed_at(seq, &SeatName::new(message.from.clone()).ok()?)
         });
         match place {
-            Some(at) => self.put(at, show(message.clone())),
+            Some(at) => {
+                let mut content = show(message.clone());
+                if let (Content::Message { trace, .. }, Some(was)) =
+                    (&mut content, self.panels.get_mut(at))
+                {
+                    *trace = take_trace(&mut was.content);
+                }
+                self.put(at, content);
+            }
             None => {
                 self.push_message(message.clone());
             }
@@ -455,6 +479,7 @@ impl Growing {
                 self.state = State::Thinking;
             }
             Delta::Tool { name, detail } => {
+                self.tools = self.tools.saturating_add(1);
                 self.state = State::Tool {
                     name: name.clone(),
                     detail: detail.clone(),
@@ -481,6 +506,18 @@ impl Growing {
     }
 }
 
+/// What a growing panel leaves to its message.
+fn take_trace(content: &mut Content) -> Option<Box<Trace>> {
+    let Content::Turn(growing) = content else {
+        return None;
+    };
+    Some(Box::new(Trace {
+        thinking: std::mem::take(&mut growing.thinking),
+        tools: growing.tools,
+        span: growing.span,
+    }))
+}
+
 /// The panel of a message. Old files and other programs' may hold anything.
 fn show(mut message: Message) -> Content {
     if let std::borrow::Cow::Owned(clean) = clean_text(&message.body) {
@@ -490,6 +527,7 @@ fn show(mut message: Message) -> Content {
         message: Box::new(message),
         failure: None,
         usage: None,
+        trace: None,
     }
 }
 

@@ -1,8 +1,31 @@
 //! The chat screen: draws a thread and turns keys into ops. It decides nothing; it folds the engine's records into
 //! panels and sends the king's wishes back.
+//!
+//! ```text
+//! keys ─▶ keys.rs ─▶ app.rs (state) ─▶ effects ─▶ run.rs ─▶ engine, desk, clipboard
+//! records ──────────▶   │
+//!                       ▼
+//!                    draw.rs ─▶ cells ─▶ paint.rs ─▶ bytes ─▶ terminal.rs
+//! ```
 
+pub mod app;
+pub mod clipboard;
+pub mod complete;
+pub mod desk;
+pub mod draw;
 pub mod editor;
+pub mod keymap;
 pub mod keys;
+pub mod log;
+pub mod notify;
 pub mod paint;
+pub mod panels;
+pub mod picker;
+mod run;
+mod terminal;
 pub mod text;
 pub mod theme;
+
+pub use app::{App, Opening, Settings};
+pub use desk::{Desk, Joining};
+pub use run::{Ended, Start, run};

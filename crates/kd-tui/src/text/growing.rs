@@ -11,13 +11,17 @@ use super::style::Styles;
 use super::wrap::Line;
 use pulldown_cmark::{Event, Parser};
 
+/// Bytes of its end by which a text is known again.
+const LAST: usize = 64;
+
 /// A text that grows at its end, laid out.
 #[derive(Debug, Default)]
 pub struct Growing {
     columns: usize,
     styles: Option<Styles>,
-    /// Bytes that were given so far.
+    /// Bytes that were given so far, and the last of them: a text that began anew ends otherwise there.
     seen: usize,
+    last: Vec<u8>,
     /// Bytes of the text whose blocks are final.
     fixed: usize,
     /// Lines of the final blocks.
@@ -27,16 +31,20 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// The lines of a text that begins with what was given before; anything else is noticed by its length only, so a
-    /// text that began anew has to come with [`Growing::reset`] before it.
+    /// The lines of a text. Only what was not there before costs anything; another text is noticed.
     pub fn lines(&mut self, text: &str, columns: usize, styles: Styles) -> &[Line] {
-        if self.columns != columns || self.styles != Some(styles) || text.len() < self.seen {
+        let goes_on = text
+            .as_bytes()
+            .get(..self.seen)
+            .is_some_and(|before| before.ends_with(&self.last));
+        if self.columns != columns || self.styles != Some(styles) || !goes_on {
             self.reset();
             (self.columns, self.styles) = (columns, Some(styles));
         } else if text.len() == self.seen && self.seen > 0 {
             return &self.lines;
         }
         self.seen = text.len();
+        self.last = text.as_bytes()[text.len().saturating_sub(LAST)..].to_vec();
         self.lines.truncate(self.kept);
         let tail = &text[self.fixed..];
         // A line that is not whole may yet mean anything.
@@ -53,8 +61,12 @@ impl Growing {
         &self.lines
     }
 
-    /// Forgets everything.
-    pub fn reset(&mut self) {
+    /// The lines as they were laid out last.
+    pub fn shown(&self) -> &[Line] {
+        &self.lines
+    }
+
+    fn reset(&mut self) {
         *self = Self::default();
     }
 

@@ -226,6 +226,7 @@ impl Round {
                     message,
                     failure,
                     usage,
+                    ..
                 } if message.seq > since && !message.is_king() => {
                     if let Ok(seat) = SeatName::new(message.from.as_str()) {
                         self.ended(

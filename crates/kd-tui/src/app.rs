@@ -1,0 +1,428 @@
+//! The state of the screen, and what changes it. Comes in: messages (keys, records, time). Goes out: effects that the
+//! loop carries out. Pure: no clock, no terminal, no engine.
+
+mod chat;
+mod slash;
+
+use crate::complete::Candidates;
+use crate::editor::Editor;
+use crate::keys::{Input, Reply};
+use crate::log::Log;
+use crate::panels::{COLUMNS_MAX, Look};
+use crate::picker::{Picked, Picker, ThreadRow};
+use crate::text::style::Styles;
+use crate::theme::Theme;
+use kd_core::view::View;
+use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a short notice stands.
+const TOAST: Duration = Duration::from_secs(6);
+/// How long the first Ctrl+C counts.
+const TWICE: Duration = Duration::from_secs(2);
+
+/// What the screen is told before it begins.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Colours.
+    pub theme: Theme,
+    /// Whether glyphs beyond ASCII may be written.
+    pub unicode: bool,
+    /// How long a member may take.
+    pub gives_up: Option<Duration>,
+    /// The zone in which times are shown.
+    pub zone: jiff::tz::TimeZone,
+    /// Names of modes, for completion.
+    pub modes: Vec<&'static str>,
+    /// What was sent in other sessions, oldest first.
+    pub sent: Vec<String>,
+}
+
+/// A thread that is being opened: what can be shown at once.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// Its id.
+    pub id: String,
+    /// Its members, in order.
+    pub members: Vec<SeatName>,
+    /// Its newest messages.
+    pub tail: Vec<Message>,
+    /// Whether there are older ones.
+    pub has_older: bool,
+    /// What was being written when it was left.
+    pub draft: String,
+}
+
+/// What happens to the screen.
+#[derive(Debug)]
+pub enum Msg {
+    /// The terminal sent something.
+    Input(Input),
+    /// The terminal has this many columns and rows.
+    Resize(u16, u16),
+    /// The time.
+    Now(Timestamp),
+    /// A record of the session.
+    Record(Arc<Record>),
+    /// We were too slow: the whole view.
+    Lagged(Box<View>),
+    /// A thread is there to be shown; its session follows.
+    Opened(Box<Opening>),
+    /// The session takes ops now. Messages that were written meanwhile.
+    Ready(Vec<Message>),
+    /// The thread cannot be used: why.
+    Failed(String),
+    /// Older messages, and whether there are more.
+    Older(Vec<Message>, bool),
+    /// Threads to choose from.
+    Threads(Vec<ThreadRow>),
+    /// Something was done: what to tell.
+    Told(String),
+    /// The text that comes back from the editor.
+    Edited(String),
+}
+
+/// What the loop has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Put an op into the session.
+    Send(Op),
+    /// Open a thread: this one, or a new one.
+    Open(Option<String>),
+    /// Look which threads there are.
+    ListThreads,
+    /// Fetch messages before a number.
+    FetchOlder(u32, usize),
+    /// Put a text into the clipboard; what it is called.
+    Copy(String, String),
+    /// Write the thread into a file.
+    Export(Option<String>),
+    /// Edit a text in the person's editor.
+    Edit(String),
+    /// Remember a message that was sent.
+    Remember(String),
+    /// Tell the person, who looks elsewhere.
+    Notify(String),
+    /// Stop this process until it is continued.
+    Suspend,
+    /// Paint everything anew.
+    Redraw,
+    /// Leave when the running turns have ended.
+    Close,
+    /// Leave at once.
+    Leave,
+}
+
+/// What fills the screen.
+#[derive(Debug)]
+pub enum Screen {
+    /// The log and the input.
+    Chat,
+    /// The choice of a thread.
+    Picker(Picker),
+    /// The help, from this line on.
+    Help(usize),
+}
+
+/// The state of the screen.
+#[derive(Debug)]
+pub struct App {
+    /// What is shown of the thread.
+    pub log: Log,
+    /// What is being written.
+    pub editor: Editor,
+    /// What could be written.
+    pub candidates: Option<Candidates>,
+    /// What fills the screen.
+    pub screen: Screen,
+    /// Colours.
+    pub theme: Theme,
+    /// The thread's id.
+    pub thread: Option<String>,
+    /// Keys scroll instead of writing.
+    pub reading: bool,
+    /// Shift+Enter can be told from Enter.
+    pub keyboard: bool,
+    /// Shown for a while.
+    pub toast: Option<(String, Timestamp)>,
+    /// Waits for the running turns to end.
+    pub leaving: bool,
+    /// Something has to be drawn.
+    pub dirty: bool,
+    pub(crate) settings: Settings,
+    members: Vec<SeatName>,
+    unfolded: bool,
+    focused: bool,
+    now: Timestamp,
+    size: (u16, u16),
+    /// Ops that wait for the session.
+    outbox: Vec<Op>,
+    ready: bool,
+    ctrl_c: Option<Timestamp>,
+    /// What was sent and is not in the thread yet.
+    unsaid: Option<String>,
+}
+
+impl App {
+    /// A screen that shows nothing yet.
+    pub fn new(settings: Settings, now: Timestamp) -> Self {
+        Self {
+            log: Log::default(),
+            editor: Editor::new(settings.sent.clone()),
+            candidates: None,
+            screen: Screen::Chat,
+            theme: settings.theme,
+            thread: None,
+            reading: false,
+            keyboard: false,
+            toast: None,
+            leaving: false,
+            dirty: true,
+            members: Vec::new(),
+            unfolded: false,
+            focused: true,
+            now,
+            size: (80, 24),
+            outbox: Vec::new(),
+            ready: false,
+            ctrl_c: None,
+            unsaid: None,
+            settings,
+        }
+    }
+
+    /// Takes in what happened; `files` completes paths.
+    pub fn update(&mut self, msg: Msg, files: &dyn Fn(&str) -> Vec<String>) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        match msg {
+            Msg::Now(now) => self.pass(now),
+            Msg::Input(input) => self.input(input, files, &mut fx),
+            Msg::Resize(columns, rows) => {
+                self.size = (columns, rows);
+                self.dirty = true;
+            }
+            Msg::Record(record) => self.record(&record, &mut fx),
+            Msg::Lagged(view) => {
+                self.members.clone_from(&view.members);
+                self.log.replace(*view);
+                self.dirty = true;
+            }
+            Msg::Opened(opening) => self.open(*opening),
+            Msg::Ready(newer) => {
+                self.log.add_newer(newer);
+                self.ready = true;
+                self.dirty = true;
+                fx.extend(self.outbox.drain(..).map(Effect::Send));
+            }
+            Msg::Failed(why) => {
+                self.dirty = true;
+                self.give_back();
+                self.log.view.fold(&Event::OpRefused { why });
+            }
+            Msg::Older(messages, more) => {
+                self.log.add_older(messages, more);
+                self.dirty = true;
+            }
+            Msg::Threads(rows) => {
+                self.screen = Screen::Picker(Picker::new(rows));
+                self.dirty = true;
+            }
+            Msg::Told(what) => self.tell(what),
+            Msg::Edited(text) => {
+                self.editor.set(text.trim_end_matches('\n'));
+                self.dirty = true;
+            }
+        }
+        fx
+    }
+
+    /// What panels are drawn by.
+    pub fn look(&self) -> Look {
+        Look {
+            styles: Styles {
+                color: self.theme.is_coloured(),
+                unicode: self.settings.unicode,
+            },
+            columns: usize::from(self.size.0).min(COLUMNS_MAX),
+            members: self.members.clone(),
+            now: self.now,
+            unfolded: self.unfolded,
+            gives_up: self.settings.gives_up,
+            zone: self.settings.zone.clone(),
+        }
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> &[SeatName] {
+        &self.members
+    }
+
+    /// Whether the session takes ops.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Columns of the input's text.
+    pub fn input_columns(&self) -> usize {
+        usize::from(self.size.0).saturating_sub(3).max(2)
+    }
+
+    /// How long until something changes by itself; none if nothing does.
+    pub fn next_change(&self) -> Option<Duration> {
+        let toast = self
+            .toast
+            .as_ref()
+            .map(|(_, until)| crate::panels::since(self.now, *until) + Duration::from_millis(1));
+        let second = self.log.is_alive().then(|| {
+            let into = u64::from(self.now.subsec_nanosecond().unsigned_abs());
+            Duration::from_nanos(1_000_000_000 - into.min(999_999_999))
+        });
+        toast.into_iter().chain(second).min()
+    }
+
+    /// Older messages that should be fetched because the reader comes near them.
+    pub fn wants_older(&mut self) -> Option<Effect> {
+        let (before, most) = self.log.wants_older()?;
+        Some(Effect::FetchOlder(before, most))
+    }
+
+    fn pass(&mut self, now: Timestamp) {
+        if self.log.is_alive() && now.as_second() != self.now.as_second() {
+            self.dirty = true;
+        }
+        self.now = now;
+        if self.toast.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.toast = None;
+            self.dirty = true;
+        }
+    }
+
+    /// Tells something for a while.
+    pub(crate) fn tell(&mut self, what: impl Into<String>) {
+        let until = self.now.checked_add(TOAST).unwrap_or(self.now);
+        self.toast = Some((what.into(), until));
+        self.dirty = true;
+    }
+
+    fn open(&mut self, opening: Opening) {
+        self.log = Log::open(opening.tail, opening.has_older);
+        self.log.view.members.clone_from(&opening.members);
+        self.members = opening.members;
+        self.thread = Some(opening.id);
+        self.screen = Screen::Chat;
+        self.ready = false;
+        self.reading = false;
+        self.leaving = false;
+        if self.editor.is_empty() && !opening.draft.is_empty() {
+            self.editor.set(&opening.draft);
+        }
+        self.dirty = true;
+    }
+
+    fn input(&mut self, input: Input, files: &dyn Fn(&str) -> Vec<String>, fx: &mut Vec<Effect>) {
+        match input {
+            Input::Reply(Reply::Ground(r, g, b)) => {
+                if self.theme.learn(r, g, b) {
+                    self.dirty = true;
+                }
+                return;
+            }
+            Input::Reply(Reply::Keyboard) => {
+                self.keyboard = true;
+                self.dirty = true;
+                return;
+            }
+            Input::Reply(_) => return,
+            Input::Focus(focused) => {
+                self.focused = focused;
+                return;
+            }
+            _ => {}
+        }
+        self.dirty = true;
+        match &mut self.screen {
+            Screen::Picker(picker) => {
+                let picked = match input {
+                    Input::Key(key) => picker.key(key),
+                    Input::Paste(text) => {
+                        picker.paste(&text);
+                        Picked::Nothing
+                    }
+                    _ => Picked::Nothing,
+                };
+                match picked {
+                    Picked::Nothing => {}
+                    Picked::Thread(id) => fx.push(Effect::Open(Some(id))),
+                    Picked::New => fx.push(Effect::Open(None)),
+                    Picked::Cancelled if self.thread.is_none() => fx.push(Effect::Leave),
+                    Picked::Cancelled => self.screen = Screen::Chat,
+                }
+            }
+            Screen::Help(_) => self.help_input(&input),
+            Screen::Chat => match input {
+                Input::Key(key) => self.key(key, files, fx),
+                Input::Paste(text) => {
+                    self.reading = false;
+                    self.editor.insert(&crate::text::clean::text(&text));
+                    self.complete_anew(files, false);
+                }
+                Input::Wheel(lines) => {
+                    let look = self.look();
+                    self.log.scroll(lines.into(), &look);
+                }
+                _ => {}
+            },
+        }
+    }
+
+    fn record(&mut self, record: &Record, fx: &mut Vec<Effect>) {
+        self.dirty = true;
+        match &record.event {
+            Event::MessageAdded { message, turn } => {
+                if turn.is_none() && self.log.knows(message) {
+                    return;
+                }
+                if message.is_king() {
+                    self.unsaid = None;
+                }
+                self.log.came(true);
+            }
+            Event::SayQueued { .. } => self.unsaid = None,
+            Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
+            Event::FloorYielded { outcome, .. } if !self.focused => {
+                let thread = self.thread.as_deref().unwrap_or("the council");
+                let how = match outcome {
+                    kd_core::event::Outcome::Complete => "everybody has answered",
+                    kd_core::event::Outcome::Partial => "some have answered, some could not",
+                    kd_core::event::Outcome::Failed => "nobody could answer",
+                    kd_core::event::Outcome::Interrupted => "stopped",
+                };
+                fx.push(Effect::Notify(format!("{thread}: {how}")));
+            }
+            _ => {}
+        }
+        self.log.view.fold_record(record);
+        if let Event::ThreadOpened { members, .. } = &record.event {
+            self.members.clone_from(members);
+        }
+    }
+
+    /// What could not be said goes back into the input: nothing written is ever lost.
+    fn give_back(&mut self) {
+        if let Some(text) = self.unsaid.take() {
+            if self.editor.is_empty() {
+                self.editor.set(&text);
+            }
+            self.log.follow();
+        }
+    }
+
+    fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
+        if self.ready {
+            fx.push(Effect::Send(op));
+        } else {
+            self.outbox.push(op);
+        }
+    }
+}

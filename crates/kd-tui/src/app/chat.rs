@@ -1,0 +1,328 @@
+//! Keys in the chat: writing, reading, and what Escape means here and now.
+
+use super::{App, Effect, Screen, TWICE};
+use crate::complete::{self, Known};
+use crate::editor::Move;
+use crate::keymap::{self, Action};
+use crate::keys::{Code, Input, Key};
+use kd_core::Op;
+use kd_core::slash::{self, Line, Part};
+
+impl App {
+    pub(super) fn key(
+        &mut self,
+        key: Key,
+        files: &dyn Fn(&str) -> Vec<String>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let mut action = keymap::action(key);
+        if self.reading && action.is_none() {
+            action = keymap::reading(key);
+            self.reading = action.is_some();
+        }
+        match action {
+            Some(action) => self.act(action, files, fx),
+            None => {
+                if let Code::Char(c) = key.code
+                    && !key.ctrl
+                    && !key.alt
+                {
+                    // A question mark alone asks for help.
+                    if c == '?' && self.editor.is_empty() {
+                        self.screen = Screen::Help(0);
+                        return;
+                    }
+                    self.editor.insert(c.encode_utf8(&mut [0; 4]));
+                    self.complete_anew(files, false);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action, files: &dyn Fn(&str) -> Vec<String>, fx: &mut Vec<Effect>) {
+        let look = self.look();
+        let page = i64::from(self.size.1 / 2).max(1);
+        let empty = self.editor.is_empty();
+        let mut edited = false;
+        match action {
+            Action::Send => self.enter(files, fx),
+            Action::Newline => {
+                self.editor.insert("\n");
+                edited = true;
+            }
+            Action::Escape => self.escape(fx),
+            Action::Interrupt => self.ctrl_c(fx),
+            Action::Leave if empty => self.quit(fx),
+            Action::Leave => {
+                self.editor.delete(Move::Right);
+                edited = true;
+            }
+            Action::Complete | Action::CompleteBack => {
+                self.tab(action == Action::CompleteBack, files)
+            }
+            Action::Up | Action::Down => self.vertical(action == Action::Up),
+            Action::Search => {
+                self.editor.recall(-1, true);
+            }
+            Action::Left => self.editor.go(Move::Left),
+            Action::Right => self.editor.go(Move::Right),
+            Action::WordLeft => self.editor.go(Move::WordLeft),
+            Action::WordRight => self.editor.go(Move::WordRight),
+            Action::LineStart if !empty => self.editor.go(Move::LineStart),
+            Action::LineEnd if !empty => self.editor.go(Move::LineEnd),
+            Action::LineStart | Action::Top => {
+                let fetch = self.log.go_first(&look);
+                fx.extend(fetch.map(|(before, most)| Effect::FetchOlder(before, most)));
+            }
+            Action::LineEnd | Action::Bottom => self.log.follow(),
+            Action::DeleteBack => {
+                self.editor.delete(Move::Left);
+                edited = true;
+            }
+            Action::DeleteForward => self.editor.delete(Move::Right),
+            Action::DeleteWord => {
+                self.editor.delete(Move::WordLeft);
+                edited = true;
+            }
+            Action::DeleteWordForward => self.editor.delete(Move::WordRight),
+            Action::DeleteToStart => self.editor.delete(Move::LineStart),
+            Action::DeleteToEnd => self.editor.delete(Move::LineEnd),
+            Action::Yank => self.editor.yank(),
+            Action::Undo => self.editor.undo(),
+            Action::Redo => self.editor.redo(),
+            Action::Editor => fx.push(Effect::Edit(self.editor.text().to_owned())),
+            Action::PageUp => self.log.scroll(-page, &look),
+            Action::PageDown => self.log.scroll(page, &look),
+            Action::LineUp => self.log.scroll(-1, &look),
+            Action::LineDown => self.log.scroll(1, &look),
+            Action::KingBefore => {
+                if !self.log.jump_king(-1, &look) {
+                    let fetch = self.log.go_first(&look);
+                    fx.extend(fetch.map(|(before, most)| Effect::FetchOlder(before, most)));
+                }
+            }
+            Action::KingAfter => {
+                self.log.jump_king(1, &look);
+            }
+            Action::Focus(n) => self.focus(n),
+            Action::Everybody => self.log.set_focus(None),
+            Action::Thinking => self.fold_thinking(),
+            Action::Retry => {
+                self.log.follow();
+                self.send(Op::Retry { seat: None }, fx);
+            }
+            Action::Copy => self.copy(&Part::Last, fx),
+            Action::CopyCode => self.copy(&Part::Code, fx),
+            Action::Help => self.screen = Screen::Help(0),
+            Action::Redraw => fx.push(Effect::Redraw),
+            Action::Suspend => fx.push(Effect::Suspend),
+        }
+        if edited {
+            self.reading = false;
+            self.complete_anew(files, false);
+        } else if !matches!(
+            action,
+            Action::Complete | Action::CompleteBack | Action::Up | Action::Down
+        ) {
+            self.candidates = None;
+        }
+    }
+
+    pub(super) fn help_input(&mut self, input: &Input) {
+        let Screen::Help(from) = &mut self.screen else {
+            return;
+        };
+        match input {
+            Input::Wheel(lines) => *from = from.saturating_add_signed(*lines as isize),
+            Input::Key(key) => match key.code {
+                Code::Up | Code::Char('k') => *from = from.saturating_sub(1),
+                Code::Down | Code::Char('j') => *from += 1,
+                Code::PageUp => *from = from.saturating_sub(10),
+                Code::PageDown | Code::Char(' ') => *from += 10,
+                Code::Home => *from = 0,
+                _ => self.screen = Screen::Chat,
+            },
+            _ => {}
+        }
+    }
+
+    /// Enter: send, unless a candidate was chosen, or the line ends in a backslash.
+    fn enter(&mut self, files: &dyn Fn(&str) -> Vec<String>, fx: &mut Vec<Effect>) {
+        if self.candidates.as_ref().is_some_and(|c| c.moved) {
+            self.accept(files);
+            return;
+        }
+        let cursor = self.editor.cursor();
+        if self.editor.text()[..cursor].ends_with('\\') {
+            self.editor.replace(cursor - 1..cursor, "\n");
+            return;
+        }
+        if self.editor.text().trim().is_empty() {
+            return;
+        }
+        let text = self.editor.take();
+        self.reading = false;
+        match slash::read(&text) {
+            Line::Say(body) => {
+                fx.push(Effect::Remember(text.clone()));
+                if self.leaving || self.thread.is_none() {
+                    self.editor.set(&text);
+                    self.tell("this thread takes no more messages");
+                    return;
+                }
+                self.unsaid = Some(text);
+                self.log.follow();
+                let to = kd_core::Address::All;
+                self.send(Op::Say { body, to }, fx);
+            }
+            Line::Slash(slash) => {
+                fx.push(Effect::Remember(text));
+                self.slash(slash, fx);
+            }
+            Line::Wrong(why) => {
+                self.editor.set(&text);
+                self.tell(why);
+            }
+        }
+    }
+
+    fn escape(&mut self, fx: &mut Vec<Effect>) {
+        if self.candidates.take().is_some() {
+            return;
+        }
+        if self.leaving {
+            fx.push(Effect::Leave);
+        } else if !self.editor.is_empty() {
+            self.editor.clear();
+            self.tell("cleared; Ctrl+_ brings it back");
+        } else if self.log.view.is_busy() {
+            self.send(Op::Interrupt, fx);
+        } else if self.log.focus.is_some() {
+            self.log.set_focus(None);
+        } else {
+            self.reading = !self.reading;
+        }
+    }
+
+    fn ctrl_c(&mut self, fx: &mut Vec<Effect>) {
+        let again = self
+            .ctrl_c
+            .is_some_and(|at| crate::panels::since(at, self.now) < TWICE);
+        if again || self.leaving {
+            fx.push(Effect::Leave);
+            return;
+        }
+        self.ctrl_c = Some(self.now);
+        if !self.editor.is_empty() {
+            self.editor.clear();
+        }
+        self.candidates = None;
+        self.tell("Ctrl+C once more leaves; Esc stops the members");
+    }
+
+    pub(super) fn quit(&mut self, fx: &mut Vec<Effect>) {
+        if self.leaving || !self.ready {
+            fx.push(Effect::Leave);
+            return;
+        }
+        self.leaving = true;
+        fx.push(Effect::Close);
+    }
+
+    fn vertical(&mut self, up: bool) {
+        if let Some(candidates) = &mut self.candidates {
+            let n = candidates.list.len();
+            candidates.chosen = (candidates.chosen + if up { n - 1 } else { 1 }) % n;
+            candidates.moved = true;
+            return;
+        }
+        let step = if up { -1 } else { 1 };
+        let columns = self.input_columns();
+        if !self.editor.vertical(step, columns) {
+            self.editor.recall(step, false);
+        }
+    }
+
+    fn tab(&mut self, back: bool, files: &dyn Fn(&str) -> Vec<String>) {
+        if self.editor.is_empty() {
+            self.reading = !self.reading;
+            return;
+        }
+        if self.candidates.is_none() {
+            self.complete_anew(files, true);
+        }
+        let Some(candidates) = &mut self.candidates else {
+            return;
+        };
+        if back {
+            self.vertical(true);
+            return;
+        }
+        // First what all have in common, then the chosen one.
+        let common = common(candidates.list.iter().map(|(c, _)| c.as_str()));
+        let written = candidates.range.len();
+        if candidates.list.len() > 1 && common.len() > written && !candidates.moved {
+            let range = candidates.range.clone();
+            self.editor.replace(range, &common);
+            self.complete_anew(files, true);
+        } else {
+            self.accept(files);
+        }
+    }
+
+    fn accept(&mut self, files: &dyn Fn(&str) -> Vec<String>) {
+        let Some(candidates) = self.candidates.take() else {
+            return;
+        };
+        if let Some((chosen, _)) = candidates.list.get(candidates.chosen) {
+            // A folder goes on, all else is a whole word.
+            let space = if chosen.ends_with('/') { "" } else { " " };
+            self.editor
+                .replace(candidates.range, &format!("{chosen}{space}"));
+            if space.is_empty() {
+                self.complete_anew(files, true);
+            }
+        }
+    }
+
+    /// Looks for candidates; files are only looked for when they are asked for.
+    pub(super) fn complete_anew(&mut self, files: &dyn Fn(&str) -> Vec<String>, asked: bool) {
+        let none = |_: &str| Vec::new();
+        let known = Known {
+            members: &self.members,
+            modes: &self.settings.modes,
+            files: if asked { files } else { &none },
+        };
+        self.candidates = complete::candidates(self.editor.text(), self.editor.cursor(), &known);
+    }
+
+    fn focus(&mut self, n: u8) {
+        match self.members.get(usize::from(n) - 1) {
+            Some(seat) if self.log.focus.as_ref() != Some(seat) => {
+                self.log.set_focus(Some(seat.clone()))
+            }
+            Some(_) => self.log.set_focus(None),
+            None => self.tell(format!("there is no member {n}")),
+        }
+    }
+
+    pub(super) fn fold_thinking(&mut self) {
+        self.unfolded = !self.unfolded;
+        self.tell(if self.unfolded {
+            "thinking is shown"
+        } else {
+            "thinking is folded"
+        });
+    }
+}
+
+/// What all begin with.
+fn common<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
+    let mut common = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        while !word.starts_with(&common) {
+            common.pop();
+        }
+    }
+    common
+}

@@ -1,0 +1,108 @@
+//! Slash commands, as far as the screen itself does them.
+
+use super::{App, Effect, Screen};
+use crate::clipboard;
+use kd_core::slash::{Part, Slash};
+use kd_core::{Event, Message};
+
+impl App {
+    pub(super) fn slash(&mut self, slash: Slash, fx: &mut Vec<Effect>) {
+        match slash {
+            Slash::Op(op) => {
+                self.log.follow();
+                self.send(op, fx);
+            }
+            Slash::ShowMode => {
+                let mode = self
+                    .log
+                    .view
+                    .mode
+                    .as_deref()
+                    .unwrap_or("the one of the settings");
+                let modes = self.settings.modes.join(", ");
+                self.note(format!(
+                    "mode: {mode} (there are {modes}); /mode <name> changes it for this session"
+                ));
+            }
+            Slash::ShowAuto => {
+                let auto = self
+                    .log
+                    .view
+                    .auto_messages
+                    .map_or_else(|| "as the mode has it".to_owned(), |n| n.to_string());
+                self.note(format!(
+                    "turns after the answers: {auto}; /auto N changes it for this session"
+                ));
+            }
+            Slash::Members => self.note(self.members_told()),
+            Slash::Thread(None) => fx.push(Effect::ListThreads),
+            Slash::Thread(Some(id)) => fx.push(Effect::Open(Some(id))),
+            Slash::New => fx.push(Effect::Open(None)),
+            Slash::Copy(part) => self.copy(&part, fx),
+            Slash::Export(file) => fx.push(Effect::Export(file)),
+            Slash::Think => self.fold_thinking(),
+            Slash::Help => self.screen = Screen::Help(0),
+            Slash::Quit => self.quit(fx),
+        }
+    }
+
+    /// A line in the log that is not part of the thread.
+    fn note(&mut self, text: String) {
+        self.log.follow();
+        self.log.view.fold(&Event::Noticed { text });
+    }
+
+    fn members_told(&self) -> String {
+        let view = &self.log.view;
+        let look = self.look();
+        let mut lines = vec!["members:".to_owned()];
+        for (i, member) in self.members.iter().enumerate() {
+            let (mark, _) = look.speaker(member.as_str());
+            let mut line = format!("  {} {mark} {member}", i + 1);
+            if view.muted.contains(member) {
+                line.push_str(" (muted: not asked)");
+            }
+            if view.growing_turns().any(|g| &g.seat == member) {
+                line.push_str(" (speaks)");
+            }
+            if let Some(used) = view.usage_by_seat.get(member) {
+                line.push_str(&format!(", {} tokens out", used.output_tokens));
+            }
+            lines.push(line);
+        }
+        lines.join("\n")
+    }
+
+    pub(super) fn copy(&mut self, part: &Part, fx: &mut Vec<Effect>) {
+        let answer = |m: &&Message| !m.is_king() && m.is_sound();
+        let found = match part {
+            Part::Last => self
+                .log
+                .newest_first()
+                .find(answer)
+                .map(|m| (m.body.clone(), format!("the answer of {}", m.from))),
+            Part::Of(seat) => self
+                .log
+                .newest_first()
+                .filter(answer)
+                .find(|m| m.from == seat.as_str())
+                .map(|m| (m.body.clone(), format!("the answer of {}", m.from))),
+            Part::Code => self.log.newest_first().find_map(|m| {
+                clipboard::last_code(&m.body).map(|code| (code, format!("the code of {}", m.from)))
+            }),
+            Part::All => {
+                let mut all: Vec<String> = self
+                    .log
+                    .newest_first()
+                    .map(|m| format!("## {}\n\n{}\n", m.from, m.body.trim_end()))
+                    .collect();
+                all.reverse();
+                (!all.is_empty()).then(|| (all.join("\n"), format!("{} messages", all.len())))
+            }
+        };
+        match found {
+            Some((text, what)) => fx.push(Effect::Copy(text, what)),
+            None => self.tell("there is nothing to copy yet"),
+        }
+    }
+}

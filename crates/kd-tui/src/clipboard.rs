@@ -1,0 +1,140 @@
+//! Copying so that it arrives: the bytes of OSC 52, through tmux and screen where we are inside of them, and which
+//! programs of this machine could take the text instead.
+
+/// Terminals refuse more than this in one OSC 52.
+const OSC_MAX: usize = 74_994;
+
+/// The sequence that puts a text into the clipboard of the terminal, wherever that is; none if the text is too long.
+pub fn osc52(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let encoded = base64(text.as_bytes());
+    if encoded.len() > OSC_MAX {
+        return None;
+    }
+    Some(through(&format!("\x1b]52;c;{encoded}\x07"), env))
+}
+
+/// A sequence for the outer terminal, wrapped so that tmux or screen hand it on.
+pub fn through(sequence: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
+    let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
+    if set("TMUX") {
+        format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
+    } else if set("STY") {
+        format!("\x1bP{sequence}\x1b\\")
+    } else {
+        sequence.to_owned()
+    }
+}
+
+/// Programs that take a text for the clipboard on their input, in the order in which they should be tried here.
+pub fn programs(env: &dyn Fn(&str) -> Option<String>) -> Vec<&'static [&'static str]> {
+    let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
+    let mut programs: Vec<&[&str]> = Vec::new();
+    if cfg!(target_os = "macos") {
+        programs.push(&["pbcopy"]);
+    }
+    if set("WAYLAND_DISPLAY") {
+        programs.push(&["wl-copy"]);
+    }
+    if set("DISPLAY") {
+        programs.push(&["xclip", "-selection", "clipboard"]);
+        programs.push(&["xsel", "--clipboard", "--input"]);
+    }
+    if set("WSL_DISTRO_NAME") {
+        programs.push(&["clip.exe"]);
+    }
+    programs
+}
+
+/// Whether the terminal can be trusted to take OSC 52. None of them says so; those that are known not to are few.
+pub fn takes_osc52(env: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is = |name: &str, value: &str| env(name).is_some_and(|v| v == value);
+    !is("TERM_PROGRAM", "Apple_Terminal")
+        && !is("TERM", "linux")
+        && !is("TERM", "dumb")
+        && env("VTE_VERSION").is_none()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let n = chunk.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let letter = LETTERS[(n >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+/// The newest block of code in a text.
+pub fn last_code(markdown: &str) -> Option<String> {
+    use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+    let (mut open, mut last) = (None, None);
+    for event in Parser::new(markdown) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => open = Some(String::new()),
+            Event::Text(text) => {
+                if let Some(code) = &mut open {
+                    code.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => last = open.take(),
+            _ => {}
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(name: &'static str) -> impl Fn(&str) -> Option<String> {
+        move |n| (n == name).then(|| "1".to_owned())
+    }
+
+    #[test]
+    fn base64_as_rfc_4648_has_it() {
+        for (text, encoded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+            ("é?>", "w6k/Pg=="),
+        ] {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+    }
+
+    #[test]
+    fn it_goes_through_tmux_and_screen() {
+        assert_eq!(
+            osc52("foo", &env("X")).as_deref(),
+            Some("\x1b]52;c;Zm9v\x07")
+        );
+        assert_eq!(
+            osc52("foo", &env("TMUX")).as_deref(),
+            Some("\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\")
+        );
+        assert_eq!(
+            osc52("foo", &env("STY")).as_deref(),
+            Some("\x1bP\x1b]52;c;Zm9v\x07\x1b\\")
+        );
+        assert_eq!(osc52(&"x".repeat(80_000), &env("X")), None);
+    }
+
+    #[test]
+    fn the_newest_code_is_found() {
+        assert_eq!(
+            last_code("a\n```rust\none\n```\nb\n```\ntwo\n  x\n```\nc").as_deref(),
+            Some("two\n  x\n")
+        );
+        assert_eq!(last_code("none"), None);
+    }
+}

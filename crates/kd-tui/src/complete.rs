@@ -1,0 +1,191 @@
+//! Completion: what may stand at the cursor. Comes in: the input and who is there. Goes out: candidates, best first,
+//! and which part of the input they would replace.
+
+use kd_core::SeatName;
+use kd_core::slash::{self, Takes};
+use std::ops::Range;
+
+/// The most candidates.
+const CANDIDATES_MAX: usize = 50;
+
+/// What could be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidates {
+    /// What they replace.
+    pub range: Range<usize>,
+    /// What could stand there, and what it is.
+    pub list: Vec<(String, String)>,
+    /// Which is chosen.
+    pub chosen: usize,
+    /// The person moved to it.
+    pub moved: bool,
+}
+
+/// What is known to complete from.
+pub struct Known<'a> {
+    /// Members in order.
+    pub members: &'a [SeatName],
+    /// Names of modes.
+    pub modes: &'a [&'static str],
+    /// Files whose path begins so.
+    pub files: &'a dyn Fn(&str) -> Vec<String>,
+}
+
+/// What may stand at the cursor; none if there is nothing to offer.
+pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candidates> {
+    let before = &text[..cursor];
+    let start = before.rfind(char::is_whitespace).map_or(0, |at| {
+        at + before[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    let word = &before[start..];
+    let list = if let Some(name) = word.strip_prefix('/').filter(|_| start == 0) {
+        commands(name)
+    } else if let Some(name) = word.strip_prefix('@') {
+        let mut list = mentions(name, known.members);
+        if !name.is_empty() {
+            list.extend(
+                (known.files)(name)
+                    .into_iter()
+                    .map(|f| (format!("@{f}"), "file".to_owned())),
+            );
+        }
+        list
+    } else if let Some((command, _)) = before
+        .strip_prefix('/')
+        .and_then(|rest| rest.split_once(' '))
+        .filter(|(_, arg)| !arg.contains(char::is_whitespace))
+    {
+        arguments(command, word, known)
+    } else {
+        Vec::new()
+    };
+    // What stands there already is no offer.
+    let list: Vec<_> = list
+        .into_iter()
+        .filter(|(c, _)| c != word)
+        .take(CANDIDATES_MAX)
+        .collect();
+    (!list.is_empty()).then_some(Candidates {
+        range: start..cursor,
+        list,
+        chosen: 0,
+        moved: false,
+    })
+}
+
+fn commands(name: &str) -> Vec<(String, String)> {
+    let lower = name.to_lowercase();
+    slash::COMMANDS
+        .iter()
+        .filter(|c| c.name.starts_with(&lower) || c.aliases.contains(&lower.as_str()))
+        .map(|c| {
+            (
+                format!("/{}", c.name),
+                format!("{} {}", c.args, c.doc).trim().to_owned(),
+            )
+        })
+        .collect()
+}
+
+fn mentions(name: &str, members: &[SeatName]) -> Vec<(String, String)> {
+    let lower = name.to_lowercase();
+    let mut list: Vec<(String, String)> = members
+        .iter()
+        .filter(|m| m.as_str().to_lowercase().starts_with(&lower))
+        .map(|m| (format!("@{m}"), "member".to_owned()))
+        .collect();
+    if "all".starts_with(&lower) {
+        list.push((
+            "@all".to_owned(),
+            "everybody, with the discussion".to_owned(),
+        ));
+    }
+    list
+}
+
+fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, String)> {
+    let Some(command) = slash::find(&command.to_lowercase()) else {
+        return Vec::new();
+    };
+    let begun = |c: &&str| c.starts_with(word);
+    let names = || known.members.iter().map(SeatName::as_str).filter(begun);
+    let of = |c: &str, what: &str| (c.to_owned(), what.to_owned());
+    match command.takes {
+        Takes::Member | Takes::MaybeMember => names().map(|n| of(n, "member")).collect(),
+        Takes::MaybeMode => known
+            .modes
+            .iter()
+            .copied()
+            .filter(begun)
+            .map(|m| of(m, "mode"))
+            .collect(),
+        Takes::MaybePart => names()
+            .map(|n| of(n, "member"))
+            .chain(
+                ["code", "all"]
+                    .into_iter()
+                    .filter(|c| c.starts_with(word))
+                    .map(|c| of(c, "part")),
+            )
+            .collect(),
+        Takes::MaybeFile => (known.files)(word).iter().map(|f| of(f, "file")).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(text: &str) -> Vec<String> {
+        let members = ["claude", "codex", "cursor"].map(|n| SeatName::new(n).unwrap());
+        let known = Known {
+            members: &members,
+            modes: &["broadcast", "manual"],
+            files: &|begun| {
+                ["src/main.rs", "src/lib.rs"]
+                    .into_iter()
+                    .filter(|f| f.starts_with(begun))
+                    .map(str::to_owned)
+                    .collect()
+            },
+        };
+        candidates(text, text.len(), &known)
+            .map(|c| c.list.into_iter().map(|(c, _)| c).collect())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn members_commands_arguments_and_files() {
+        assert_eq!(offered("ask @c"), ["@claude", "@codex", "@cursor"]);
+        assert_eq!(offered("@a"), ["@all"]);
+        assert_eq!(offered("/m"), ["/mute", "/mode", "/members"]);
+        assert_eq!(offered("/ex"), ["/export"]);
+        assert_eq!(offered("/mute co"), ["codex"]);
+        assert_eq!(offered("/mode m"), ["manual"]);
+        assert_eq!(offered("/copy c"), ["claude", "codex", "cursor", "code"]);
+        assert_eq!(offered("see @src/m"), ["@src/main.rs"]);
+        for nothing in [
+            "",
+            "hello",
+            "a /mute",
+            "@claude",
+            "me@example.org x",
+            "/new ",
+        ] {
+            assert_eq!(offered(nothing), [""; 0], "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_word_at_the_cursor_is_replaced() {
+        let members = [SeatName::new("日本").unwrap()];
+        let known = Known {
+            members: &members,
+            modes: &[],
+            files: &|_| vec![],
+        };
+        let found = candidates("é\u{3000}@日 x", "é\u{3000}@日".len(), &known).unwrap();
+        assert_eq!(found.range, 5..9);
+    }
+}

@@ -1,0 +1,329 @@
+//! Keys: one table from which follow what a key does, the help, and the hints below the log.
+
+use crate::keys::{Code, Key};
+
+/// What a key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Action {
+    Send,
+    Newline,
+    Escape,
+    Interrupt,
+    Leave,
+    Complete,
+    CompleteBack,
+    Up,
+    Down,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    DeleteBack,
+    DeleteForward,
+    DeleteWord,
+    DeleteWordForward,
+    DeleteToStart,
+    DeleteToEnd,
+    Yank,
+    Undo,
+    Redo,
+    Search,
+    Editor,
+    PageUp,
+    PageDown,
+    LineUp,
+    LineDown,
+    Top,
+    Bottom,
+    KingBefore,
+    KingAfter,
+    Focus(u8),
+    Everybody,
+    Thinking,
+    Retry,
+    Copy,
+    CopyCode,
+    Help,
+    Redraw,
+    Suspend,
+}
+
+/// A row of the table: keys, what they do, and how help says it. Rows without words are variants of the row above.
+pub struct Row {
+    /// Which keys.
+    pub keys: &'static [Key],
+    /// What they do.
+    pub action: Action,
+    /// Keys and meaning, as help shows them.
+    pub help: Option<(&'static str, &'static str)>,
+}
+
+const fn c(c: char) -> Key {
+    Key::plain(Code::Char(c))
+}
+
+const fn p(code: Code) -> Key {
+    Key::plain(code)
+}
+
+const fn row(
+    keys: &'static [Key],
+    action: Action,
+    help: Option<(&'static str, &'static str)>,
+) -> Row {
+    Row { keys, action, help }
+}
+
+/// Every key with a meaning of its own.
+pub const KEYS: &[Row] = &[
+    row(&[p(Code::Enter)], Action::Send, Some(("Enter", "send"))),
+    row(
+        &[
+            p(Code::Enter).shift(),
+            p(Code::Enter).alt(),
+            p(Code::Enter).ctrl(),
+            c('j').ctrl(),
+        ],
+        Action::Newline,
+        Some((
+            "Ctrl+J, Alt+Enter, \\ Enter",
+            "new line (Shift+Enter where the terminal tells it)",
+        )),
+    ),
+    row(
+        &[p(Code::Escape)],
+        Action::Escape,
+        Some((
+            "Esc",
+            "clear the input; else stop everybody; else read (j k n p g G, 1-9, c, r)",
+        )),
+    ),
+    row(
+        &[c('c').ctrl()],
+        Action::Interrupt,
+        Some(("Ctrl+C", "clear the input; twice leaves")),
+    ),
+    row(
+        &[c('d').ctrl()],
+        Action::Leave,
+        Some(("Ctrl+D", "leave, if the input is empty")),
+    ),
+    row(
+        &[p(Code::Tab)],
+        Action::Complete,
+        Some(("Tab", "complete @member, /command, @file; else read")),
+    ),
+    row(&[p(Code::Tab).shift()], Action::CompleteBack, None),
+    row(
+        &[p(Code::Up), c('p').ctrl()],
+        Action::Up,
+        Some(("Up, Down", "move; at the edge: what you sent before")),
+    ),
+    row(&[p(Code::Down), c('n').ctrl()], Action::Down, None),
+    row(
+        &[c('r').ctrl()],
+        Action::Search,
+        Some(("Ctrl+R", "what you sent before, with what is written in it")),
+    ),
+    row(&[p(Code::Left), c('b').ctrl()], Action::Left, None),
+    row(&[p(Code::Right), c('f').ctrl()], Action::Right, None),
+    row(
+        &[p(Code::Left).ctrl(), p(Code::Left).alt(), c('b').alt()],
+        Action::WordLeft,
+        Some(("Alt+B, Alt+F", "a word left, right (Ctrl+Left, Ctrl+Right)")),
+    ),
+    row(
+        &[p(Code::Right).ctrl(), p(Code::Right).alt(), c('f').alt()],
+        Action::WordRight,
+        None,
+    ),
+    row(
+        &[p(Code::Home), c('a').ctrl()],
+        Action::LineStart,
+        Some((
+            "Home, End",
+            "of the line; of the thread if the input is empty (Ctrl+A, Ctrl+E: the line)",
+        )),
+    ),
+    row(&[p(Code::End), c('e').ctrl()], Action::LineEnd, None),
+    row(
+        &[
+            p(Code::Backspace),
+            c('h').ctrl(),
+            p(Code::Backspace).shift(),
+        ],
+        Action::DeleteBack,
+        None,
+    ),
+    row(&[p(Code::Delete)], Action::DeleteForward, None),
+    row(
+        &[
+            c('w').ctrl(),
+            p(Code::Backspace).alt(),
+            p(Code::Backspace).ctrl(),
+        ],
+        Action::DeleteWord,
+        Some((
+            "Ctrl+W, Ctrl+U, Ctrl+K",
+            "delete the word, to the start, to the end of the line",
+        )),
+    ),
+    row(
+        &[c('d').alt(), p(Code::Delete).ctrl()],
+        Action::DeleteWordForward,
+        None,
+    ),
+    row(&[c('u').ctrl()], Action::DeleteToStart, None),
+    row(&[c('k').ctrl()], Action::DeleteToEnd, None),
+    row(
+        &[c('y').ctrl()],
+        Action::Yank,
+        Some(("Ctrl+Y", "put back what was deleted")),
+    ),
+    row(
+        &[c('_').ctrl(), c('/').ctrl()],
+        Action::Undo,
+        Some(("Ctrl+_, Alt+_", "undo, redo")),
+    ),
+    row(&[c('_').alt()], Action::Redo, None),
+    row(
+        &[c('g').ctrl()],
+        Action::Editor,
+        Some(("Ctrl+G", "write in $VISUAL or $EDITOR")),
+    ),
+    row(
+        &[p(Code::PageUp)],
+        Action::PageUp,
+        Some(("PgUp, PgDn, wheel", "scroll (Shift+Up, Shift+Down: a line)")),
+    ),
+    row(&[p(Code::PageDown)], Action::PageDown, None),
+    row(&[p(Code::Up).shift()], Action::LineUp, None),
+    row(&[p(Code::Down).shift()], Action::LineDown, None),
+    row(
+        &[p(Code::Home).ctrl()],
+        Action::Top,
+        Some(("Ctrl+Home, Ctrl+End", "the first message, the newest")),
+    ),
+    row(&[p(Code::End).ctrl()], Action::Bottom, None),
+    row(
+        &[p(Code::Up).alt()],
+        Action::KingBefore,
+        Some(("Alt+Up, Alt+Down", "your message before, after")),
+    ),
+    row(&[p(Code::Down).alt()], Action::KingAfter, None),
+    row(
+        &[c('1').alt()],
+        Action::Focus(1),
+        Some(("Alt+1 … Alt+9", "only this member; Alt+0: everybody")),
+    ),
+    row(&[c('2').alt()], Action::Focus(2), None),
+    row(&[c('3').alt()], Action::Focus(3), None),
+    row(&[c('4').alt()], Action::Focus(4), None),
+    row(&[c('5').alt()], Action::Focus(5), None),
+    row(&[c('6').alt()], Action::Focus(6), None),
+    row(&[c('7').alt()], Action::Focus(7), None),
+    row(&[c('8').alt()], Action::Focus(8), None),
+    row(&[c('9').alt()], Action::Focus(9), None),
+    row(&[c('0').alt()], Action::Everybody, None),
+    row(
+        &[c('t').ctrl()],
+        Action::Thinking,
+        Some(("Ctrl+T", "show or fold the thinking")),
+    ),
+    row(
+        &[p(Code::F(5))],
+        Action::Retry,
+        Some(("F5", "ask again whoever failed")),
+    ),
+    row(
+        &[p(Code::F(8)), c('c').alt()],
+        Action::Copy,
+        Some(("F8", "copy the newest answer (/copy does more)")),
+    ),
+    row(&[p(Code::F(1))], Action::Help, Some(("F1", "this help"))),
+    row(
+        &[c('l').ctrl()],
+        Action::Redraw,
+        Some(("Ctrl+L", "paint everything anew")),
+    ),
+    row(
+        &[c('z').ctrl()],
+        Action::Suspend,
+        Some(("Ctrl+Z", "suspend; `fg` comes back")),
+    ),
+];
+
+/// Single letters while reading.
+pub const READING: &[(char, Action)] = &[
+    ('k', Action::LineUp),
+    ('j', Action::LineDown),
+    ('b', Action::PageUp),
+    (' ', Action::PageDown),
+    ('g', Action::Top),
+    ('G', Action::Bottom),
+    ('p', Action::KingBefore),
+    ('n', Action::KingAfter),
+    ('t', Action::Thinking),
+    ('r', Action::Retry),
+    ('c', Action::Copy),
+    ('C', Action::CopyCode),
+    ('?', Action::Help),
+    ('0', Action::Everybody),
+    ('1', Action::Focus(1)),
+    ('2', Action::Focus(2)),
+    ('3', Action::Focus(3)),
+    ('4', Action::Focus(4)),
+    ('5', Action::Focus(5)),
+    ('6', Action::Focus(6)),
+    ('7', Action::Focus(7)),
+    ('8', Action::Focus(8)),
+    ('9', Action::Focus(9)),
+];
+
+/// What a key does while writing.
+pub fn action(key: Key) -> Option<Action> {
+    KEYS.iter()
+        .find(|r| r.keys.contains(&key))
+        .map(|r| r.action)
+}
+
+/// What a key does while reading, beside what it does while writing.
+pub fn reading(key: Key) -> Option<Action> {
+    let Code::Char(c) = key.code else { return None };
+    if key.ctrl || key.alt {
+        return None;
+    }
+    READING.iter().find(|(k, _)| *k == c).map(|(_, a)| *a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things() {
+        let mut keys: Vec<Key> = KEYS.iter().flat_map(|r| r.keys).copied().collect();
+        let all = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+        let mut letters: Vec<char> = READING.iter().map(|(c, _)| *c).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters.len(), READING.len());
+    }
+
+    #[test]
+    fn the_newline_that_works_everywhere_is_there() {
+        for bytes in [b"\n".as_slice(), b"\x1b\r", b"\x1b[13;2u", b"\x1b[27;2;13~"] {
+            let read = crate::keys::Decoder::default().feed(bytes);
+            let [crate::keys::Input::Key(key)] = read.as_slice() else {
+                panic!("{bytes:?}");
+            };
+            assert_eq!(action(*key), Some(Action::Newline), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! The log: panels one below the other, of which only those in sight are laid out. Comes in: records, older messages,
+//! wishes to scroll. Goes out: which lines of which cards stand where.
+//!
+//! The reader's place is a line of a panel, never a number of rows from the top, so that nothing above has to be laid
+//! out, and nothing that grows elsewhere moves what is read. Who is at the end follows it.
+
+use crate::panels::{self, Body, Card, Look, Shown};
+use crate::text::growing::Growing;
+use crate::text::wrap::Line;
+use kd_core::Message;
+use kd_core::SeatName;
+use kd_core::ids::KING;
+use kd_core::view::{Content, View};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A place in the log: 0 is the first panel of the view; older messages count downwards from -1.
+pub type Item = i64;
+
+/// Cards that are kept beside those in sight.
+const KEPT: usize = 256;
+/// Older messages are fetched when this few stand above the sight.
+const MARGIN: i64 = 64;
+
+/// The log of a thread.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// The thread since it was opened, its newest messages before that included.
+    pub view: View,
+    /// Messages before those, oldest first.
+    older: VecDeque<Message>,
+    /// Whether there are more before them.
+    has_older: bool,
+    fetching: bool,
+    cards: BTreeMap<Item, Entry>,
+    /// The first line in sight; none while the end is followed.
+    anchor: Option<(Item, usize)>,
+    /// The same, as it was drawn last.
+    top: (Item, usize),
+    rows: usize,
+    /// Messages that came below the sight.
+    unseen: usize,
+    /// Only this member's panels, and the king's.
+    pub focus: Option<SeatName>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// What it was laid out from.
+    key: (u64, usize, bool, usize),
+    card: Card,
+    growing: Growing,
+}
+
+/// Lines of one card that are in sight.
+#[derive(Debug)]
+pub struct Slice<'a> {
+    /// The card.
+    pub card: &'a Card,
+    /// Its text.
+    pub body: &'a [Line],
+    /// Its first line in sight.
+    pub from: usize,
+    /// How many are.
+    pub rows: usize,
+    /// How many it has.
+    pub height: usize,
+}
+
+impl Entry {
+    fn body(&self) -> &[Line] {
+        match &self.card.body {
+            Body::None => &[],
+            Body::Lines(lines) => lines,
+            Body::Growing => self.growing.shown(),
+        }
+    }
+
+    fn height(&self) -> usize {
+        let card = &self.card;
+        let title = usize::from(!card.bare || !card.title.is_empty());
+        let edge = usize::from(!card.bare);
+        // A growing text shows its cursor before the first word.
+        let body = match card.body {
+            Body::Growing => self.body().len().max(1),
+            _ => self.body().len(),
+        };
+        title + card.head.len() + body + card.foot.len() + edge
+    }
+}
+
+impl Log {
+    /// A log that begins with these, the newest messages of a thread.
+    pub fn open(tail: Vec<Message>, has_older: bool) -> Self {
+        Self {
+            view: View::open(tail),
+            has_older,
+            ..Self::default()
+        }
+    }
+
+    /// Another state of the same thread, as a whole.
+    pub fn replace(&mut self, view: View) {
+        let complete = matches!(
+            view.panels.first().map(|p| &p.content),
+            Some(Content::Message { message, .. }) if message.seq <= 1
+        );
+        if complete {
+            self.older.clear();
+            self.has_older = false;
+        }
+        self.view = view;
+        self.cards.clear();
+        self.anchor = None;
+    }
+
+    /// Messages from before, in order; `more` says whether there are others before them.
+    pub fn add_older(&mut self, messages: Vec<Message>, more: bool) {
+        self.fetching = false;
+        self.has_older = more && !messages.is_empty();
+        for message in messages.into_iter().rev() {
+            self.older.push_front(message);
+        }
+    }
+
+    /// Messages that were written while the thread was being opened.
+    pub fn add_newer(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            if !self.knows(&message) {
+                self.view.fold(&kd_core::Event::MessageAdded {
+                    message,
+                    turn: None,
+                });
+            }
+        }
+    }
+
+    /// Whether a message stands here already.
+    pub fn knows(&self, message: &Message) -> bool {
+        self.view.panels.iter().rev().take(256).any(|p| {
+            matches!(&p.content, Content::Message { message: m, .. }
+                if m.seq == message.seq && m.from == message.from)
+        })
+    }
+
+    /// The number before which older messages are to be fetched, and how many; none if there is nothing to do.
+    pub fn wants_older(&mut self) -> Option<(u32, usize)> {
+        let near = self.top.0 - self.first() < MARGIN;
+        if !self.has_older || self.fetching || !near {
+            return None;
+        }
+        self.fetch(256)
+    }
+
+    fn fetch(&mut self, most: usize) -> Option<(u32, usize)> {
+        if !self.has_older || self.fetching {
+            return None;
+        }
+        let before = self.older.front().map(|m| m.seq).or_else(|| {
+            self.view.panels.iter().find_map(|p| match &p.content {
+                Content::Message { message, .. } => Some(message.seq),
+                _ => None,
+            })
+        })?;
+        self.fetching = true;
+        Some((before, most))
+    }
+
+    /// Something came; `message` says whether it was a finished message.
+    pub fn came(&mut self, message: bool) {
+        if self.anchor.is_some() && message {
+            self.unseen += 1;
+        }
+    }
+
+    /// Messages below the sight that nobody has seen; none while the end is followed.
+    pub fn unseen(&self) -> Option<usize> {
+        self.anchor.is_some().then_some(self.unseen)
+    }
+
+    /// Whether the end is followed.
+    pub fn is_following(&self) -> bool {
+        self.anchor.is_none()
+    }
+
+    /// Follows the end.
+    pub fn follow(&mut self) {
+        self.anchor = None;
+        self.unseen = 0;
+    }
+
+    /// The first item.
+    pub fn first(&self) -> Item {
+        -(self.older.len() as i64)
+    }
+
+    /// The item after the last.
+    pub fn end(&self) -> Item {
+        (self.view.panels.len() + self.view.waiting.len()) as i64
+    }
+
+    /// What stands at a place.
+    pub fn shown(&self, item: Item) -> Option<Shown<'_>> {
+        if item < 0 {
+            let at = usize::try_from(item - self.first()).ok()?;
+            return self.older.get(at).map(Shown::Old);
+        }
+        let at = item as usize;
+        match self.view.panels.get(at) {
+            Some(panel) => Some(Shown::Panel(&panel.content)),
+            None => {
+                let words = self.view.waiting.get(at - self.view.panels.len())?;
+                Some(Shown::Queued(&words.0, &words.1))
+            }
+        }
+    }
+
+    /// Whether it is in sight of who looks at one member only.
+    fn is_in_focus(&self, item: Item) -> bool {
+        let Some(focus) = &self.focus else {
+            return true;
+        };
+        self.shown(item).is_some_and(|shown| {
+            panels::whose(shown).is_none_or(|name| name == KING || name == focus.as_str())
+        })
+    }
+
+    fn next(&self, item: Item) -> Option<Item> {
+        (item + 1..self.end()).find(|i| self.is_in_focus(*i))
+    }
+
+    fn before(&self, item: Item) -> Option<Item> {
+        (self.first()..item).rev().find(|i| self.is_in_focus(*i))
+    }
+
+    /// Looks at one member only, or at all; the end is followed.
+    pub fn set_focus(&mut self, seat: Option<SeatName>) {
+        self.focus = seat;
+        self.follow();
+    }
+
+    /// Scrolls by lines, negative upwards.
+    pub fn scroll(&mut self, lines: i64, look: &Look) {
+        let (mut item, line) = self.anchor.unwrap_or(self.top);
+        if !self.is_in_focus(item) {
+            item = self.next(item).or(self.before(item)).unwrap_or(item);
+        }
+        let mut line = line as i64 + lines;
+        while line < 0 {
+            match self.before(item) {
+                Some(before) => {
+                    item = before;
+                    line += self.height(item, look) as i64;
+                }
+                None => {
+                    line = 0;
+                }
+            }
+        }
+        while line > 0 {
+            let height = self.height(item, look) as i64;
+            if line < height {
+                break;
+            }
+            match self.next(item) {
+                Some(next) => {
+                    line -= height;
+                    item = next;
+                }
+                None => break,
+            }
+        }
+        self.place(item, line as usize, look);
+    }
+
+    /// Puts a line of an item to the top, or follows the end if that shows all the rest.
+    fn place(&mut self, item: Item, line: usize, look: &Look) {
+        let mut left = (self.rows + line) as i64;
+        let mut at = Some(item);
+        while let Some(i) = at {
+            left -= self.height(i, look) as i64;
+            if left < 0 {
+                self.anchor = Some((item, line));
+                return;
+            }
+            at = self.next(i);
+        }
+        self.follow();
+    }
+
+    /// Goes to the very first message; what has to be fetched for it.
+    pub fn go_first(&mut self, look: &Look) -> Option<(u32, usize)> {
+        let first = self.before(i64::MAX.min(self.end())).map(|_| self.first());
+        if let Some(first) = first {
+            let item = if self.is_in_focus(first) {
+                first
+            } else {
+                self.next(first).unwrap_or(first)
+            };
+            self.place(item, 0, look);
+        }
+        self.fetch(usize::MAX)
+    }
+
+    /// Goes to the king's message before (-1) or after (1) the first line in sight. False if there is none.
+    pub fn jump_king(&mut self, step: i64, look: &Look) -> bool {
+        let (item, line) = self.anchor.unwrap_or(self.top);
+        let is_king = |i: &Item| {
+            self.shown(*i)
+                .is_some_and(|s| panels::whose(s) == Some(KING))
+        };
+        let found = if step < 0 {
+            let from = if line > 0 { item + 1 } else { item };
+            (self.first()..from).rev().find(is_king)
+        } else {
+            (item + 1..self.end()).find(is_king)
+        };
+        match found {
+            Some(item) => self.place(item, 0, look),
+            None if step > 0 => self.follow(),
+            None => return false,
+        }
+        true
+    }
+
+    fn height(&mut self, item: Item, look: &Look) -> usize {
+        self.lay(item, look);
+        self.cards.get(&item).map_or(0, Entry::height)
+    }
+
+    /// Lays an item out, unless that was done.
+    fn lay(&mut self, item: Item, look: &Look) {
+        let seconds = if self.shown(item).is_some_and(panels::is_alive) {
+            look.now.as_second() as u64
+        } else {
+            0
+        };
+        let revision = match self.shown(item) {
+            Some(Shown::Panel(_)) => self.view.panels[item as usize].revision,
+            Some(Shown::Queued(body, _)) => body.len() as u64,
+            _ => 0,
+        };
+        let place = if item >= self.view.panels.len() as i64 {
+            1
+        } else {
+            0
+        };
+        let key = (revision ^ seconds << 40, look.columns, look.unfolded, place);
+        if self.cards.get(&item).is_some_and(|e| e.key == key) {
+            return;
+        }
+        let mut growing = match self.cards.remove(&item) {
+            Some(entry) => entry.growing,
+            None => Growing::default(),
+        };
+        let Some(shown) = self.shown(item) else {
+            return;
+        };
+        let card = panels::card(shown, look, &mut growing);
+        if !matches!(card.body, Body::Growing) {
+            growing = Growing::default();
+        }
+        self.cards.insert(item, Entry { key, card, growing });
+    }
+
+    /// What is in sight, from the top. Remembers the number of rows for scrolling.
+    pub fn slices(&mut self, rows: usize, look: &Look) -> Vec<Slice<'_>> {
+        self.rows = rows;
+        let (mut item, mut line): (Item, usize);
+        let mut start = self.anchor;
+        if let Some((at, _)) = start
+            && !self.is_in_focus(at)
+        {
+            start = None;
+        }
+        let from_end = start.is_none();
+        match start {
+            Some(place) => (item, line) = place,
+            None => {
+                let mut left = rows;
+                let mut at = self.before(self.end());
+                (item, line) = (at.unwrap_or(0), 0);
+                while let Some(i) = at {
+                    item = i;
+                    let height = self.height(i, look);
+                    if height >= left {
+                        line = height - left;
+                        break;
+                    }
+                    left -= height;
+                    at = self.before(i);
+                }
+            }
+        }
+        // A card may have become shorter than the place that was read.
+        if !from_end {
+            let height = self.height(item, look);
+            line = line.min(height.saturating_sub(1));
+        }
+        self.top = (item, line);
+        let mut list = Vec::new();
+        let (mut left, mut from) = (rows, line);
+        let mut at = self.shown(item).map(|_| item);
+        while let Some(i) = at
+            && left > 0
+        {
+            let height = self.height(i, look);
+            let shown = (height - from.min(height)).min(left);
+            list.push((i, from, shown, height));
+            left -= shown;
+            from = 0;
+            at = self.next(i);
+        }
+        self.forget_far(&list);
+        list.into_iter()
+            .filter_map(|(i, from, rows, height)| {
+                let entry = self.cards.get(&i)?;
+                Some(Slice {
+                    card: &entry.card,
+                    body: entry.body(),
+                    from,
+                    rows,
+                    height,
+                })
+            })
+            .collect()
+    }
+
+    /// Drops cards far from the sight.
+    fn forget_far(&mut self, seen: &[(Item, usize, usize, usize)]) {
+        if self.cards.len() <= KEPT + seen.len() {
+            return;
+        }
+        let (Some(first), Some(last)) = (seen.first(), seen.last()) else {
+            return;
+        };
+        let near = first.0 - (KEPT / 4) as i64..=last.0 + (KEPT / 4) as i64;
+        self.cards.retain(|i, _| near.contains(i));
+    }
+
+    /// Whether something in sight changes as time passes.
+    pub fn is_alive(&self) -> bool {
+        self.view.growing_turns().next().is_some()
+    }
+
+    /// Messages from the newest to the oldest that is loaded.
+    pub fn newest_first(&self) -> impl Iterator<Item = &Message> {
+        let new = self
+            .view
+            .panels
+            .iter()
+            .rev()
+            .filter_map(|p| match &p.content {
+                Content::Message { message, .. } => Some(&**message),
+                _ => None,
+            });
+        new.chain(self.older.iter().rev())
+    }
+}

@@ -1,0 +1,84 @@
+//! Telling the person that the members are done, when they look elsewhere. Comes in: what the environment tells of the
+//! terminal. Goes out: the bytes that it understands.
+
+use crate::clipboard::through;
+
+/// What `chat.notify` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notify {
+    /// By a sequence where the terminal is known to show it, else by the bell.
+    #[default]
+    Auto,
+    /// By a sequence.
+    Osc,
+    /// By the bell.
+    Bell,
+    /// Not at all.
+    Off,
+}
+
+impl Notify {
+    /// The words of the setting.
+    pub const WORDS: [(&'static str, Notify); 4] = [
+        ("auto", Notify::Auto),
+        ("osc", Notify::Osc),
+        ("bell", Notify::Bell),
+        ("off", Notify::Off),
+    ];
+}
+
+/// The bytes that tell a line; none if nothing is wanted.
+pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let line: String = line
+        .chars()
+        .filter(|c| !c.is_control() && *c != ';')
+        .take(120)
+        .collect();
+    let program = env("TERM_PROGRAM").unwrap_or_default();
+    let term = env("TERM").unwrap_or_default();
+    let nine = format!("\x1b]9;{line}\x1b\\");
+    let seven = format!("\x1b]777;notify;kd;{line}\x1b\\");
+    let ninety_nine = format!("\x1b]99;;{line}\x1b\\");
+    let known = if term.contains("kitty") {
+        Some(ninety_nine)
+    } else if matches!(program.as_str(), "iTerm.app" | "WezTerm" | "ghostty")
+        || env("WT_SESSION").is_some()
+    {
+        Some(nine.clone())
+    } else if term.contains("rxvt") || term.contains("foot") || env("VTE_VERSION").is_some() {
+        Some(seven)
+    } else {
+        None
+    };
+    let bell = "\x07".to_owned();
+    match how {
+        Notify::Off => None,
+        Notify::Bell => Some(bell),
+        Notify::Osc => Some(through(&known.unwrap_or(nine), env)),
+        Notify::Auto => Some(known.map_or(bell, |k| through(&k, env))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_terminal_in_its_own_way() {
+        let with = |name: &'static str, value: &'static str| {
+            move |n: &str| (n == name).then(|| value.to_owned())
+        };
+        let told = |how, env: &dyn Fn(&str) -> Option<String>| bytes(how, "done; \x1b[2Jall", env);
+        assert_eq!(
+            told(Notify::Auto, &with("TERM", "xterm")).as_deref(),
+            Some("\x07")
+        );
+        assert_eq!(
+            told(Notify::Auto, &with("TERM_PROGRAM", "WezTerm")).as_deref(),
+            Some("\x1b]9;done [2Jall\x1b\\"),
+            "nothing in the line steers the terminal"
+        );
+        assert_eq!(told(Notify::Off, &with("TERM", "x")), None);
+        assert!(told(Notify::Osc, &with("TMUX", "1")).is_some_and(|b| b.starts_with("\x1bPtmux;")));
+    }
+}

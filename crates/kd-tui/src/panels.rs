@@ -1,0 +1,237 @@
+//! Panels: what the log is made of. Comes in: what the view holds. Goes out: a card (edge, title, lines) for a width.
+//! One file for each kind; a card knows nothing of scrolling, and the log knows nothing of cards' insides.
+
+mod failed;
+mod message;
+mod notice;
+mod queued;
+mod streaming;
+mod waiting;
+
+use crate::text::growing::Growing;
+use crate::text::style::{Styles, speaker};
+use crate::text::wrap::{Line, Span, wrap_spans};
+use crate::text::{clean, markdown};
+use anstyle::{AnsiColor, Style};
+use kd_core::ids::KING;
+use kd_core::message::{Address, Message};
+use kd_core::view::{Content, State};
+use kd_core::{SeatName, Timestamp};
+use std::time::Duration;
+
+/// Prose wider than this is hard to read.
+pub const COLUMNS_MAX: usize = 120;
+
+/// What all panels are drawn by.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Colours and glyphs.
+    pub styles: Styles,
+    /// Columns of a card, its edges included.
+    pub columns: usize,
+    /// Members in their order: it gives them their colours and marks.
+    pub members: Vec<SeatName>,
+    /// The time.
+    pub now: Timestamp,
+    /// Thinking is shown whole.
+    pub unfolded: bool,
+    /// How long a member may take; none if that is not known.
+    pub gives_up: Option<Duration>,
+    /// The zone in which times are shown.
+    pub zone: jiff::tz::TimeZone,
+}
+
+/// Something in the log.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown<'a> {
+    /// A message that was there before.
+    Old(&'a Message),
+    /// Something of the view.
+    Panel(&'a Content),
+    /// Words of the king that wait.
+    Queued(&'a str, &'a Address),
+}
+
+/// A panel, laid out.
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    /// How its edges look.
+    pub edge: Style,
+    /// Who, and what about them.
+    pub title: Line,
+    /// Between the title and the body.
+    pub head: Vec<Line>,
+    /// The text.
+    pub body: Body,
+    /// Below the text.
+    pub foot: Vec<Line>,
+    /// Lines without a box around them.
+    pub bare: bool,
+}
+
+/// The text of a card.
+#[derive(Clone, Debug, Default)]
+pub enum Body {
+    /// None.
+    #[default]
+    None,
+    /// Laid out once.
+    Lines(Vec<Line>),
+    /// The growing lines that stand beside the card, with a cursor behind them.
+    Growing,
+}
+
+impl Look {
+    /// Columns inside of a card.
+    pub fn inner(&self) -> usize {
+        self.columns.saturating_sub(4).max(8)
+    }
+
+    /// The mark and the style of a speaker.
+    pub fn speaker(&self, name: &str) -> (&'static str, Style) {
+        if name == KING {
+            return (self.styles.glyph("♔", "K"), Style::new().bold());
+        }
+        let place = self
+            .members
+            .iter()
+            .position(|m| m.as_str() == name)
+            .unwrap_or(self.members.len());
+        (self.styles.mark(place), speaker(place))
+    }
+
+    /// The beginning of every title: mark and name.
+    fn name(&self, name: &str) -> Line {
+        let (mark, style) = self.speaker(name);
+        vec![Span::new(style, format!("{mark} {}", clean::line(name)))]
+    }
+
+    fn dim(&self, text: impl Into<String>) -> Span {
+        Span::new(Style::new().dimmed(), text)
+    }
+
+    fn dot(&self) -> &'static str {
+        self.styles.glyph(" · ", " - ")
+    }
+
+    /// Lines of plain words in a style.
+    fn words(&self, style: Style, text: &str) -> Vec<Line> {
+        clean::text(text)
+            .lines()
+            .flat_map(|line| wrap_spans(&[Span::new(style, line)], self.inner()))
+            .collect()
+    }
+
+    fn markdown(&self, text: &str) -> Body {
+        Body::Lines(markdown::lines(text, self.inner(), self.styles))
+    }
+
+    /// Thinking: one line, or all of it.
+    fn thinking(&self, thinking: &str, goes_on: bool) -> Vec<Line> {
+        if thinking.trim().is_empty() {
+            return Vec::new();
+        }
+        let style = Style::new().dimmed().italic();
+        let count = count(thinking.chars().count());
+        if self.unfolded {
+            let mut lines = self.words(style, thinking.trim());
+            lines.push(Line::new());
+            return lines;
+        }
+        let word = if goes_on { "thinks" } else { "thought" };
+        let sign = self.styles.glyph("▸", ">");
+        let text = format!("{sign} {word}, {count} chars{}Ctrl+T shows it", self.dot());
+        vec![vec![Span::new(
+            style,
+            crate::text::wrap::clip(&text, self.inner()),
+        )]]
+    }
+}
+
+fn red() -> Style {
+    Style::new().fg_color(Some(AnsiColor::Red.into()))
+}
+
+fn yellow() -> Style {
+    Style::new().fg_color(Some(AnsiColor::Yellow.into()))
+}
+
+/// A number with commas.
+fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
+/// A length of time, in the largest units that say enough.
+pub fn length(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{} s", time.as_secs()),
+        60..3600 => format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// How long ago a time was.
+pub fn since(from: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(from)).unwrap_or_default()
+}
+
+/// Whether a panel changes by itself, as time passes.
+pub fn is_alive(shown: Shown<'_>) -> bool {
+    matches!(shown, Shown::Panel(Content::Turn(_)))
+}
+
+/// Whose it is, for those who want to see one member only; none for what concerns everybody.
+pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
+    match shown {
+        Shown::Old(message) => Some(&message.from),
+        Shown::Panel(Content::Message { message, .. }) => Some(&message.from),
+        Shown::Panel(Content::Turn(growing)) => Some(growing.seat.as_str()),
+        Shown::Panel(Content::Lost { seat, .. }) => Some(seat.as_str()),
+        Shown::Panel(Content::Notice(_) | Content::Refusal(_)) => None,
+        Shown::Queued(..) => Some(KING),
+    }
+}
+
+/// Lays a panel out. `growing` keeps what was laid out of a text that still grows.
+pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
+    match shown {
+        Shown::Old(message) => message::card(message, None, None, None, look),
+        Shown::Panel(Content::Message {
+            message,
+            failure,
+            usage,
+            trace,
+        }) => message::card(
+            message,
+            failure.as_ref(),
+            usage.as_ref(),
+            trace.as_deref(),
+            look,
+        ),
+        Shown::Panel(Content::Turn(turn)) => {
+            let silent = turn.text.is_empty() && turn.thinking.is_empty();
+            match turn.state {
+                State::Waiting | State::Started | State::Retrying { .. } if silent => {
+                    waiting::card(turn, look)
+                }
+                _ => streaming::card(turn, look, growing),
+            }
+        }
+        Shown::Panel(Content::Lost {
+            seat,
+            text,
+            failure,
+        }) => failed::lost(seat, text, failure, look),
+        Shown::Panel(Content::Notice(text)) => notice::card(text, look),
+        Shown::Panel(Content::Refusal(text)) => notice::refusal(text, look),
+        Shown::Queued(body, to) => queued::card(body, to, look),
+    }
+}

@@ -1,0 +1,89 @@
+//! An answer that did not come whole: why, what can be done, and what came of it.
+
+use super::message::{ended, facts};
+use super::{Body, Card, Look, red, yellow};
+use crate::text::clean;
+use crate::text::wrap::{Line, Span};
+use anstyle::Style;
+use kd_core::message::{Message, Status};
+use kd_core::view::Trace;
+use kd_core::{Failure, FailureKind, SeatName};
+
+/// The card of its message.
+pub(super) fn message(
+    message: &Message,
+    failure: Option<&Failure>,
+    trace: Option<&Trace>,
+    look: &Look,
+) -> Card {
+    let stopped = message.status == Some(Status::Interrupted)
+        || failure.is_some_and(|f| f.kind == FailureKind::Cancelled);
+    let style = if stopped { yellow() } else { red() };
+    let mut title = look.name(&message.from);
+    title.push(Span::new(
+        style.bold(),
+        format!(" ({})", ended(message.status)),
+    ));
+    title.push(look.dim(facts(message, None, trace, look)));
+    // The body of a failure without words is the error itself: it is said below, better.
+    let told = failure.is_some() && message.body.starts_with('*');
+    let mut card = Card {
+        edge: style,
+        title,
+        head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
+        body: if told {
+            Body::None
+        } else {
+            look.markdown(&message.body)
+        },
+        ..Card::default()
+    };
+    card.foot = foot(&message.from, failure, stopped, !card.is_silent(), look);
+    card
+}
+
+/// The card of a turn whose message could not be written.
+pub(super) fn lost(seat: &SeatName, text: &str, failure: &Failure, look: &Look) -> Card {
+    let mut title = look.name(seat.as_str());
+    title.push(Span::new(red().bold(), " (lost)"));
+    let mut card = Card {
+        edge: red(),
+        title,
+        body: if text.is_empty() {
+            Body::None
+        } else {
+            look.markdown(text)
+        },
+        ..Card::default()
+    };
+    card.foot = foot(seat.as_str(), Some(failure), false, !card.is_silent(), look);
+    card
+}
+
+fn foot(
+    name: &str,
+    failure: Option<&Failure>,
+    stopped: bool,
+    kept: bool,
+    look: &Look,
+) -> Vec<Line> {
+    let cross = look.styles.glyph("✗", "x");
+    let mut lines = Vec::new();
+    if stopped {
+        let what = if kept {
+            "stopped here; what came is kept"
+        } else {
+            "stopped before a word came"
+        };
+        lines.extend(look.words(yellow(), &format!("{cross} {what}")));
+    } else if let Some(failure) = failure {
+        lines.extend(look.words(red(), &format!("{cross} {}", failure.message)));
+        lines.extend(look.words(Style::new(), failure.hint()));
+    }
+    let again = format!("F5 asks again, or /retry {}", clean::line(name));
+    lines.extend(look.words(Style::new().dimmed(), &again));
+    if kept {
+        lines.insert(0, Line::new());
+    }
+    lines
+}

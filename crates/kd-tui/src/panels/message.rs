@@ -1,0 +1,121 @@
+//! A message that is on disk: the king's, a member's, whole or not.
+
+use super::{Body, Card, Look, count, failed, length, since};
+use crate::text::clean;
+use crate::text::wrap::Line;
+use anstyle::Style;
+use kd_core::message::{Address, Message, Status};
+use kd_core::view::Trace;
+use kd_core::{Failure, Usage};
+
+/// Its card.
+pub(super) fn card(
+    message: &Message,
+    failure: Option<&Failure>,
+    usage: Option<&Usage>,
+    trace: Option<&Trace>,
+    look: &Look,
+) -> Card {
+    if !message.is_sound() {
+        return failed::message(message, failure, trace, look);
+    }
+    if message.is_pass() {
+        return pass(message, look);
+    }
+    let (_, style) = look.speaker(&message.from);
+    let mut title = look.name(&message.from);
+    title.push(look.dim(facts(message, usage, trace, look)));
+    Card {
+        edge: if message.is_king() {
+            style
+        } else {
+            style.dimmed()
+        },
+        title,
+        head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
+        body: look.markdown(&message.body),
+        foot: references(message, look),
+        bare: false,
+    }
+}
+
+/// What stands behind the name.
+pub(super) fn facts(
+    message: &Message,
+    usage: Option<&Usage>,
+    trace: Option<&Trace>,
+    look: &Look,
+) -> String {
+    let mut facts = Vec::new();
+    if let (true, Address::Seats(_)) = (message.is_king(), &message.to) {
+        let arrow = look.styles.glyph("→", "to");
+        facts.push(format!("{arrow} {}", message.to));
+    }
+    if let Some(model) = message
+        .provenance
+        .model
+        .as_deref()
+        .filter(|m| *m != message.from)
+    {
+        facts.push(clean::line(model));
+    }
+    if let Some((from, to)) = trace.and_then(|t| t.span) {
+        facts.push(length(since(from, to)));
+    }
+    if let Some(tools) = trace.map(|t| t.tools).filter(|n| *n > 0) {
+        facts.push(if tools == 1 {
+            "1 tool".to_owned()
+        } else {
+            format!("{tools} tools")
+        });
+    }
+    if let Some(usage) = usage.filter(|u| u.output_tokens > 0) {
+        facts.push(format!("{} tokens", count(usage.output_tokens as usize)));
+    }
+    let at = message.at.to_zoned(look.zone.clone());
+    let today = look.now.to_zoned(look.zone.clone()).date() == at.date();
+    let form = if today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    facts.push(at.strftime(form).to_string());
+    let dot = look.dot();
+    format!("{dot}{}", facts.join(dot))
+}
+
+fn pass(message: &Message, look: &Look) -> Card {
+    let (_, style) = look.speaker(&message.from);
+    let mut title = look.name(&message.from);
+    title.push(look.dim(format!("{}passes: nothing to add", look.dot())));
+    Card {
+        edge: style,
+        title,
+        bare: true,
+        ..Card::default()
+    }
+}
+
+fn references(message: &Message, look: &Look) -> Vec<Line> {
+    if message.refs.is_empty() {
+        return Vec::new();
+    }
+    let files = format!("files: {}", message.refs.join(", "));
+    look.words(Style::new().dimmed(), &files)
+}
+
+impl Card {
+    /// Whether it has a body at all.
+    pub(super) fn is_silent(&self) -> bool {
+        match &self.body {
+            Body::None => true,
+            Body::Lines(lines) => lines.is_empty(),
+            Body::Growing => false,
+        }
+    }
+}
+
+/// The words for how a turn ended that did not end well.
+pub(super) fn ended(status: Option<Status>) -> &'static str {
+    match status {
+        Some(Status::Timeout) => "timed out",
+        Some(Status::Interrupted) => "interrupted",
+        _ => "errored",
+    }
+}

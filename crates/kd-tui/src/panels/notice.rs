@@ -1,0 +1,44 @@
+//! Lines to the king that nobody said.
+
+use super::{Card, Look, yellow};
+use crate::text::clean;
+use crate::text::wrap::{Line, Span, wrap_spans};
+use anstyle::Style;
+
+/// Something he should know.
+pub(super) fn card(text: &str, look: &Look) -> Card {
+    lines(
+        look.styles.glyph("ℹ", "i"),
+        Style::new().dimmed(),
+        text,
+        look,
+    )
+}
+
+/// Something that could not be done.
+pub(super) fn refusal(text: &str, look: &Look) -> Card {
+    lines(look.styles.glyph("✗", "x"), yellow(), text, look)
+}
+
+fn lines(mark: &str, style: Style, text: &str, look: &Look) -> Card {
+    let room = look.columns.saturating_sub(4).max(8);
+    let head: Vec<Line> = clean::text(text)
+        .lines()
+        .flat_map(|line| wrap_spans(&[Span::new(style, line)], room))
+        .enumerate()
+        .map(|(i, mut line)| {
+            let lead = if i == 0 {
+                format!(" {mark} ")
+            } else {
+                "   ".to_owned()
+            };
+            line.insert(0, Span::new(style, lead));
+            line
+        })
+        .collect();
+    Card {
+        head,
+        bare: true,
+        ..Card::default()
+    }
+}

@@ -1,0 +1,23 @@
+//! Words of the king that wait until the floor is his again.
+
+use super::{Card, Look};
+use anstyle::Style;
+use kd_core::ids::KING;
+use kd_core::message::Address;
+
+/// Their card.
+pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
+    let mut title = look.name(KING);
+    let arrow = look.styles.glyph("→", "to");
+    let to = match to {
+        Address::Seats(_) => format!(" {arrow} {to}"),
+        _ => String::new(),
+    };
+    title.push(look.dim(format!("{to} (queued: said when the others have spoken)")));
+    Card {
+        edge: Style::new().dimmed(),
+        title,
+        body: look.markdown(body),
+        ..Card::default()
+    }
+}

@@ -1,0 +1,43 @@
+//! An answer that grows, rendered while it does.
+
+use super::waiting;
+use super::{Body, Card, Look, count};
+use crate::text::clean;
+use crate::text::growing::Growing;
+use crate::text::wrap::{Span, clip};
+use anstyle::Style;
+use kd_core::view::{self, State};
+
+/// Its card.
+pub(super) fn card(turn: &view::Growing, look: &Look, growing: &mut Growing) -> Card {
+    let (_, style) = look.speaker(turn.seat.as_str());
+    let mut title = look.name(turn.seat.as_str());
+    let dot = look.dot();
+    let chars = turn.text.chars().count();
+    let what = match (&turn.state, chars) {
+        (State::Whole(_), _) => "being written".to_owned(),
+        (_, 0) => format!("thinking{dot}{}", waiting::elapsed(turn, look)),
+        (_, n) => format!("streaming{dot}{} chars", count(n)),
+    };
+    let other = if turn.turn.is_none() {
+        format!("{dot}another program asked")
+    } else {
+        String::new()
+    };
+    title.push(look.dim(format!(" ({what}){other}")));
+    let mut head = look.thinking(&turn.thinking, turn.text.is_empty());
+    if let State::Tool { name, detail } = &turn.state {
+        let sign = look.styles.glyph("⚙", "*");
+        let text = format!("{sign} {} {}", clean::line(name), clean::line(detail));
+        let tool = Style::new().dimmed();
+        head.push(vec![Span::new(tool, clip(text.trim_end(), look.inner()))]);
+    }
+    growing.lines(&turn.text, look.inner(), look.styles);
+    Card {
+        edge: style,
+        title,
+        head,
+        body: Body::Growing,
+        ..Card::default()
+    }
+}

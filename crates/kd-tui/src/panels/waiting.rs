@@ -1,0 +1,50 @@
+//! A member of whom nothing came yet: why we wait, and for how long.
+
+use super::{Card, Look, length, since, yellow};
+use crate::text::clean;
+use crate::text::wrap::{Span, clip};
+use kd_core::event::Purpose;
+use kd_core::view::{Growing, State};
+
+/// Its card: one line.
+pub(super) fn card(turn: &Growing, look: &Look) -> Card {
+    let (_, style) = look.speaker(turn.seat.as_str());
+    let mut title = look.name(turn.seat.as_str());
+    let dot = look.dot();
+    let dots = look.styles.glyph("…", "...");
+    let why = match (&turn.state, turn.purpose) {
+        (State::Retrying { .. }, _) => format!("asked again{dots}"),
+        (State::Started, _) => format!("has the question{dots}"),
+        (_, Purpose::Conclude) => format!("waiting to conclude{dots}"),
+        _ => format!("waiting{dots}"),
+    };
+    let limit = look
+        .gives_up
+        .filter(|limit| turn.turn.is_some() && !limit.is_zero())
+        .map(|limit| format!("{dot}gives up at {}", length(limit)))
+        .unwrap_or_default();
+    title.push(look.dim(format!("{dot}{why} {}{limit}", elapsed(turn, look))));
+    let head = match &turn.state {
+        State::Retrying { attempt, failure } => {
+            let text = format!(
+                "attempt {attempt} failed: {}",
+                clean::line(&failure.message)
+            );
+            vec![vec![Span::new(yellow(), clip(&text, look.inner()))]]
+        }
+        _ => Vec::new(),
+    };
+    Card {
+        edge: style.dimmed(),
+        title,
+        head,
+        ..Card::default()
+    }
+}
+
+/// How long it has been on its way.
+pub(super) fn elapsed(turn: &Growing, look: &Look) -> String {
+    turn.span
+        .map(|(from, _)| length(since(from, look.now)))
+        .unwrap_or_default()
+}

@@ -1,0 +1,190 @@
+//! Choosing a thread: recent ones with search, and a new one. Comes in: keys. Goes out: what was chosen.
+
+use crate::keys::{Code, Key};
+use kd_core::Timestamp;
+
+/// A thread that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRow {
+    /// Its id.
+    pub id: String,
+    /// When something was said last.
+    pub at: Option<Timestamp>,
+    /// How many messages it holds.
+    pub messages: usize,
+    /// Its members.
+    pub members: Vec<String>,
+    /// What the king asked first.
+    pub question: String,
+}
+
+/// The state of the choice.
+#[derive(Clone, Debug, Default)]
+pub struct Picker {
+    rows: Vec<ThreadRow>,
+    search: String,
+    chosen: usize,
+}
+
+/// What came of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Picked {
+    /// Nothing yet.
+    Nothing,
+    /// This thread.
+    Thread(String),
+    /// A new one.
+    New,
+    /// None.
+    Cancelled,
+}
+
+impl Picker {
+    /// A choice among these, newest first.
+    pub fn new(rows: Vec<ThreadRow>) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+
+    /// What is searched.
+    pub fn search(&self) -> &str {
+        &self.search
+    }
+
+    /// The threads that fit the search.
+    pub fn fitting(&self) -> Vec<&ThreadRow> {
+        let words: Vec<String> = self
+            .search
+            .to_lowercase()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        self.rows
+            .iter()
+            .filter(|row| {
+                let text =
+                    format!("{} {} {}", row.id, row.members.join(" "), row.question).to_lowercase();
+                words.iter().all(|w| text.contains(w.as_str()))
+            })
+            .collect()
+    }
+
+    /// Which row is chosen: 0 is the new thread, then the fitting ones.
+    pub fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: Key) -> Picked {
+        let rows = self.fitting().len();
+        match key.code {
+            Code::Escape => {
+                if self.search.is_empty() {
+                    return Picked::Cancelled;
+                }
+                self.search.clear();
+            }
+            Code::Char('c' | 'd') if key.ctrl => return Picked::Cancelled,
+            Code::Char('n') if key.ctrl => return Picked::New,
+            Code::Enter => {
+                return match self
+                    .chosen
+                    .checked_sub(1)
+                    .and_then(|i| self.fitting().get(i).copied())
+                {
+                    Some(row) => Picked::Thread(row.id.clone()),
+                    None => Picked::New,
+                };
+            }
+            Code::Up => self.chosen = self.chosen.saturating_sub(1),
+            Code::Down => self.chosen = (self.chosen + 1).min(rows),
+            Code::PageUp => self.chosen = self.chosen.saturating_sub(10),
+            Code::PageDown => self.chosen = (self.chosen + 10).min(rows),
+            Code::Home => self.chosen = 0,
+            Code::End => self.chosen = rows,
+            Code::Backspace => {
+                self.search.pop();
+                self.settle();
+            }
+            Code::Char(c) if !key.ctrl && !key.alt => {
+                self.search.push(c);
+                self.settle();
+            }
+            _ => {}
+        }
+        Picked::Nothing
+    }
+
+    /// A pasted text is searched too.
+    pub fn paste(&mut self, text: &str) {
+        self.search.extend(text.chars().filter(|c| !c.is_control()));
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let any = !self.fitting().is_empty();
+        self.chosen = usize::from(any && !self.search.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, question: &str) -> ThreadRow {
+        ThreadRow {
+            id: id.into(),
+            at: None,
+            messages: 3,
+            members: vec!["claude".into()],
+            question: question.into(),
+        }
+    }
+
+    fn typed(picker: &mut Picker, text: &str) {
+        for c in text.chars() {
+            assert_eq!(picker.key(Key::plain(Code::Char(c))), Picked::Nothing);
+        }
+    }
+
+    #[test]
+    fn words_find_a_thread_in_any_order() {
+        let mut picker = Picker::new(vec![
+            row("council-1", "Which database?"),
+            row("council-2", "Which colour?"),
+        ]);
+        typed(&mut picker, "colour which");
+        assert_eq!(picker.fitting().len(), 1);
+        assert_eq!(
+            picker.key(Key::plain(Code::Enter)),
+            Picked::Thread("council-2".into())
+        );
+        typed(&mut picker, " nothing");
+        assert_eq!(
+            picker.key(Key::plain(Code::Enter)),
+            Picked::New,
+            "nothing fits: a new one"
+        );
+        assert_eq!(
+            picker.key(Key::plain(Code::Escape)),
+            Picked::Nothing,
+            "first the search goes"
+        );
+        assert_eq!(picker.key(Key::plain(Code::Escape)), Picked::Cancelled);
+    }
+
+    #[test]
+    fn arrows_choose() {
+        let mut picker = Picker::new(vec![row("council-1", "a"), row("council-2", "b")]);
+        assert_eq!(picker.key(Key::plain(Code::Enter)), Picked::New);
+        for _ in 0..5 {
+            picker.key(Key::plain(Code::Down));
+        }
+        assert_eq!(
+            picker.key(Key::plain(Code::Enter)),
+            Picked::Thread("council-2".into())
+        );
+    }
+}

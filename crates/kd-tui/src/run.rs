@@ -1,0 +1,600 @@
+//! The loop: carries keys, records and time to the app, and its effects to the engine, the terminal and the desk.
+//!
+//! Keys are echoed at once; pieces of answers are gathered and drawn thirty times a second; without news nothing is
+//! drawn, nothing is written, and nothing wakes up.
+
+use crate::app::{App, Effect, Msg, Screen};
+use crate::clipboard;
+use crate::desk::Desk;
+use crate::draw::draw;
+use crate::keys::{Input, Reply};
+use crate::notify::{self, Notify};
+use crate::paint::Painter;
+use crate::terminal::Terminal;
+use kd_core::view::Content;
+use kd_core::{Op, Timestamp};
+use kd_engine::{Session, Subscription, Update};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Frames for news from the members.
+const FRAME: Duration = Duration::from_millis(33);
+/// Frames for keys: with the ones above never more than sixty a second for long.
+const ECHO: Duration = Duration::from_millis(8);
+/// After the first piece in a while, how long others may join its frame.
+const GATHER: Duration = Duration::from_millis(2);
+/// A draft is kept when nothing was typed for this long.
+const DRAFT: Duration = Duration::from_millis(300);
+/// How long stopped turns get to be written when the person leaves at once.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// How the screen begins.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// In a thread: this one, or a new one.
+    Thread(Option<String>),
+    /// With a choice of threads.
+    Choose,
+}
+
+/// How the screen ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The thread that was open.
+    pub thread: Option<String>,
+}
+
+/// Shows the chat until the person leaves. Must be called inside a tokio runtime with more than this thread.
+pub async fn run(
+    mut app: App,
+    desk: Arc<dyn Desk>,
+    start: Start,
+    notify: Notify,
+) -> io::Result<Ended> {
+    let signals = Signals::listen()?;
+    let terminal = Terminal::enter()?;
+    let (mail, letters) = mpsc::unbounded_channel();
+    app.update(Msg::Now(Timestamp::now()), &|_| Vec::new());
+    let mut stage = Stage {
+        app,
+        desk,
+        notify,
+        terminal,
+        painter: Painter::default(),
+        buffer: Buffer::empty(Rect::ZERO),
+        session: None,
+        updates: None,
+        closing: Vec::new(),
+        leaving: None,
+        mail,
+        drawn: Instant::now(),
+        due: None,
+        draft: String::new(),
+        draft_due: None,
+        title: String::new(),
+    };
+    stage.resize();
+    match start {
+        Start::Thread(id) => stage.carry_out(Effect::Open(id)),
+        Start::Choose => stage.carry_out(Effect::ListThreads),
+    };
+    stage.paint()?;
+    stage.live(signals, letters).await
+}
+
+/// What other tasks bring.
+enum Letter {
+    Msg(Msg),
+    /// A session is open, for the thread of this name.
+    Joined(String, Box<Session>),
+}
+
+struct Stage {
+    app: App,
+    desk: Arc<dyn Desk>,
+    notify: Notify,
+    terminal: Terminal,
+    painter: Painter,
+    buffer: Buffer,
+    session: Option<Session>,
+    updates: Option<Subscription>,
+    /// Sessions that end in the background.
+    closing: Vec<JoinHandle<()>>,
+    /// The one whose end is waited for.
+    leaving: Option<JoinHandle<()>>,
+    mail: mpsc::UnboundedSender<Letter>,
+    drawn: Instant,
+    /// When the next frame is to be drawn.
+    due: Option<Instant>,
+    /// What is kept of the input.
+    draft: String,
+    draft_due: Option<Instant>,
+    title: String,
+}
+
+impl Stage {
+    async fn live(
+        mut self,
+        mut signals: Signals,
+        mut letters: mpsc::UnboundedReceiver<Letter>,
+    ) -> io::Result<Ended> {
+        loop {
+            let frame_waits = self.due.is_some();
+            let change = self.app.next_change();
+            let go_on = tokio::select! {
+                biased;
+                input = self.terminal.next() => match input {
+                    Some(input) => self.input(input),
+                    None => false,
+                },
+                signal = signals.next() => match signal {
+                    Wish::Resize => {
+                        self.resize();
+                        true
+                    }
+                    Wish::Leave => false,
+                    Wish::Nothing => true,
+                },
+                letter = letters.recv() => match letter {
+                    Some(letter) => self.letter(letter),
+                    None => false,
+                },
+                () = until(self.due), if frame_waits => {
+                    self.drain().await;
+                    self.paint()?;
+                    true
+                }
+                // While a frame waits, pieces may gather.
+                update = next(&mut self.updates), if !frame_waits => {
+                    self.hear(update);
+                    self.wish_frame(FRAME, GATHER);
+                    true
+                }
+                () = until(self.draft_due), if self.draft_due.is_some() => {
+                    self.keep_draft();
+                    true
+                }
+                () = ended(&mut self.leaving) => false,
+                () = tokio::time::sleep(change.unwrap_or_default()), if change.is_some() => {
+                    self.tell(Msg::Now(Timestamp::now()));
+                    self.wish_frame(FRAME, Duration::ZERO);
+                    true
+                }
+            };
+            if !go_on {
+                break;
+            }
+        }
+        self.leave().await
+    }
+
+    /// Stops what still runs, keeps what came, gives the terminal back.
+    async fn leave(mut self) -> io::Result<Ended> {
+        self.keep_draft();
+        self.terminal.pause();
+        if let Some(session) = self.session.take() {
+            // A full inbox or a closed session: dropping it stops everything as well.
+            let _ = session.send(Op::Interrupt);
+            self.closing.push(tokio::spawn(session.close()));
+        }
+        self.closing.extend(self.leaving.take());
+        let all = async {
+            for closing in &mut self.closing {
+                // A panic in the loop was told by its own hook.
+                let _ = closing.await;
+            }
+        };
+        let _ = tokio::time::timeout(FAREWELL, all).await;
+        for closing in &self.closing {
+            closing.abort();
+        }
+        Ok(Ended {
+            thread: self.app.thread.clone(),
+        })
+    }
+
+    fn input(&mut self, input: Input) -> bool {
+        if let Input::Reply(Reply::Synchronized(yes)) = input {
+            self.painter.synchronized = yes;
+        }
+        self.tell(Msg::Now(Timestamp::now()));
+        let go_on = self.tell(Msg::Input(input));
+        self.wish_frame(ECHO, Duration::ZERO);
+        if self.app.editor.text() != self.draft && self.draft_due.is_none() {
+            self.draft_due = Some(Instant::now() + DRAFT);
+        }
+        go_on
+    }
+
+    fn letter(&mut self, letter: Letter) -> bool {
+        let go_on = match letter {
+            Letter::Msg(msg) => self.tell(msg),
+            Letter::Joined(id, session) if self.app.thread.as_deref() != Some(&id) => {
+                self.closing.push(tokio::spawn(session.close()));
+                true
+            }
+            Letter::Joined(id, mut session) => {
+                self.updates = Some(session.subscribe());
+                self.session = Some(*session);
+                let seen = self.newest();
+                let newer = self.desk.newer(&id, seen).unwrap_or_default();
+                self.tell(Msg::Ready(newer))
+            }
+        };
+        self.wish_frame(ECHO, Duration::ZERO);
+        go_on
+    }
+
+    /// The number of the newest message that is shown.
+    fn newest(&self) -> u32 {
+        let panels = self.app.log.view.panels.iter().rev();
+        let mut seqs = panels.filter_map(|p| match &p.content {
+            Content::Message { message, .. } => Some(message.seq),
+            _ => None,
+        });
+        seqs.next().unwrap_or_default()
+    }
+
+    fn hear(&mut self, update: Option<Update>) {
+        match update {
+            Some(Update::Record(record)) => {
+                self.tell(Msg::Record(record));
+            }
+            Some(Update::Lagged(view)) => {
+                self.tell(Msg::Lagged(view));
+            }
+            None => self.updates = None,
+        }
+    }
+
+    /// Takes in everything that waits.
+    async fn drain(&mut self) {
+        self.tell(Msg::Now(Timestamp::now()));
+        loop {
+            let update = tokio::select! {
+                biased;
+                update = next(&mut self.updates) => update,
+                () = std::future::ready(()) => return,
+            };
+            self.hear(update);
+        }
+    }
+
+    /// False if the person leaves.
+    fn tell(&mut self, msg: Msg) -> bool {
+        let desk = self.desk.clone();
+        let effects = self.app.update(msg, &|begun| desk.files(begun));
+        let mut go_on = true;
+        for effect in effects {
+            go_on &= self.carry_out(effect);
+        }
+        if let Some(effect) = self.app.wants_older() {
+            self.carry_out(effect);
+        }
+        go_on
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> bool {
+        match effect {
+            Effect::Send(op) => {
+                let sent = self.session.as_ref().map(|s| s.send(op));
+                if let Some(Err(error)) = sent {
+                    self.tell(Msg::Failed(format!("{error}: {}", error.hint())));
+                }
+            }
+            Effect::Open(id) => self.open(id.as_deref()),
+            Effect::ListThreads => self.ask(|desk| match desk.threads() {
+                Ok(rows) => Msg::Threads(rows),
+                Err(why) => Msg::Told(why),
+            }),
+            Effect::FetchOlder(before, most) => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |desk| match desk.older(&id, before, most) {
+                        Ok((messages, more)) => Msg::Older(messages, more),
+                        Err(why) => Msg::Told(why),
+                    });
+                }
+            }
+            Effect::Copy(text, what) => self.copy(&text, &what),
+            Effect::Export(file) => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |desk| match desk.export(&id, file.as_deref()) {
+                        Ok(path) => Msg::Told(format!("the thread stands in {path}")),
+                        Err(why) => Msg::Told(why),
+                    });
+                }
+            }
+            Effect::Edit(text) => self.edit(&text),
+            Effect::Remember(text) => {
+                let desk = self.desk.clone();
+                tokio::task::spawn_blocking(move || desk.remember(&text));
+            }
+            Effect::Notify(line) => {
+                let desk = &self.desk;
+                if let Some(bytes) = notify::bytes(self.notify, &line, &|n| desk.var(n)) {
+                    // A terminal that is gone ends the loop by its input.
+                    let _ = self.terminal.write(bytes.as_bytes());
+                }
+            }
+            Effect::Suspend => self.away(|| {
+                let own = rustix::process::getpid();
+                // If it cannot be stopped it goes on.
+                let _ = rustix::process::kill_process(own, rustix::process::Signal::TSTP);
+            }),
+            Effect::Redraw => {
+                self.painter.forget();
+                self.app.dirty = true;
+            }
+            Effect::Close => match self.session.take() {
+                Some(session) => self.leaving = Some(tokio::spawn(session.close())),
+                None => return false,
+            },
+            Effect::Leave => return false,
+        }
+        true
+    }
+
+    /// Asks the desk for something that may take a while.
+    fn ask(&self, what: impl FnOnce(&dyn Desk) -> Msg + Send + 'static) {
+        let (desk, mail) = (self.desk.clone(), self.mail.clone());
+        tokio::task::spawn_blocking(move || mail.send(Letter::Msg(what(desk.as_ref()))));
+    }
+
+    fn open(&mut self, id: Option<&str>) {
+        let opening = match self.desk.open(id) {
+            Ok(opening) => opening,
+            Err(why) => {
+                self.tell(Msg::Told(why));
+                return;
+            }
+        };
+        self.keep_draft();
+        self.updates = None;
+        if let Some(session) = self.session.take() {
+            self.closing.push(tokio::spawn(session.close()));
+        }
+        let id = opening.id.clone();
+        self.draft.clone_from(&opening.draft);
+        self.tell(Msg::Opened(Box::new(opening)));
+        let (joining, mail) = (self.desk.join(&id), self.mail.clone());
+        tokio::spawn(async move {
+            // Nobody waits for it any more if we have left.
+            let _ = mail.send(match joining.await {
+                Ok(session) => Letter::Joined(id, Box::new(session)),
+                Err(why) => Letter::Msg(Msg::Failed(why)),
+            });
+        });
+    }
+
+    fn copy(&mut self, text: &str, what: &str) {
+        let desk = self.desk.clone();
+        let env = |name: &str| desk.var(name);
+        let local = || {
+            clipboard::programs(&env)
+                .into_iter()
+                .find(|p| feed(p, text))
+        };
+        let told = if let Some(bytes) =
+            clipboard::osc52(text, &env).filter(|_| clipboard::takes_osc52(&env))
+            && self.terminal.write(bytes.as_bytes()).is_ok()
+        {
+            let through = if desk.var("TMUX").is_some() {
+                ", through tmux"
+            } else {
+                ""
+            };
+            format!("copied {what} by the terminal (OSC 52{through})")
+        } else if let Some(program) = local() {
+            format!("copied {what} by {}", program[0])
+        } else {
+            match desk.spill(text) {
+                Ok(path) => format!("no clipboard took {what}: it stands in {path}"),
+                Err(why) => why,
+            }
+        };
+        self.tell(Msg::Told(told));
+    }
+
+    fn edit(&mut self, text: &str) {
+        let editor = ["VISUAL", "EDITOR"]
+            .iter()
+            .find_map(|n| self.desk.var(n).filter(|v| !v.trim().is_empty()))
+            .unwrap_or_else(|| "vi".to_owned());
+        let mut edited = Err(io::ErrorKind::NotFound.into());
+        self.away(|| edited = edit_in(&editor, text));
+        let msg = match edited {
+            Ok(Some(text)) => Msg::Edited(text),
+            Ok(None) => Msg::Told(format!("{editor} failed; the text is as it was")),
+            Err(error) => Msg::Told(format!(
+                "{editor}: {error}; set VISUAL or EDITOR to another editor"
+            )),
+        };
+        self.tell(msg);
+    }
+
+    /// Gives the terminal away while something else uses it.
+    fn away(&mut self, what: impl FnOnce()) {
+        self.terminal.pause();
+        what();
+        // Without a terminal the next read ends us.
+        let _ = self.terminal.resume();
+        self.title.clear();
+        self.painter.forget();
+        self.resize();
+    }
+
+    fn keep_draft(&mut self) {
+        self.draft_due = None;
+        let text = self.app.editor.text();
+        if text != self.draft
+            && let Some(id) = &self.app.thread
+        {
+            self.desk.keep_draft(id, text);
+            self.draft = text.to_owned();
+        }
+    }
+
+    fn resize(&mut self) {
+        let (columns, rows) = self.terminal.size();
+        self.tell(Msg::Resize(columns, rows));
+        self.wish_frame(ECHO, Duration::ZERO);
+    }
+
+    /// Wants a frame, not sooner than this after the last one, nor than this from now.
+    fn wish_frame(&mut self, apart: Duration, from_now: Duration) {
+        if !self.app.dirty {
+            return;
+        }
+        let at = (self.drawn + apart).max(Instant::now() + from_now);
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    fn paint(&mut self) -> io::Result<()> {
+        self.due = None;
+        if !std::mem::take(&mut self.app.dirty) {
+            return Ok(());
+        }
+        let (columns, rows) = self.terminal.size();
+        let area = Rect::new(0, 0, columns, rows);
+        if self.buffer.area == area {
+            self.buffer.reset();
+        } else {
+            self.buffer = Buffer::empty(area);
+        }
+        let cursor = draw(&mut self.app, &mut self.buffer);
+        if let Some(bytes) = self.painter.frame(&self.buffer, cursor) {
+            self.terminal.write(bytes)?;
+        }
+        self.drawn = Instant::now();
+        self.entitle()
+    }
+
+    /// The window's title: which thread, and whether somebody speaks.
+    fn entitle(&mut self) -> io::Result<()> {
+        let busy = if self.app.log.view.is_busy() {
+            "… "
+        } else {
+            ""
+        };
+        let title = match (&self.app.thread, &self.app.screen) {
+            (Some(id), Screen::Chat | Screen::Help(_)) => format!("{busy}kd {id}"),
+            _ => "kd chat".to_owned(),
+        };
+        if title != self.title {
+            let clean: String = title.chars().filter(|c| !c.is_control()).collect();
+            self.terminal
+                .write(format!("\x1b]2;{clean}\x1b\\").as_bytes())?;
+            self.title = title;
+        }
+        Ok(())
+    }
+}
+
+/// Gives a text to a program. False if that cannot be run or fails.
+fn feed(program: &[&str], text: &str) -> bool {
+    let [name, args @ ..] = program else {
+        return false;
+    };
+    let child = Command::new(name)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else {
+        return false;
+    };
+    let written = child
+        .stdin
+        .take()
+        .is_some_and(|mut input| input.write_all(text.as_bytes()).is_ok());
+    child.wait().is_ok_and(|status| status.success()) && written
+}
+
+/// The text after the person edited it; none if the editor said that it failed.
+fn edit_in(editor: &str, text: &str) -> io::Result<Option<String>> {
+    let mut file = tempfile::Builder::new()
+        .prefix("kd-message-")
+        .suffix(".md")
+        .tempfile()?;
+    file.write_all(text.as_bytes())?;
+    // The variable may hold arguments: the shell splits them as the person meant.
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg("kd")
+        .arg(file.path())
+        .status()?;
+    if !status.success() {
+        return Ok(None);
+    }
+    std::fs::read_to_string(file.path()).map(Some)
+}
+
+async fn next(updates: &mut Option<Subscription>) -> Option<Update> {
+    match updates {
+        Some(updates) => updates.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn ended(task: &mut Option<JoinHandle<()>>) {
+    match task {
+        // A panic in the loop was told by its own hook.
+        Some(task) => drop(task.await),
+        None => std::future::pending().await,
+    }
+}
+
+/// What the system tells us.
+struct Signals {
+    resized: Signal,
+    continued: Signal,
+    interrupted: Signal,
+    terminated: Signal,
+    hung_up: Signal,
+}
+
+enum Wish {
+    Resize,
+    Leave,
+    Nothing,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            resized: signal(SignalKind::window_change())?,
+            continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            interrupted: signal(SignalKind::interrupt())?,
+            terminated: signal(SignalKind::terminate())?,
+            hung_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.resized.recv() => Wish::Resize,
+            _ = self.continued.recv() => Wish::Resize,
+            // Meant for a child in our group: keys that stop us come as keys.
+            _ = self.interrupted.recv() => Wish::Nothing,
+            _ = self.terminated.recv() => Wish::Leave,
+            _ = self.hung_up.recv() => Wish::Leave,
+        }
+    }
+}

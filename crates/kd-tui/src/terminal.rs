@@ -1,0 +1,169 @@
+//! The terminal: the only file that touches it. Comes in: frames and sequences. Goes out: what the person types.
+//!
+//! Whatever ends us (a key, an error, a panic, SIGTERM, SIGHUP), the terminal is as it was: modes are given back by the
+//! guard when it is dropped and, before the message of a panic is written, by the panic hook.
+
+use crate::keys::{Decoder, Input};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{self, OptionalActions, Termios};
+use rustix::time::Timespec;
+use std::io::{self, Write};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+/// Another screen, no wrapping at the edge, pastes and focus are told, wheel, keys told apart (kitty), the title kept.
+const ENTER: &[u8] =
+    b"\x1b[22;0t\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h\x1b[>1u";
+/// All of that taken back, in the opposite order; an update that was begun is ended, the cursor is seen.
+const LEAVE: &[u8] =
+    b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[23;0t";
+/// What colour is the ground, are updates synchronized, are keys told apart; the last one is answered by every terminal.
+const QUERIES: &[u8] = b"\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?u\x1b[c";
+/// After this long a lone escape is the key.
+const ESCAPE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 30_000_000,
+};
+
+/// How the terminal was, while it is ours.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static HOOK: Once = Once::new();
+
+/// The terminal, borrowed.
+#[derive(Debug)]
+pub struct Terminal {
+    inputs: UnboundedReceiver<Input>,
+    sender: UnboundedSender<Input>,
+    reader: Option<(JoinHandle<()>, OwnedFd)>,
+}
+
+impl Terminal {
+    /// Takes the terminal. Fails if stdin or stdout is none.
+    pub fn enter() -> io::Result<Self> {
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                restore();
+                before(info);
+            }));
+        });
+        let (sender, inputs) = mpsc::unbounded_channel();
+        let mut terminal = Self {
+            inputs,
+            sender,
+            reader: None,
+        };
+        terminal.resume()?;
+        terminal.write(QUERIES)?;
+        Ok(terminal)
+    }
+
+    /// Takes it again after [`Terminal::pause`].
+    pub fn resume(&mut self) -> io::Result<()> {
+        if !termios::isatty(stdout()) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let before = termios::tcgetattr(stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
+        self.write(ENTER)?;
+        let (stopped, stop) = rustix::pipe::pipe()?;
+        let sender = self.sender.clone();
+        let reader = std::thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || read(&stopped, &sender))?;
+        self.reader = Some((reader, stop));
+        Ok(())
+    }
+
+    /// Gives it back for a while: to an editor, to the shell.
+    pub fn pause(&mut self) {
+        if let Some((reader, stop)) = self.reader.take() {
+            drop(stop);
+            // It has nothing to say when it ends.
+            let _ = reader.join();
+        }
+        restore();
+    }
+
+    /// What was typed next; none if the terminal is gone.
+    pub async fn next(&mut self) -> Option<Input> {
+        if self.reader.as_ref().is_none_or(|(r, _)| r.is_finished()) && self.inputs.is_empty() {
+            return None;
+        }
+        let input = self.inputs.recv().await;
+        input.filter(|i| *i != GONE)
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> (u16, u16) {
+        match termios::tcgetwinsize(stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+            _ => (80, 24),
+        }
+    }
+
+    /// Writes bytes.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.pause();
+    }
+}
+
+/// Stands for the end of the input: no terminal sends an empty paste.
+const GONE: Input = Input::Paste(String::new());
+
+/// Gives the terminal back, once.
+fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(before) = before else {
+        return;
+    };
+    // Nothing can be done about a terminal that has gone.
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(LEAVE).and_then(|()| out.flush());
+    let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &before);
+}
+
+/// Reads keys until the pipe is closed or the terminal is gone.
+fn read(stopped: &OwnedFd, sender: &UnboundedSender<Input>) {
+    let mut decoder = Decoder::default();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let (keys, stop) = (stdin(), stopped.as_fd());
+        let mut both = [
+            PollFd::new(&keys, PollFlags::IN),
+            PollFd::new(&stop, PollFlags::IN),
+        ];
+        let wait = decoder.is_pending().then_some(&ESCAPE);
+        let inputs = match poll(&mut both, wait) {
+            Ok(0) => decoder.flush(),
+            Ok(_) if !both[1].revents().is_empty() => return,
+            Ok(_) => match rustix::io::read(keys, &mut buffer) {
+                Ok(n @ 1..) => decoder.feed(&buffer[..n]),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
+                _ => vec![GONE],
+            },
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => vec![GONE],
+        };
+        for input in inputs {
+            let gone = input == GONE;
+            if sender.send(input).is_err() || gone {
+                return;
+            }
+        }
+    }
+}
