@@ -236,6 +236,16 @@ impl Layout {
     /// What is kept of the members' sessions on this branch.
     pub fn sessions_folder(&self) -> PathBuf {
         sessions_of(&self.branch_folder())
+    /// What the king was writing in a thread when he left it.
+    pub fn draft_file(&self, id: &ThreadId) -> PathBuf {
+        self.branch_folder()
+            .join("drafts")
+            .join(format!("{}.md", id.0))
+    }
+
+    /// What the king sent on this branch, one JSON text a line, oldest first.
+    pub fn sent_file(&self) -> PathBuf {
+        self.branch_folder().join("sent.jsonl")
     }
 
     /// What is kept of a member's session on this branch.

@@ -289,6 +289,15 @@ impl Thread {
         self.read(&self.entries(Want::After(seq))?)
     }
 
+    /// At most `n` messages with a number below `seq`, the newest of those, in order; and whether there are more.
+    pub fn before(&self, seq: u32, n: usize) -> Result<(Messages, bool), Error> {
+        let mut entries = index::list(&self.path)?;
+        entries.retain(|e| e.seq < seq);
+        let more = entries.len() > n;
+        entries.drain(..entries.len().saturating_sub(n));
+        Ok((self.read(&entries)?, more))
+    }
+
     /// The message of a number; of several with one number the first by name.
     pub fn message(&self, seq: u32) -> Result<Message, Error> {
         let mut entries = self.entries(Want::After(seq.saturating_sub(1)))?;

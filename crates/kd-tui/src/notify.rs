@@ -17,16 +17,6 @@ pub enum Notify {
     Off,
 }
 
-impl Notify {
-    /// The words of the setting.
-    pub const WORDS: [(&'static str, Notify); 4] = [
-        ("auto", Notify::Auto),
-        ("osc", Notify::Osc),
-        ("bell", Notify::Bell),
-        ("off", Notify::Off),
-    ];
-}
-
 /// The bytes that tell a line; none if nothing is wanted.
 pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let line: String = line

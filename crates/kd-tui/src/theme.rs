@@ -42,17 +42,6 @@ pub enum Choice {
     Plain,
 }
 
-impl Choice {
-    /// The words of the setting.
-    pub const WORDS: [(&'static str, Choice); 5] = [
-        ("auto", Choice::Auto),
-        ("dark", Choice::Dark),
-        ("light", Choice::Light),
-        ("terminal", Choice::Terminal),
-        ("plain", Choice::Plain),
-    ];
-}
-
 /// Styles for everything that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {

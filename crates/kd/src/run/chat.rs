@@ -3,7 +3,7 @@
 use super::ask::{clock_seed, notice_line};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{export, first, model, outfile, seats, thread};
+use super::{export, first, model, outfile, screen, seats, thread};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -49,6 +49,9 @@ enum Next {
 }
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
+    if here.can_repaint() && io::stdin().is_terminal() && !args.plain {
+        return screen::run(args, here);
+    }
     let opened = here.make_layout()?;
     if opened.elsewhere {
         notice_line(&format!(

@@ -1,0 +1,649 @@
+//! Every kind of panel and state on a `TestBackend`, at three sizes; keys and pastes through the decoder, the app and a
+//! vt100 terminal.
+
+use kd_core::event::{Outcome, Purpose};
+use kd_core::message::{Address, Provenance};
+use kd_core::{
+    Delta, Event, Failure, FailureKind, Message, Op, Record, SeatName, Status, ThreadId, Timestamp,
+    TurnId, Usage,
+};
+use kd_tui::app::{Effect, Msg};
+use kd_tui::draw::draw;
+use kd_tui::keys::Decoder;
+use kd_tui::paint::Painter;
+use kd_tui::picker::ThreadRow;
+use kd_tui::theme::{Choice, Depth, Ground, Theme};
+use kd_tui::{App, Opening, Settings};
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (140, 45)];
+
+fn seat(name: &str) -> SeatName {
+    SeatName::new(name).unwrap()
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_780_000_000 + second).unwrap()
+}
+
+fn message(seq: u32, from: &str, body: &str) -> Message {
+    Message {
+        seq,
+        from: from.into(),
+        to: Address::All,
+        at: at(i64::from(seq)),
+        status: (from != "king").then_some(Status::Complete),
+        refs: vec![],
+        provenance: Provenance::default(),
+        extra: Default::default(),
+        body: body.into(),
+    }
+}
+
+/// An app in a thread, and what records it has heard.
+struct Play {
+    app: App,
+    seq: u64,
+}
+
+impl Play {
+    fn new(tail: Vec<Message>) -> Self {
+        let settings = Settings {
+            theme: Theme::new(Choice::Auto, Depth::True, Ground::Dark),
+            unicode: true,
+            gives_up: Some(Duration::from_secs(600)),
+            zone: kd_tui_zone(),
+            modes: vec!["broadcast", "sequential", "natural", "manual"],
+            sent: vec!["what I sent before".into()],
+        };
+        let mut app = App::new(settings, at(100));
+        let opening = Opening {
+            id: "council-a8b3".into(),
+            members: ["claude", "codex", "cursor"].map(seat).to_vec(),
+            has_older: tail.first().is_some_and(|m| m.seq > 1),
+            tail,
+            draft: String::new(),
+        };
+        app.update(Msg::Opened(Box::new(opening)), &no_files);
+        app.update(Msg::Ready(vec![]), &no_files);
+        Self { app, seq: 0 }
+    }
+
+    fn hear(&mut self, event: Event) -> Vec<Effect> {
+        self.seq += 1;
+        let record = Record {
+            v: 1,
+            seq: self.seq,
+            ts: at(100),
+            thread: ThreadId("council-a8b3".into()),
+            event,
+        };
+        self.app.update(Msg::Record(Arc::new(record)), &no_files)
+    }
+
+    fn turn(&mut self, turn: u64, name: &str) {
+        self.hear(Event::TurnQueued {
+            turn: TurnId(turn),
+            seat: seat(name),
+            purpose: Purpose::Answer,
+            replaces: None,
+        });
+    }
+
+    fn delta(&mut self, turn: u64, delta: Delta) {
+        self.hear(Event::TurnDelta {
+            turn: TurnId(turn),
+            delta,
+        });
+    }
+
+    fn text(&mut self, turn: u64, text: &str) {
+        self.delta(turn, Delta::Text { text: text.into() });
+    }
+
+    fn keys(&mut self, bytes: &[u8]) -> Vec<Effect> {
+        let mut decoder = Decoder::default();
+        let mut inputs = decoder.feed(bytes);
+        inputs.extend(decoder.flush());
+        inputs
+            .into_iter()
+            .flat_map(|i| self.app.update(Msg::Input(i), &files))
+            .collect()
+    }
+
+    fn later(&mut self, seconds: i64) {
+        self.app.update(Msg::Now(at(100 + seconds)), &no_files);
+    }
+
+    fn screen(&mut self, (columns, rows): (u16, u16)) -> String {
+        self.app.update(Msg::Resize(columns, rows), &no_files);
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        let mut cursor = None;
+        terminal
+            .draw(|frame| cursor = draw(&mut self.app, frame.buffer_mut()))
+            .unwrap();
+        let shown = format!("{}", terminal.backend());
+        format!("{shown}cursor: {cursor:?}\n")
+    }
+
+    fn shows(&mut self, words: &str) -> bool {
+        self.screen((80, 24)).contains(words)
+    }
+}
+
+fn kd_tui_zone() -> jiff::tz::TimeZone {
+    jiff::tz::TimeZone::UTC
+}
+
+fn no_files(_: &str) -> Vec<String> {
+    Vec::new()
+}
+
+fn files(begun: &str) -> Vec<String> {
+    ["src/", "src/main.rs"]
+        .into_iter()
+        .filter(|f| f.starts_with(begun))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn snapshot(name: &str, play: &mut Play) {
+    for size in SIZES {
+        insta::assert_snapshot!(format!("{name}-{}", size.0), play.screen(size));
+    }
+}
+
+const ANSWER: &str = "I think we should consider **three approaches**:\n\n1. Normalize fully and use joins\n2. Denormalize for `read` performance\n\n```sql\nSELECT id, name FROM users -- all\nWHERE name = '日本' LIMIT 10;\n```\n\n| store | writes | note |\n|---|---:|---|\n| SQLite | 1,000 | one file |\n| PostgreSQL | 15,000 | a server |\n";
+
+#[test]
+fn an_empty_thread() {
+    snapshot("empty", &mut Play::new(vec![]));
+}
+
+#[test]
+fn finished_messages() {
+    let mut king = message(
+        1,
+        "king",
+        "What should we do about the database schema?\n\nIt has 👩‍👩‍👧 and 日本語 in it.",
+    );
+    king.to = Address::Seats(vec![seat("claude")]);
+    snapshot(
+        "finished",
+        &mut Play::new(vec![king, message(2, "claude", ANSWER)]),
+    );
+}
+
+#[test]
+fn waiting_streaming_thinking_and_tools() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    for (turn, name) in [(1, "claude"), (2, "codex"), (3, "cursor")] {
+        play.turn(turn, name);
+    }
+    play.text(1, "I think **SQLite** is the bet");
+    play.delta(
+        2,
+        Delta::Thinking {
+            text: "What do they need? ".repeat(30),
+        },
+    );
+    play.delta(
+        2,
+        Delta::Tool {
+            name: "Read".into(),
+            detail: "src/schema.sql".into(),
+        },
+    );
+    play.later(12);
+    snapshot("streaming", &mut play);
+    play.keys(b"\x14");
+    snapshot("thinking-unfolded", &mut play);
+}
+
+#[test]
+fn errors_timeouts_interrupts_and_passes() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    for (turn, name, status, failure, body) in [
+        (
+            1,
+            "claude",
+            Status::Error,
+            Failure::new(FailureKind::RateLimit, "429: slow down"),
+            "*Error: 429: slow down*",
+        ),
+        (
+            2,
+            "codex",
+            Status::Timeout,
+            Failure::new(FailureKind::Timeout, "no answer for 600 s"),
+            "What came before",
+        ),
+        (
+            3,
+            "cursor",
+            Status::Interrupted,
+            Failure::new(FailureKind::Cancelled, "stopped by the king"),
+            "Half an ans",
+        ),
+    ] {
+        play.turn(turn, name);
+        let mut failed = message(turn as u32 + 1, name, body);
+        failed.status = Some(status);
+        play.hear(Event::MessageAdded {
+            message: failed,
+            turn: Some(TurnId(turn)),
+        });
+        play.hear(Event::TurnFailed {
+            turn: TurnId(turn),
+            seat: seat(name),
+            failure,
+            message: Some(turn as u32 + 1),
+        });
+    }
+    let mut pass = message(5, "claude", "Nothing to add.");
+    pass.extra.insert("pass".into(), "yes".into());
+    play.hear(Event::MessageAdded {
+        message: pass,
+        turn: None,
+    });
+    snapshot("failed", &mut play);
+    assert_eq!(
+        play.keys(b"\x1b[15~"),
+        [Effect::Send(Op::Retry { seat: None })]
+    );
+}
+
+#[test]
+fn notices_refusals_queued_words_muted_members_and_other_programs() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.hear(Event::Noticed {
+        text: "claude and codex only agree with each other: the round ends".into(),
+    });
+    play.hear(Event::OpRefused {
+        why: "nobody here is called @clade: did you mean @claude?".into(),
+    });
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    play.hear(Event::ModeSet {
+        mode: "natural".into(),
+        auto_messages: Some(2),
+    });
+    play.hear(Event::StreamFound {
+        seat: seat("codex"),
+        delta: Delta::Text {
+            text: "from another terminal".into(),
+        },
+    });
+    play.turn(1, "claude");
+    play.hear(Event::SayQueued {
+        body: "and *this* too".into(),
+        to: Address::All,
+    });
+    snapshot("others", &mut play);
+}
+
+#[test]
+fn retries_are_told() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    let failure = Failure::new(FailureKind::Overloaded, "529: overloaded");
+    play.delta(
+        1,
+        Delta::Retrying {
+            attempt: 1,
+            after: Duration::from_secs(2),
+            failure,
+        },
+    );
+    snapshot("retrying", &mut play);
+}
+
+#[test]
+fn help_picker_and_completion() {
+    let mut play = Play::new(vec![]);
+    play.keys(b"/m");
+    snapshot("completion", &mut play);
+    play.keys(b"\x1b\x1b[11~");
+    snapshot("help", &mut play);
+    let row = |id: &str, question: &str| ThreadRow {
+        id: id.into(),
+        at: Some(at(-7200)),
+        messages: 12,
+        members: vec!["claude".into()],
+        question: question.into(),
+    };
+    let rows = vec![
+        row("council-a8b3", "Which database?"),
+        row("council-c0de", "Which colour\nfor the shed?"),
+    ];
+    play.app.update(Msg::Threads(rows), &no_files);
+    snapshot("picker", &mut play);
+    play.keys(b"colour");
+    assert_eq!(
+        play.keys(b"\r"),
+        [Effect::Open(Some("council-c0de".into()))]
+    );
+}
+
+#[test]
+fn without_colour_and_unicode_everything_is_still_told() {
+    let mut play = Play::new(vec![
+        message(1, "king", "Which?"),
+        message(2, "claude", ANSWER),
+    ]);
+    play.app.theme = Theme::new(Choice::Plain, Depth::True, Ground::Dark);
+    snapshot("plain", &mut play);
+}
+
+fn long(n: u32) -> Vec<Message> {
+    (1..=n)
+        .map(|i| {
+            message(
+                i,
+                if i % 4 == 1 { "king" } else { "claude" },
+                &format!("message {i}"),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn who_reads_is_not_moved_and_is_told_what_came() {
+    let mut play = Play::new(long(40));
+    assert!(play.shows("message 40"));
+    play.keys(b"\x1b[5~");
+    let before = play.screen((80, 24));
+    assert!(!before.contains("message 40"));
+    play.turn(1, "codex");
+    play.text(1, "new words");
+    play.hear(Event::MessageAdded {
+        message: message(41, "codex", "new words"),
+        turn: Some(TurnId(1)),
+    });
+    let after = play.screen((80, 24));
+    assert!(after.contains("1 new ↓"), "{after}");
+    let logs = |s: &str| {
+        s.lines()
+            .skip(2)
+            .take(18)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(logs(&before), logs(&after));
+    play.keys(b"\x1b[F");
+    assert!(play.shows("new words") && !play.shows("new ↓"));
+}
+
+#[test]
+fn keys_jump_between_the_kings_messages_and_to_the_ends() {
+    let mut play = Play::new(long(40));
+    play.screen((80, 24));
+    play.keys(b"\x1b[1;3A");
+    assert!(
+        play.screen((80, 24))
+            .lines()
+            .nth(3)
+            .unwrap()
+            .contains("message 33")
+    );
+    play.keys(b"\x1b[1;3A");
+    assert!(
+        play.screen((80, 24))
+            .lines()
+            .nth(3)
+            .unwrap()
+            .contains("message 29")
+    );
+    play.keys(b"\x1b[1;3B");
+    assert!(
+        play.screen((80, 24))
+            .lines()
+            .nth(3)
+            .unwrap()
+            .contains("message 33")
+    );
+    play.keys(b"\x1b[H");
+    assert!(
+        play.screen((80, 24))
+            .lines()
+            .nth(3)
+            .unwrap()
+            .contains("message 1")
+    );
+    play.keys(b"\x1b[<65;1;1M\x1b[<65;1;1M");
+    assert!(!play.shows(" message 1 "), "the wheel scrolls");
+}
+
+#[test]
+fn one_member_can_be_looked_at_alone() {
+    let mut play = Play::new(vec![
+        message(1, "king", "Which?"),
+        message(2, "claude", "of claude"),
+        message(3, "codex", "of codex"),
+    ]);
+    play.keys(b"\x1b2");
+    let shown = play.screen((80, 24));
+    assert!(
+        shown.contains("of codex") && shown.contains("Which?") && !shown.contains("of claude"),
+        "{shown}"
+    );
+    play.keys(b"\x1b0");
+    assert!(play.shows("of claude"));
+    play.keys(b"\x1b1");
+    assert!(!play.shows("of codex"), "the digits work while reading too");
+}
+
+#[test]
+fn enter_sends_and_every_newline_is_one() {
+    let mut play = Play::new(vec![]);
+    assert_eq!(play.keys(b"one\ntwo\x1b\rthree\x1b[13;2ufour\\\rfive"), []);
+    let body = "one\ntwo\nthree\nfour\nfive".to_owned();
+    assert_eq!(play.app.editor.text(), body);
+    let sent = Op::Say {
+        body: body.clone(),
+        to: Address::All,
+    };
+    assert_eq!(
+        play.keys(b"\r"),
+        [Effect::Remember(body), Effect::Send(sent)]
+    );
+    assert!(play.app.editor.is_empty());
+}
+
+#[test]
+fn a_paste_never_sends_and_is_one_edit() {
+    let mut play = Play::new(vec![]);
+    assert_eq!(play.keys(b"a\x1b[200~x\r\ny\r\x1b]0;evil\x07\x1b[201~"), []);
+    assert_eq!(
+        play.app.editor.text(),
+        "ax\ny\n",
+        "escape sequences do not get in"
+    );
+    play.keys(b"\x1f");
+    assert_eq!(play.app.editor.text(), "a");
+}
+
+#[test]
+fn escape_clears_then_stops_then_reads() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    play.keys(b"words");
+    assert_eq!(play.keys(b"\x1b"), []);
+    assert!(play.app.editor.is_empty());
+    play.keys(b"\x1f");
+    assert_eq!(play.app.editor.text(), "words", "undo brings it back");
+    play.keys(b"\x1b");
+    assert_eq!(play.keys(b"\x1b"), [Effect::Send(Op::Interrupt)]);
+}
+
+#[test]
+fn quit_waits_and_a_second_one_does_not() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    assert_eq!(
+        play.keys(b"/quit\r"),
+        [Effect::Remember("/quit".into()), Effect::Close]
+    );
+    assert!(play.shows("leaving when claude has ended"));
+    assert_eq!(play.keys(b"\x1b"), [Effect::Leave]);
+    let mut play = Play::new(vec![]);
+    assert_eq!(play.keys(b"\x03"), []);
+    assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
+}
+
+#[test]
+fn what_is_refused_goes_back_into_the_input() {
+    let mut play = Play::new(vec![]);
+    play.keys(b"hello @clade\r");
+    play.hear(Event::OpRefused {
+        why: "nobody here is called @clade".into(),
+    });
+    assert_eq!(play.app.editor.text(), "hello @clade");
+    play.keys(b"\x15/mut claude\r");
+    assert_eq!(play.app.editor.text(), "/mut claude");
+    assert!(play.shows("did you mean /mute?"));
+}
+
+#[test]
+fn tab_completes() {
+    let mut play = Play::new(vec![]);
+    play.keys(b"@cl\t");
+    assert_eq!(play.app.editor.text(), "@claude ");
+    play.keys(b"see @src\t");
+    assert_eq!(play.app.editor.text(), "@claude see @src/");
+    play.keys(b"\x15/mo\t\tnat\t");
+    assert_eq!(play.app.editor.text(), "/mode natural ");
+}
+
+#[test]
+fn copying_finds_what_is_meant() {
+    let mut play = Play::new(vec![
+        message(1, "king", "Which?"),
+        message(2, "claude", ANSWER),
+        message(3, "codex", "short"),
+    ]);
+    let copied = |fx: Vec<Effect>| {
+        fx.into_iter()
+            .find_map(|e| match e {
+                Effect::Copy(text, what) => Some((text, what)),
+                _ => None,
+            })
+            .unwrap()
+    };
+    assert_eq!(
+        copied(play.keys(b"/copy\r")),
+        ("short".into(), "the answer of codex".into())
+    );
+    assert_eq!(copied(play.keys(b"/copy claude\r")).0, ANSWER);
+    assert!(
+        copied(play.keys(b"/copy code\r"))
+            .0
+            .starts_with("SELECT id")
+    );
+    assert!(
+        copied(play.keys(b"/copy all\r"))
+            .0
+            .starts_with("## king\n\nWhich?")
+    );
+}
+
+#[test]
+fn the_person_is_told_only_when_looking_elsewhere() {
+    let mut play = Play::new(vec![]);
+    let done = Event::FloorYielded {
+        outcome: Outcome::Complete,
+        usage: Usage::default(),
+    };
+    assert_eq!(play.hear(done.clone()), []);
+    play.keys(b"\x1b[O");
+    assert_eq!(
+        play.hear(done),
+        [Effect::Notify(
+            "council-a8b3: everybody has answered".into()
+        )]
+    );
+}
+
+#[test]
+fn older_messages_are_asked_for_before_the_reader_needs_them() {
+    let tail: Vec<Message> = long(400).split_off(300);
+    let mut play = Play::new(tail);
+    play.screen((80, 24));
+    assert_eq!(play.app.wants_older(), None, "nothing at the end");
+    for _ in 0..20 {
+        play.keys(b"\x1b[5~");
+        play.screen((80, 24));
+    }
+    assert_eq!(play.app.wants_older(), Some(Effect::FetchOlder(301, 256)));
+    assert_eq!(play.app.wants_older(), None, "once");
+    let before = play.screen((80, 24));
+    play.app
+        .update(Msg::Older(long(300).split_off(44), true), &no_files);
+    assert_eq!(play.screen((80, 24)), before, "nothing moves");
+}
+
+#[test]
+fn a_terminal_shows_what_was_drawn_after_every_key_and_piece() {
+    let mut play = Play::new(long(9));
+    let (columns, rows) = (60, 20);
+    let mut painter = Painter::default();
+    let mut parser = vt100::Parser::new(rows, columns, 0);
+    play.app.update(Msg::Resize(columns, rows), &no_files);
+    play.turn(1, "codex");
+    for step in 0..120 {
+        match step % 4 {
+            0 => {
+                play.keys("日é ".as_bytes());
+            }
+            1 => play.text(1, "more **words** of an answer, 日本語 too\n\n"),
+            2 if step % 12 == 2 => {
+                play.keys(b"\x1b[5~");
+            }
+            2 if step % 12 == 6 => {
+                play.keys(b"\x1b[1;5F");
+            }
+            _ => play.text(1, "- and a point\n"),
+        }
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        let mut cursor = None;
+        let frame = terminal
+            .draw(|f| cursor = draw(&mut play.app, f.buffer_mut()))
+            .unwrap();
+        if let Some(bytes) = painter.frame(frame.buffer, cursor) {
+            parser.process(bytes);
+        }
+        let shown = parser.screen().contents();
+        let drawn: Vec<String> = terminal
+            .backend()
+            .buffer()
+            .content
+            .chunks(columns.into())
+            .map(|row| {
+                let mut line = String::new();
+                let mut covered = 0;
+                for cell in row {
+                    if covered > 0 {
+                        covered -= 1;
+                        continue;
+                    }
+                    line.push_str(cell.symbol());
+                    covered = kd_tui::text::wrap::width(cell.symbol()).saturating_sub(1);
+                }
+                line.trim_end().to_owned()
+            })
+            .collect();
+        assert_eq!(
+            shown.trim_end(),
+            drawn.join("\n").trim_end(),
+            "after step {step}"
+        );
+        if let Some((x, y)) = cursor {
+            assert_eq!(parser.screen().cursor_position(), (y, x));
+        }
+    }
+}

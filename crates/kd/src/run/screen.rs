@@ -1,0 +1,379 @@
+//! `kd chat` on a terminal: what the screen of `kd-tui` asks of the house. Comes in: its questions. Goes out: threads,
+//! sessions, drafts and files.
+
+use super::ask::{clock_seed, notice_line};
+use super::here::Here;
+use super::stage::{CHILDREN, FAREWELL};
+use super::{export, first, model, outfile, seats, thread};
+use crate::args::chat::{self, Chat};
+use crate::args::export::Format;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::transport::process;
+use kd_core::config::Config;
+use kd_core::message::{Message, settled};
+use kd_core::protocols::PROTOCOLS;
+use kd_core::{Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
+use kd_engine::Engine;
+use kd_store::{Layout, Thread};
+use kd_tui::desk::Joining;
+use kd_tui::notify::Notify;
+use kd_tui::picker::ThreadRow;
+use kd_tui::theme::{Choice, Theme, depth, ground};
+use kd_tui::{App, Desk, Opening, Settings, Start};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Messages that are read before the first frame: more than any screen shows.
+const TAIL: usize = 100;
+/// Threads to choose from.
+const THREADS_MAX: usize = 500;
+/// Sent messages that are remembered.
+const SENT_MAX: usize = 200;
+/// Files that are offered.
+const FILES_MAX: usize = 50;
+
+pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
+    let opened = here.make_layout()?;
+    if opened.elsewhere {
+        let kept = opened.layout.kd();
+        notice_line(&format!(
+            "this folder cannot be written; the threads are kept in {}",
+            kept.display()
+        ));
+    }
+    let layout = opened.layout;
+    let loaded = here.config(Some(&layout))?;
+    for notice in &loaded.notices {
+        notice_line(notice);
+    }
+    let start = start(args, &layout)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    let desk = House {
+        args: args.clone(),
+        engine: Engine::new(kd_backends::Hands::new(
+            &loaded.config,
+            kd_backends::Options::default(),
+        )),
+        layout,
+        config: loaded.config,
+    };
+    // Before the screen is taken: a model may have to be fetched, and that is told in plain lines.
+    let members = match &start {
+        Start::Thread(Some(id)) => Thread::open(&thread::resolve(&desk.layout, Some(id))?)
+            .map(|t| t.members())
+            .ok(),
+        _ => None,
+    };
+    let seated = desk.seat(members.as_deref())?;
+    model::make_ready(&desk.config, args.model.offline, false, &seated.roster)?;
+    if seated.built_in {
+        first::notice(opened.created);
+    }
+    let env = |name: &str| here.var(name);
+    let styles = here.out_styles();
+    let shade = if styles.color {
+        depth(&env)
+    } else {
+        kd_tui::theme::Depth::None
+    };
+    let settings = Settings {
+        theme: Theme::new(choice(args.theme), shade, ground(&env)),
+        unicode: styles.unicode,
+        gives_up: Some(
+            args.timeout
+                .unwrap_or(Duration::from_secs(desk.config.council.timeout)),
+        ),
+        zone: jiff::tz::TimeZone::system(),
+        modes: PROTOCOLS.iter().map(|p| p.name).collect(),
+        sent: desk.sent(),
+    };
+    let app = App::new(settings, Timestamp::now());
+    let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify(args.notify)));
+    runtime.shutdown_timeout(FAREWELL);
+    // No agent program, and no tool of one, outlives us.
+    process::settle(CHILDREN);
+    let ended = ended.map_err(|e| {
+        Error::new("terminal", Exit::Error, "the terminal cannot be used")
+            .because(e)
+            .next("kd chat --plain works everywhere")
+    })?;
+    if let Some(id) = ended.thread {
+        let _ = writeln!(io::stderr(), "go on: kd chat {id}");
+    }
+    Ok(Exit::Done)
+}
+
+/// The thread to begin with.
+fn start(args: &Chat, layout: &Layout) -> Result<Start, Error> {
+    if args.new {
+        return Ok(Start::Thread(None));
+    }
+    if let Some(id) = &args.id {
+        let place = thread::resolve(layout, Some(id))?;
+        return Ok(Start::Thread(Some(place.id.0)));
+    }
+    if let Some(place) = layout.current_thread()? {
+        return Ok(Start::Thread(Some(place.id.0)));
+    }
+    Ok(if layout.threads()?.is_empty() {
+        Start::Thread(None)
+    } else {
+        Start::Choose
+    })
+}
+
+fn choice(theme: chat::Theme) -> Choice {
+    match theme {
+        chat::Theme::Auto => Choice::Auto,
+        chat::Theme::Dark => Choice::Dark,
+        chat::Theme::Light => Choice::Light,
+        chat::Theme::Terminal => Choice::Terminal,
+        chat::Theme::Plain => Choice::Plain,
+    }
+}
+
+fn notify(how: chat::Notify) -> Notify {
+    match how {
+        chat::Notify::Auto => Notify::Auto,
+        chat::Notify::Osc => Notify::Osc,
+        chat::Notify::Bell => Notify::Bell,
+        chat::Notify::Off => Notify::Off,
+    }
+}
+
+/// The house, as the screen sees it.
+struct House {
+    args: Chat,
+    layout: Layout,
+    config: Config,
+    engine: Engine,
+}
+
+/// An error as one line that says what to do.
+fn line(error: impl Into<Error>) -> String {
+    error.into().to_string().replace('\n', " ")
+}
+
+impl House {
+    fn seat(&self, members: Option<&[SeatName]>) -> Result<seats::Seated, Error> {
+        let wishes = seats::wishes(&self.args.members, &self.args.model, self.args.timeout);
+        seats::seat(&self.config, wishes, members)
+    }
+
+    fn thread(&self, id: &str) -> Result<Thread, String> {
+        let place = thread::resolve(&self.layout, Some(id)).map_err(line)?;
+        Thread::open(&place).map_err(line)
+    }
+
+    fn sent(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.layout.sent_file()).unwrap_or_default();
+        let lines: Vec<String> = text
+            .lines()
+            .filter_map(|l| serde_json::from_str(l).ok())
+            .collect();
+        lines[lines.len().saturating_sub(SENT_MAX)..].to_vec()
+    }
+}
+
+impl Desk for House {
+    fn open(&self, id: Option<&str>) -> Result<Opening, String> {
+        let thread = match id {
+            Some(id) => {
+                let thread = self.thread(id)?;
+                self.layout.set_current_thread(thread.id()).map_err(line)?;
+                thread
+            }
+            None => {
+                let seated = self.seat(None).map_err(line)?;
+                let names: Vec<_> = seated
+                    .roster
+                    .members()
+                    .iter()
+                    .map(|m| m.name.clone())
+                    .collect();
+                Thread::create(&self.layout, &names).map_err(line)?
+            }
+        };
+        let tail = thread.tail(TAIL).map_err(line)?.messages;
+        let seated = self.seat(Some(&thread.members())).map_err(line)?;
+        Ok(Opening {
+            id: thread.id().0.clone(),
+            members: seated
+                .roster
+                .members()
+                .iter()
+                .map(|m| m.name.clone())
+                .collect(),
+            has_older: tail.first().is_some_and(|m| m.seq > 1),
+            draft: std::fs::read_to_string(self.layout.draft_file(thread.id())).unwrap_or_default(),
+            tail,
+        })
+    }
+
+    fn join(&self, id: &str) -> Joining {
+        let opened = self.thread(id).and_then(|thread| {
+            let seated = self.seat(Some(&thread.members())).map_err(line)?;
+            Ok((thread, seated.roster))
+        });
+        let (engine, config, offline) = (
+            self.engine.clone(),
+            self.config.clone(),
+            self.args.model.offline,
+        );
+        let seed = self.args.model.seed.unwrap_or_else(clock_seed);
+        Box::pin(async move {
+            let (thread, roster) = opened?;
+            // Reads the whole thread: the screen is up meanwhile.
+            let joining = tokio::task::spawn_blocking(move || {
+                model::make_ready(&config, offline, true, &roster).map_err(line)?;
+                let open = OpenCouncil {
+                    thread: thread.id().clone(),
+                    protocol: config.council.mode.into(),
+                    prompts: seats::prompts(&config, &roster),
+                    history: Vec::new(),
+                    seed,
+                    limits: Budget {
+                        auto_messages: config.council.auto_messages,
+                        ..Budget::default()
+                    },
+                    conclude: false,
+                    roster,
+                    queue: None,
+                };
+                engine
+                    .join(thread, open)
+                    .map_err(|e| format!("{e}: {}", e.hint()))
+            });
+            joining
+                .await
+                .map_err(|e| format!("the thread could not be opened: {e}"))?
+        })
+    }
+
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String> {
+        let (read, more) = self.thread(id)?.before(before, most).map_err(line)?;
+        let messages = settled(&read.messages).into_iter().cloned().collect();
+        Ok((messages, more))
+    }
+
+    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String> {
+        Ok(self.thread(id)?.since(after).map_err(line)?.messages)
+    }
+
+    fn threads(&self) -> Result<Vec<ThreadRow>, String> {
+        let mut rows = Vec::new();
+        for place in self.layout.threads().map_err(line)? {
+            let thread = Thread::open(&place).map_err(line)?;
+            if !thread.meta().is_council() {
+                continue;
+            }
+            let first = thread.head(1).map_err(line)?.messages;
+            let last = thread.tail(1).map_err(line)?.messages;
+            rows.push(ThreadRow {
+                id: place.id.0,
+                at: last.first().map(|m| m.at),
+                messages: thread.count().map_err(line)?,
+                members: thread.members().iter().map(ToString::to_string).collect(),
+                question: first.first().map(|m| m.body.clone()).unwrap_or_default(),
+            });
+        }
+        rows.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
+        rows.truncate(THREADS_MAX);
+        Ok(rows)
+    }
+
+    fn files(&self, begun: &str) -> Vec<String> {
+        let (folder, start) = begun.rsplit_once('/').unwrap_or(("", begun));
+        let at = if folder.is_empty() && begun.starts_with('/') {
+            Path::new("/")
+        } else if folder.is_empty() {
+            Path::new(".")
+        } else {
+            Path::new(folder)
+        };
+        let Ok(entries) = std::fs::read_dir(at) else {
+            return Vec::new();
+        };
+        let mut found: Vec<String> = entries
+            .flatten()
+            .filter_map(|e| {
+                let name = e.file_name().into_string().ok()?;
+                let hidden = name.starts_with('.') && !start.starts_with('.');
+                if hidden || !name.starts_with(start) || name.contains(char::is_whitespace) {
+                    return None;
+                }
+                let slash = if e.path().is_dir() { "/" } else { "" };
+                let lead = &begun[..begun.len() - start.len()];
+                Some(format!("{lead}{name}{slash}"))
+            })
+            .collect();
+        found.sort();
+        found.truncate(FILES_MAX);
+        found
+    }
+
+    fn keep_draft(&self, id: &str, text: &str) {
+        let path = self.layout.draft_file(&ThreadId(id.to_owned()));
+        // A draft that cannot be kept is no reason to stop writing.
+        if text.is_empty() {
+            let _ = std::fs::remove_file(path);
+        } else {
+            let _ = put(&path, text);
+        }
+    }
+
+    fn remember(&self, text: &str) {
+        let path = self.layout.sent_file();
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path);
+        if let (Ok(mut file), Ok(mut json)) = (file, serde_json::to_string(text)) {
+            json.push('\n');
+            // The same holds for what was sent: it stands in the thread.
+            let _ = file.write_all(json.as_bytes());
+        }
+    }
+
+    fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
+        let thread = self.thread(id)?;
+        let path = file.map_or_else(|| PathBuf::from(format!("{id}.md")), PathBuf::from);
+        let format = if outfile::is_json(&path) {
+            Format::Json
+        } else {
+            Format::Md
+        };
+        if file.is_none() && path.exists() {
+            return Err(format!(
+                "{} is there already: /export and another name",
+                path.display()
+            ));
+        }
+        let text = export::text(&thread, format).map_err(line)?;
+        outfile::write(&path, text.as_bytes()).map_err(line)?;
+        Ok(path.display().to_string())
+    }
+
+    fn spill(&self, text: &str) -> Result<String, String> {
+        let path = self.layout.branch_folder().join("copied.md");
+        put(&path, text).map_err(|e| format!("nothing could be copied: {e}"))?;
+        Ok(path.display().to_string())
+    }
+}
+
+/// Writes a file whole or not at all.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
