@@ -55,7 +55,7 @@ impl Play {
             theme: Theme::new(Choice::Auto, Depth::True, Ground::Dark),
             unicode: true,
             gives_up: Some(Duration::from_secs(600)),
-            zone: kd_tui_zone(),
+            zone: utc(),
             modes: vec!["broadcast", "sequential", "natural", "manual"],
             sent: vec!["what I sent before".into()],
         };
@@ -134,7 +134,7 @@ impl Play {
     }
 }
 
-fn kd_tui_zone() -> jiff::tz::TimeZone {
+fn utc() -> jiff::tz::TimeZone {
     jiff::tz::TimeZone::UTC
 }
 
@@ -516,7 +516,7 @@ fn tab_completes() {
     assert_eq!(play.app.editor.text(), "@claude ");
     play.keys(b"see @src\t");
     assert_eq!(play.app.editor.text(), "@claude see @src/");
-    play.keys(b"\x15/mo\t\tnat\t");
+    play.keys(b"\x15/mo\tnat\t");
     assert_eq!(play.app.editor.text(), "/mode natural ");
 }
 

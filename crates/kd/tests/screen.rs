@@ -102,7 +102,15 @@ impl Chat {
             self.raw.extend(bytes);
         }
         let raw = String::from_utf8_lossy(&self.raw).into_owned();
-        for undone in ["\x1b[<u", "\x1b[?1000l", "\x1b[?1004l", "\x1b[?2004l", "\x1b[?7h", "\x1b[?25h", "\x1b[?1049l"] {
+        for undone in [
+            "\x1b[<u",
+            "\x1b[?1000l",
+            "\x1b[?1004l",
+            "\x1b[?2004l",
+            "\x1b[?7h",
+            "\x1b[?25h",
+            "\x1b[?1049l",
+        ] {
             assert!(raw.contains(undone), "{undone:?} is missing");
         }
         let modes = self.master.get_termios().expect("modes");
@@ -133,9 +141,10 @@ fn a_message_its_answer_escape_and_the_way_out() {
     chat.shows(&["(interrupted)", "what came is kept", "F5 asks again"]);
     chat.types("/quit\r");
     assert_eq!(chat.ends(), 0);
-    let kept = walk(&home.work().join(".kd/branches"))
-        .iter()
-        .any(|p| std::fs::read_to_string(p).is_ok_and(|t| t.contains("interrupted") && t.contains("Half of it")));
+    let kept = walk(&home.work().join(".kd/branches")).iter().any(|p| {
+        std::fs::read_to_string(p)
+            .is_ok_and(|t| t.contains("interrupted") && t.contains("Half of it"))
+    });
     assert!(kept, "what came is on disk");
 }
 

@@ -13,6 +13,7 @@ use kd_backends::transport::process;
 use kd_core::config::Config;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::PROTOCOLS;
+use kd_core::seating::Seated;
 use kd_core::{Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::{Layout, Thread};
@@ -162,7 +163,7 @@ fn line(error: impl Into<Error>) -> String {
 }
 
 impl House {
-    fn seat(&self, members: Option<&[SeatName]>) -> Result<seats::Seated, Error> {
+    fn seat(&self, members: Option<&[SeatName]>) -> Result<Seated, Error> {
         let wishes = seats::wishes(&self.args.members, &self.args.model, self.args.timeout);
         seats::seat(&self.config, wishes, members)
     }
