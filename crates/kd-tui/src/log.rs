@@ -289,7 +289,7 @@ impl Log {
 
     /// Goes to the very first message; what has to be fetched for it.
     pub fn go_first(&mut self, look: &Look) -> Option<(u32, usize)> {
-        let first = self.before(i64::MAX.min(self.end())).map(|_| self.first());
+        let first = self.before(self.end()).map(|_| self.first());
         if let Some(first) = first {
             let item = if self.is_in_focus(first) {
                 first

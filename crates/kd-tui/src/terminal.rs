@@ -34,7 +34,7 @@ static HOOK: Once = Once::new();
 
 /// The terminal, borrowed.
 #[derive(Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     inputs: UnboundedReceiver<Input>,
     sender: UnboundedSender<Input>,
     reader: Option<(JoinHandle<()>, OwnedFd)>,
@@ -42,7 +42,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Takes the terminal. Fails if stdin or stdout is none.
-    pub fn enter() -> io::Result<Self> {
+    pub(crate) fn enter() -> io::Result<Self> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
@@ -62,7 +62,7 @@ impl Terminal {
     }
 
     /// Takes it again after [`Terminal::pause`].
-    pub fn resume(&mut self) -> io::Result<()> {
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
         if !termios::isatty(stdout()) {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -82,7 +82,7 @@ impl Terminal {
     }
 
     /// Gives it back for a while: to an editor, to the shell.
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         if let Some((reader, stop)) = self.reader.take() {
             drop(stop);
             // It has nothing to say when it ends.
@@ -92,7 +92,7 @@ impl Terminal {
     }
 
     /// What was typed next; none if the terminal is gone.
-    pub async fn next(&mut self) -> Option<Input> {
+    pub(crate) async fn next(&mut self) -> Option<Input> {
         if self.reader.as_ref().is_none_or(|(r, _)| r.is_finished()) && self.inputs.is_empty() {
             return None;
         }
@@ -101,7 +101,7 @@ impl Terminal {
     }
 
     /// Columns and rows.
-    pub fn size(&self) -> (u16, u16) {
+    pub(crate) fn size(&self) -> (u16, u16) {
         match termios::tcgetwinsize(stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
             _ => (80, 24),
@@ -109,7 +109,7 @@ impl Terminal {
     }
 
     /// Writes bytes.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
         out.flush()
