@@ -236,6 +236,8 @@ impl Layout {
     /// What is kept of the members' sessions on this branch.
     pub fn sessions_folder(&self) -> PathBuf {
         sessions_of(&self.branch_folder())
+    }
+
     /// What the king was writing in a thread when he left it.
     pub fn draft_file(&self, id: &ThreadId) -> PathBuf {
         self.branch_folder()

@@ -22,11 +22,11 @@ use std::time::Duration;
 const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (140, 45)];
 
 fn seat(name: &str) -> SeatName {
-    SeatName::new(name).unwrap()
+    SeatName::new(name).expect("a name")
 }
 
 fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_780_000_000 + second).unwrap()
+    Timestamp::from_second(1_780_000_000 + second).expect("a time")
 }
 
 fn message(seq: u32, from: &str, body: &str) -> Message {

@@ -19,13 +19,10 @@ mod mcp;
 mod model;
 mod outfile;
 mod question;
-<<<<<<< HEAD
 mod reset;
 mod retry;
 mod review;
-=======
 mod screen;
->>>>>>> 41db15f (tui: kd chat opens the screen; screens at three sizes)
 mod seats;
 mod serve;
 mod shell;

@@ -13,7 +13,7 @@ use kd_backends::transport::process;
 use kd_core::config::Config;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::PROTOCOLS;
-use kd_core::seating::Seated;
+use kd_core::seating::{Seated, Wishes};
 use kd_core::{Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::{Layout, Thread};
@@ -164,8 +164,11 @@ fn line(error: impl Into<Error>) -> String {
 
 impl House {
     fn seat(&self, members: Option<&[SeatName]>) -> Result<Seated, Error> {
-        let wishes = seats::wishes(&self.args.members, &self.args.model, self.args.timeout);
-        seats::seat(&self.config, wishes, members)
+        let wishes = Wishes {
+            members: self.args.members.clone(),
+            ..seats::wishes(&self.args.model, self.args.timeout)
+        };
+        seats::seat_in(&self.config, wishes, members)
     }
 
     fn thread(&self, id: &str) -> Result<Thread, String> {
@@ -237,7 +240,7 @@ impl Desk for House {
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
                     protocol: config.council.mode.into(),
-                    prompts: seats::prompts(&config, &roster),
+                    prompts: seats::prompts(&config, &roster, &thread.meta().phase),
                     history: Vec::new(),
                     seed,
                     limits: Budget {
