@@ -2,7 +2,7 @@
 
 use super::ask::Model;
 use super::values;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -45,40 +45,4 @@ pub(crate) struct Chat {
     /// Lines only, each with its speaker in front, nothing repainted (the way of a pipe; also by ACCESSIBLE=1 or TERM=dumb)
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
-    /// Colours of the screen [default: what the terminal says of its ground]
-    #[arg(long, value_enum, value_name = "THEME", env = "KD_THEME", default_value_t = Theme::Auto, hide_default_value = true, help_heading = "Output")]
-    pub(crate) theme: Theme,
-    /// How to tell that the members are done, when you look elsewhere
-    #[arg(long, value_enum, value_name = "HOW", env = "KD_NOTIFY", default_value_t = Notify::Auto, help_heading = "Output")]
-    pub(crate) notify: Notify,
-}
-
-/// `--theme`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Theme {
-    /// Asks the terminal
-    #[default]
-    Auto,
-    /// For a dark ground
-    Dark,
-    /// For a light ground
-    Light,
-    /// The sixteen colours of the terminal's palette
-    Terminal,
-    /// No colours
-    Plain,
-}
-
-/// `--notify`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Notify {
-    /// A desktop notification where the terminal is known to show them, else the bell
-    #[default]
-    Auto,
-    /// A desktop notification (OSC 9, 99 or 777)
-    Osc,
-    /// The bell
-    Bell,
-    /// Not at all
-    Off,
 }

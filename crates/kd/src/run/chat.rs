@@ -49,7 +49,8 @@ enum Next {
 }
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
-    if here.can_repaint() && io::stdin().is_terminal() && !args.plain {
+    let screen = here.is_on("KD_SCREEN") && here.can_repaint() && io::stdin().is_terminal();
+    if screen && !args.plain {
         return screen::run(args, here);
     }
     let opened = here.make_layout()?;

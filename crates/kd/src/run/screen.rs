@@ -5,7 +5,7 @@ use super::ask::{clock_seed, notice_line};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL};
 use super::{export, first, model, outfile, seats, thread};
-use crate::args::chat::{self, Chat};
+use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         kd_tui::theme::Depth::None
     };
     let settings = Settings {
-        theme: Theme::new(choice(args.theme), shade, ground(&env)),
+        theme: Theme::new(choice(here), shade, ground(&env)),
         unicode: styles.unicode,
         gives_up: Some(
             args.timeout
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         sent: desk.sent(),
     };
     let app = App::new(settings, Timestamp::now());
-    let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify(args.notify)));
+    let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify(here)));
     runtime.shutdown_timeout(FAREWELL);
     // No agent program, and no tool of one, outlives us.
     process::settle(CHILDREN);
@@ -130,22 +130,24 @@ fn start(args: &Chat, layout: &Layout) -> Result<Start, Error> {
     })
 }
 
-fn choice(theme: chat::Theme) -> Choice {
-    match theme {
-        chat::Theme::Auto => Choice::Auto,
-        chat::Theme::Dark => Choice::Dark,
-        chat::Theme::Light => Choice::Light,
-        chat::Theme::Terminal => Choice::Terminal,
-        chat::Theme::Plain => Choice::Plain,
+/// `KD_THEME`: how the screen is coloured.
+fn choice(here: &Here) -> Choice {
+    match here.var("KD_THEME").as_deref() {
+        Some("dark") => Choice::Dark,
+        Some("light") => Choice::Light,
+        Some("terminal") => Choice::Terminal,
+        Some("plain") => Choice::Plain,
+        _ => Choice::Auto,
     }
 }
 
-fn notify(how: chat::Notify) -> Notify {
-    match how {
-        chat::Notify::Auto => Notify::Auto,
-        chat::Notify::Osc => Notify::Osc,
-        chat::Notify::Bell => Notify::Bell,
-        chat::Notify::Off => Notify::Off,
+/// `KD_NOTIFY`: how the person is told that members are done.
+fn notify(here: &Here) -> Notify {
+    match here.var("KD_NOTIFY").as_deref() {
+        Some("osc") => Notify::Osc,
+        Some("bell") => Notify::Bell,
+        Some("off") => Notify::Off,
+        _ => Notify::Auto,
     }
 }
 
