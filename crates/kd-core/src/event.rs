@@ -1,5 +1,6 @@
 //! Facts, in the past tense. Every face folds the same events into the same view.
 
+use crate::deliberation::Fact;
 use crate::failure::Failure;
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message};
@@ -245,6 +246,11 @@ pub enum Event {
         exchanged: u32,
         /// The number of the message that is the answer; none if there is no answer.
         answer: Option<u32>,
+    },
+    /// A fact of a deliberation: what was planned, asked, said, counted and decided.
+    Deliberated {
+        /// The fact.
+        fact: Box<Fact>,
     },
     /// Something the king should know.
     Noticed {

@@ -218,6 +218,16 @@ impl Layout {
         self.config_root.join(KD).join("config.local.json")
     }
 
+    /// What is remembered across deliberations.
+    pub fn memory_file(&self) -> PathBuf {
+        self.kd().join("memory.json")
+    }
+
+    /// The king's own words for roles, a Markdown file each.
+    pub fn roles_folder(&self) -> PathBuf {
+        self.config_root.join(KD).join("roles")
+    }
+
     /// Everything of this branch.
     pub fn branch_folder(&self) -> PathBuf {
         self.kd().join("branches").join(&self.branch_name)

@@ -16,6 +16,7 @@ pub mod json;
 pub mod layout;
 pub mod lock;
 pub mod log;
+pub mod memory;
 pub mod meta;
 pub mod name;
 pub mod queue;

@@ -14,10 +14,16 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Nobody could be seated: a model, program or key is missing.
     NoSeat = 3,
+    /// A limit cut a deliberation; the answer is the best so far.
+    Cut = 4,
     /// Some members answered, some failed.
     Partial = 5,
     /// Every member failed.
     Failed = 6,
+    /// The council is split: nothing was decided.
+    Split = 7,
+    /// Too few readable votes to decide.
+    NoQuorum = 8,
     /// Every member ran out of time.
     Timeout = 124,
     /// Interrupted; what came is kept.
@@ -58,8 +64,11 @@ mod tests {
             Exit::Error,
             Exit::Usage,
             Exit::NoSeat,
+            Exit::Cut,
             Exit::Partial,
             Exit::Failed,
+            Exit::Split,
+            Exit::NoQuorum,
             Exit::Timeout,
             Exit::Interrupted,
         ] {

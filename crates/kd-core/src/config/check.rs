@@ -96,6 +96,7 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
             }
         }
     }
+    problems.extend(super::seats::links(section("deliberation"), agents));
     if let Some(chair) = council.get("chair").and_then(Value::as_str) {
         let path = KeyPath::new(["council", "chair"]);
         problems.extend(no_agent(path, chair, agents));
@@ -113,7 +114,7 @@ fn undefined_seats() -> impl Iterator<Item = &'static str> {
 }
 
 /// A problem if a text names no agent.
-fn no_agent(path: KeyPath, name: &str, agents: &Map<String, Value>) -> Option<Problem> {
+pub(super) fn no_agent(path: KeyPath, name: &str, agents: &Map<String, Value>) -> Option<Problem> {
     let defined = agents.get(name).is_some_and(|agent| !agent.is_null());
     if defined || undefined_seats().any(|known| known == name) {
         return None;
@@ -282,6 +283,7 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
             None => problems.push(problem(must())),
         },
         Kind::Agent if text.is_some() => {}
+        Kind::Seats if value.is_array() => super::seats::check(path, value, problems),
         Kind::Url => {
             problems.extend(url_problem(text).map(|what| problem(what.unwrap_or_else(must))))
         }
@@ -396,7 +398,7 @@ fn plain(name: &str) -> String {
 }
 
 /// What a value is, for "must be …, not …". Texts are shown only where they cannot be long or secret.
-fn got(value: &Value) -> String {
+pub(super) fn got(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(truth) => truth.to_string(),

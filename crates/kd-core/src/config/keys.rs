@@ -35,6 +35,8 @@ pub enum Kind {
     Agent,
     /// A list of names of agents, each once.
     Agents,
+    /// A list of seats of a deliberation: objects with `model` and `role`.
+    Seats,
     /// What answers: one of [`BACKENDS`] or a name under `providers`.
     Backend,
     /// An `http` or `https` address without a key in it.
@@ -61,6 +63,7 @@ impl Kind {
             Self::Texts => "a list of texts".into(),
             Self::Agent => "the name of an agent".into(),
             Self::Agents => "a list of names of agents".into(),
+            Self::Seats => "a list of seats, each with `model` and `role`".into(),
             Self::Backend => "the name of a backend or of a provider".into(),
             Self::Url => "an http or https address".into(),
             Self::Variable => "the name of an environment variable".into(),
@@ -210,6 +213,23 @@ const PRICE: Kind = Kind::Number {
     min: 0.0,
     max: 1_000_000.0,
 };
+/// The protocols of a deliberation, and `auto`. A test compares them with the table.
+pub(crate) const PROTOCOL_NAMES: &[&str] = &[
+    "council",
+    "solo",
+    "sample-vote",
+    "vote",
+    "cascade",
+    "gated-debate",
+    "debate",
+    "round-table",
+    "collective-improvement",
+    "peer-review",
+    "layers",
+    "delphi",
+    "red-team",
+    "auto",
+];
 const COUNT: Kind = Kind::Whole {
     min: 1,
     max: 1_000_000,
@@ -251,6 +271,36 @@ pub const KEYS: &[Key] = &[
     key("council.chat.mode", Kind::OneOf(&["natural", "round_robin", "manual", "broadcast"]), "\"natural\"", "Who speaks when in its chat; here `council.mode` counts.").only_kingdom(),
     key("council.chat.auto_rounds", Kind::Whole { min: 0, max: 1_000_000 }, "1", "Rounds without the king in its chat; here `council.auto_messages` counts.").only_kingdom(),
 
+    key("deliberation.meta.planningMode", Kind::OneOf(&["static", "llm", "hybrid"]), "\"static\"", "Who plans a deliberation: rules, a model, or rules with a model for what they call complex."),
+    key("deliberation.meta.complexity", Kind::OneOf(&["simple", "moderate", "complex", "expert"]), "null", "How hard the question is; unset leaves it to the planner."),
+    key("deliberation.meta.domain", Kind::Text, "null", "What the question is about; unset leaves it to the planner."),
+    key("deliberation.meta.reasoning", Kind::Text, "null", "A note on why the plan is as it is."),
+    key("deliberation.meta.planner", Kind::Agent, "null", "The agent that plans in the modes `llm` and `hybrid`; unset means the first member."),
+    key("deliberation.council.size", Kind::Whole { min: 3, max: 9 }, "null", "How many seats; unset means as many as the preset has."),
+    key("deliberation.council.members", Kind::Seats, "null", "Exactly these seats: model (an agent, or local), role, persona, systemPrompt, temperature, weight; unset means the preset's."),
+    key("deliberation.council.voting.method", Kind::Words, "null", "The rule of the vote (`kd vote rules`); unset means the preset's."),
+    key("deliberation.council.voting.threshold", SHARE, "null", "The share of the votes that the winner needs; unset means what the rule asks for."),
+    key("deliberation.iteration.enabled", Kind::Bool, "false", "Whether a council that does not agree begins anew."),
+    key("deliberation.iteration.maxIterations", Kind::Whole { min: 1, max: 5 }, "3", "The most passes, the first included."),
+    key("deliberation.iteration.maxTokens", Kind::Whole { min: 1, max: 1_000_000_000 }, "100000", "The most tokens of a deliberation, prompts and answers of all passes together."),
+    key("deliberation.iteration.maxDurationMs", Kind::Whole { min: 1, max: WEEK * 1000 }, "120000", "The most milliseconds of a deliberation with iteration."),
+    key("deliberation.iteration.maxDepth", Kind::Whole { min: 0, max: 4 }, "2", "How deep sub-councils may nest."),
+    key("deliberation.iteration.convergenceThreshold", SHARE, "0.85", "The council stops once its agreement reaches this; a heuristic."),
+    key("deliberation.iteration.improvementThreshold", SHARE, "0.05", "The council stops when a pass adds less than this to its agreement; a heuristic."),
+    key("deliberation.iteration.strategy", Kind::OneOf(&["refine", "escalate", "specialize", "debate"]), "\"refine\"", "What the next pass does differently: the same seats improve, more seats join, sub-councils settle open issues, or the leading answers are argued."),
+    key("deliberation.memory.enabled", Kind::Bool, "true", "Whether a pass knows of the ones before."),
+    key("deliberation.memory.compression", Kind::Bool, "true", "Whether a seat sums a pass up for the next; else sentences are taken out of it."),
+    key("deliberation.memory.maxContextTokens", Kind::Whole { min: 100, max: 1_000_000 }, "8000", "The most tokens of memory in a prompt."),
+    key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are remembered across deliberations (`kd memory`)."),
+    key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council works; `auto` chooses by the task and by what is known of the members."),
+    key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "Who sits and how they decide; unset leaves it to the planner."),
+    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, exact, json, set, judged or text; unset means what the question's form tells."),
+    key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "The most rounds of protocols with rounds."),
+    key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "Answers of the one member in `sample-vote`."),
+    key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "The most calls of models in a deliberation."),
+    key("deliberation.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "The most money of a deliberation, in US dollars; unset means no limit."),
+    key("deliberation.answerTokens", Kind::Whole { min: 16, max: 1_000_000 }, "null", "The most tokens of one answer; unset means 192 for the built-in model and 2048 for others."),
+
     key("agents.<name>.backend", Kind::Backend, "\"\"", "What answers for this member (required): a backend or the name of a provider.").also_kingdom(),
     key("agents.<name>.model", Kind::Text, "null", "The model; unset means the backend's own choice.").also_kingdom(),
     key("agents.<name>.role", Kind::Text, "null", "The part it plays, in a word or two, shown beside its name."),
@@ -272,6 +322,7 @@ pub const KEYS: &[Key] = &[
     key("agents.<name>.max_tokens", Kind::Whole { min: 1, max: 10_000_000 }, "null", "The most tokens of one answer; unset means the backend's own limit."),
     key("agents.<name>.seed", Kind::Whole { min: 0, max: u64::MAX }, "null", "Fixes the chance, where the backend can."),
     key("agents.<name>.weight", Kind::Number { min: 0.0, max: 1000.0 }, "null", "What its vote counts; unset means 1."),
+    key("agents.<name>.reliability", SHARE, "null", "How often it is right, where that was measured (`kd eval`): breaks ties, and weighs votes by `log-odds`."),
     key("agents.<name>.timeout", TIMEOUT, "null", "Seconds for its turn, in place of `council.timeout`."),
 
     key("prompts.council", Kind::Text, "\"\"", "Words for every member in council talks.").also_kingdom(),

@@ -3,6 +3,7 @@
 //! In: a JSON value. Out: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the one table of all keys.
 
 mod check;
+mod deliberation;
 mod docs;
 mod init;
 mod keys;
@@ -10,10 +11,15 @@ mod kingdom;
 mod path;
 mod problem;
 mod schema;
+mod seats;
 mod settle;
 mod text;
 
 pub use check::{check, check_links, check_shape};
+pub use deliberation::{
+    CouncilPlan, DeliberationConfig, IterationConfig, MemberPlan, MemoryConfig, MetaConfig,
+    VotingPlan,
+};
 pub use docs::{docs_table, environment_table};
 pub use init::{InitSeat, render_init};
 pub use keys::{BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key};
@@ -43,6 +49,8 @@ pub struct Config {
     pub local: LocalConfig,
     /// The two seats of `kd think`.
     pub think: ThinkConfig,
+    /// How a council plans itself.
+    pub deliberation: DeliberationConfig,
 }
 
 /// `think.*`: a fast and a rigorous seat.
@@ -197,6 +205,8 @@ pub struct AgentConfig {
     pub seed: Option<u64>,
     /// What its vote counts.
     pub weight: Option<f64>,
+    /// How often it is right, where that was measured.
+    pub reliability: Option<f64>,
     /// Seconds for its turn, in place of `council.timeout`.
     pub timeout: Option<u64>,
 }

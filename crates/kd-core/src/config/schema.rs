@@ -88,6 +88,7 @@ fn leaf(key: &Key) -> Value {
         Kind::Agents => {
             json!({"type": ["array", "null"], "items": {"type": "string"}, "uniqueItems": true})
         }
+        Kind::Seats => super::seats::schema(),
         Kind::Backend => json!({"type": ["string", "null"], "examples": BACKENDS}),
         Kind::Url => {
             json!({"type": ["string", "null"], "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\s]+\\S*$"})

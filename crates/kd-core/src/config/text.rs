@@ -68,8 +68,10 @@ pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
             let number: serde_json::Number = number.parse().map_err(|_| must())?;
             Value::Number(number)
         }
-        Kind::Texts | Kind::Agents if trimmed.starts_with('[') => serde_json::from_str(trimmed)
-            .map_err(|error| problem(format!("is not a JSON list: {error}")))?,
+        Kind::Texts | Kind::Agents | Kind::Seats if trimmed.starts_with('[') => {
+            serde_json::from_str(trimmed)
+                .map_err(|error| problem(format!("is not a JSON list: {error}")))?
+        }
         Kind::Texts | Kind::Agents => trimmed
             .split(',')
             .map(str::trim)

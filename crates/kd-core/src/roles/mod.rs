@@ -11,7 +11,33 @@ pub struct Role {
     pub temperature: f32,
     /// What the member is told about itself.
     pub persona: &'static str,
+    /// What it does in a deliberation.
+    pub duties: &'static [Duty],
 }
+
+/// What a role does in a deliberation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Gives an opinion.
+    Opine,
+    /// Judges the opinions of others.
+    Review,
+    /// Votes.
+    Vote,
+    /// Concludes.
+    Conclude,
+    /// Breaks ties.
+    Arbitrate,
+    /// Sums up between passes.
+    Moderate,
+    /// Joins when agreement is low; then it does what members do.
+    Reserve,
+}
+
+/// What members do.
+const MEMBER: &[Duty] = &[Duty::Opine, Duty::Review, Duty::Vote];
+/// What those do who judge only.
+const JUDGE: &[Duty] = &[Duty::Review, Duty::Vote];
 
 /// Every role.
 pub const ROLES: &[Role] = &[
@@ -20,24 +46,98 @@ pub const ROLES: &[Role] = &[
         title: "the simplest thing that works",
         temperature: 0.6,
         persona: include_str!("pragmatist.md"),
+        duties: MEMBER,
     },
     Role {
         name: "skeptic",
         title: "risks and hidden assumptions",
         temperature: 0.6,
         persona: include_str!("skeptic.md"),
+        duties: MEMBER,
     },
     Role {
         name: "explorer",
         title: "ways that others overlook",
         temperature: 0.9,
         persona: include_str!("explorer.md"),
+        duties: MEMBER,
     },
     Role {
         name: CHAIR,
         title: "concludes from what the members said",
         temperature: 0.3,
         persona: include_str!("chair.md"),
+        duties: &[Duty::Conclude],
+    },
+    Role {
+        name: "opinion-giver",
+        title: "a reasoned position of its own",
+        temperature: 0.6,
+        persona: include_str!("opinion-giver.md"),
+        duties: MEMBER,
+    },
+    Role {
+        name: "reviewer",
+        title: "judges the opinions of others",
+        temperature: 0.3,
+        persona: include_str!("reviewer.md"),
+        duties: JUDGE,
+    },
+    Role {
+        name: "synthesizer",
+        title: "combines all perspectives and concludes",
+        temperature: 0.3,
+        persona: include_str!("synthesizer.md"),
+        duties: &[Duty::Conclude],
+    },
+    Role {
+        name: "devil-advocate",
+        title: "challenges the emerging consensus",
+        temperature: 0.5,
+        persona: include_str!("devil-advocate.md"),
+        duties: JUDGE,
+    },
+    Role {
+        name: "fact-checker",
+        title: "verifies claims",
+        temperature: 0.2,
+        persona: include_str!("fact-checker.md"),
+        duties: JUDGE,
+    },
+    Role {
+        name: "domain-expert",
+        title: "specialized knowledge",
+        temperature: 0.5,
+        persona: include_str!("domain-expert.md"),
+        duties: MEMBER,
+    },
+    Role {
+        name: "moderator",
+        title: "guides, and sums up between passes",
+        temperature: 0.3,
+        persona: include_str!("moderator.md"),
+        duties: &[Duty::Moderate],
+    },
+    Role {
+        name: "creative",
+        title: "novel ideas",
+        temperature: 0.9,
+        persona: include_str!("creative.md"),
+        duties: MEMBER,
+    },
+    Role {
+        name: "arbiter",
+        title: "breaks ties",
+        temperature: 0.2,
+        persona: include_str!("arbiter.md"),
+        duties: &[Duty::Arbitrate],
+    },
+    Role {
+        name: "backup",
+        title: "joins when agreement is low",
+        temperature: 0.6,
+        persona: include_str!("backup.md"),
+        duties: &[Duty::Reserve],
     },
 ];
 
@@ -50,6 +150,11 @@ pub const CHAIR: &str = "chair";
 /// The role of a name.
 pub fn find(name: &str) -> Option<&'static Role> {
     ROLES.iter().find(|role| role.name == name)
+}
+
+/// What a role does in a deliberation; one that nobody knows does what members do.
+pub fn duties(name: &str) -> &'static [Duty] {
+    find(name).map_or(MEMBER, |role| role.duties)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a count says: winners, rounds, how ties were broken, who abstained and who disagreed.
 
 use super::amount::Amount;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a rule finds, before ties are broken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Tally {
 }
 
 /// What kind of result it is. A heading and an exit code may follow it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Everybody who voted put the winner first.

@@ -8,9 +8,11 @@ use clap::Args;
 ///   1    an error: something could not be read, written or understood
 ///   2    usage: the command line or the configuration is wrong
 ///   3    nobody could be seated: a model, program or key is missing
-///   4    a budget was spent (not used yet)
-///   5    partial: some members answered, some failed
+///   4    a limit cut a deliberation; the answer is the best so far
+///   5    partial: some members answered, some failed (degraded)
 ///   6    every member failed
+///   7    the council is split: nothing was decided
+///   8    no quorum: too few readable votes to decide
 ///   124  every member ran out of time
 ///   130  interrupted; what came is kept in the thread
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod council;
 pub(crate) mod debug;
+pub(crate) mod deliberate;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod exit_codes;
@@ -82,6 +83,12 @@ pub(crate) enum Command {
     Ask(Box<ask::Ask>),
     Chat(chat::Chat),
     Think(Box<think::Think>),
+    Deliberate(Box<deliberate::Deliberate>),
+    Why(deliberate::Why),
+    Replay(deliberate::Replay),
+    /// See and forget what is remembered across deliberations
+    #[command(subcommand, arg_required_else_help = true)]
+    Memory(deliberate::Memory),
     /// Look at the councils of this folder
     #[command(subcommand, arg_required_else_help = true)]
     Council(council::Council),
@@ -176,6 +183,7 @@ mod tests {
             &["eval"],
             &["completions"],
             &["exit-codes"],
+            &["deliberate"],
         ] {
             let argv = ["kd"].iter().chain(path).chain(&["--help"]);
             let help = Cli::try_parse_from(argv).expect_err("help is an early exit");

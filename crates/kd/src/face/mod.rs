@@ -2,6 +2,7 @@
 //! out: bytes for stdout (results) and stderr (all else). A face knows no clock, no terminal and no engine.
 
 pub(crate) mod chat;
+pub(crate) mod deliberation;
 pub(crate) mod document;
 pub(crate) mod frame;
 pub(crate) mod json;

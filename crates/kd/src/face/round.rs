@@ -199,6 +199,7 @@ impl Round {
             | Event::SeatMuted { .. }
             | Event::OpRefused { .. }
             | Event::SaveFailed { .. }
+            | Event::Deliberated { .. }
             | Event::Noticed { .. } => {}
         }
     }

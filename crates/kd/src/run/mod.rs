@@ -6,6 +6,7 @@ mod background;
 mod chat;
 mod config;
 mod debug;
+mod deliberate;
 mod doctor;
 mod eval;
 mod export;
@@ -16,6 +17,7 @@ mod init;
 mod kingdom;
 mod list;
 mod mcp;
+mod memory;
 mod model;
 mod outfile;
 mod question;
@@ -81,6 +83,10 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Init(args) => init::run(&args, here)?,
         Command::Config(args) => return config::run(&args, here),
         Command::Model(args) => return model::run(&args, here),
+        Command::Deliberate(args) => return deliberate::run(&args, here),
+        Command::Why(args) => return deliberate::record::why(&args, here),
+        Command::Replay(args) => return deliberate::record::replay(&args, here),
+        Command::Memory(args) => return memory::run(&args, here),
         Command::Vote(args) => return vote::run(&args, here),
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
@@ -100,6 +106,8 @@ impl Command {
             Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
                 args.output.json || args.output.jsonl
             }
+            Command::Deliberate(args) => args.output.json || args.output.jsonl,
+            Command::Replay(args) => args.json,
             Command::Think(args) => args.output.json || args.output.jsonl,
             Command::Show(args) | Command::Council(council::Council::Show(args)) => args.json,
             Command::Council(council::Council::List(args)) => args.json,

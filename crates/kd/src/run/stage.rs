@@ -60,19 +60,57 @@ pub(super) fn perform(
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Ended, Error> {
     let repaint = repaints(output, here);
+    let face = face(output, council, here, repaint);
+    let (stage, stopped) = put_on(face, repaint, say, open)?;
+    finish(output, council, stage, id, stopped)
+}
+
+/// How a round on a face of one's own ended.
+pub(super) struct Played {
+    /// The person stopped it.
+    pub(super) stopped: bool,
+    /// Nobody reads our output any more.
+    pub(super) closed: bool,
+}
+
+/// The same on a face of one's own. `repaint` says that it paints the terminal.
+pub(super) fn play(
+    face: Box<dyn Face>,
+    repaint: bool,
+    id: &ThreadId,
+    say: Op,
+    open: impl FnOnce() -> Result<Session, Error>,
+) -> Result<Played, Error> {
+    let (stage, stopped) = put_on(face, repaint, say, open)?;
+    if let Some(why) = stage.unwritten {
+        return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
+    }
+    Ok(Played {
+        stopped,
+        closed: stage.closed,
+    })
+}
+
+/// Has a session on a face, to its end; true if the person stopped it.
+fn put_on(
+    face: Box<dyn Face>,
+    repaint: bool,
+    say: Op,
+    open: impl FnOnce() -> Result<Session, Error>,
+) -> Result<(Stage, bool), Error> {
     // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
-    let mut stage = Stage::new(face(output, council, here, repaint));
+    let mut stage = Stage::new(face);
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, say, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
     // No agent program, and no tool of one, outlives us.
     process::settle(CHILDREN);
-    finish(output, council, stage, id, ended?)
+    Ok((stage, ended?))
 }
 
 /// Whether a region of the terminal is painted again and again.

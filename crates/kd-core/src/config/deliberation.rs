@@ -1,0 +1,171 @@
+//! `deliberation.*`: how a council plans itself. Names and defaults are those of the seed's schema.
+
+use crate::deliberation::plan::{Complexity, PlanningMode, Strategy};
+use serde::{Deserialize, Serialize};
+
+/// `deliberation.*`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DeliberationConfig {
+    /// How the plan is made.
+    pub meta: MetaConfig,
+    /// Who sits and how they decide.
+    pub council: CouncilPlan,
+    /// How often the council begins anew.
+    pub iteration: IterationConfig,
+    /// What is carried on.
+    pub memory: MemoryConfig,
+    /// The protocol.
+    pub protocol: String,
+    /// The preset, where the rules shall not choose.
+    pub preset: Option<String>,
+    /// How answers are compared; none leaves it to the form of the question.
+    pub answer: Option<String>,
+    /// Rounds after the first in protocols with rounds.
+    pub rounds: u32,
+    /// Answers of one member in `sample-vote`.
+    pub samples: u32,
+    /// The most calls.
+    pub max_calls: u64,
+    /// The most money, in US dollars.
+    pub max_usd: Option<f64>,
+    /// The most tokens of one answer.
+    pub answer_tokens: Option<u32>,
+}
+
+/// `deliberation.meta.*`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MetaConfig {
+    /// Who plans.
+    pub planning_mode: PlanningMode,
+    /// How hard the question is; none leaves it to the planner.
+    pub complexity: Option<Complexity>,
+    /// What it is about; none leaves it to the planner.
+    pub domain: Option<String>,
+    /// A note of whoever wrote the plan.
+    pub reasoning: Option<String>,
+    /// The agent that plans in the modes `llm` and `hybrid`; none means the first member.
+    pub planner: Option<String>,
+}
+
+/// `deliberation.council.*`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CouncilPlan {
+    /// How many seats; none means as many as the preset has.
+    pub size: Option<u32>,
+    /// Exactly these seats.
+    pub members: Option<Vec<MemberPlan>>,
+    /// How they decide.
+    pub voting: VotingPlan,
+}
+
+/// `deliberation.council.voting.*`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct VotingPlan {
+    /// The rule; none means the preset's.
+    pub method: Option<String>,
+    /// The share that the winner needs.
+    pub threshold: Option<f64>,
+}
+
+/// One of `deliberation.council.members`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct MemberPlan {
+    /// The name of an agent, or `local`.
+    pub model: String,
+    /// The role.
+    pub role: String,
+    /// What it calls itself.
+    pub persona: Option<String>,
+    /// Its own prompt, in place of the role's.
+    pub system_prompt: Option<String>,
+    /// 0 to 2.
+    pub temperature: Option<f32>,
+    /// 0 to 2.
+    pub weight: Option<f64>,
+}
+
+/// `deliberation.iteration.*`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct IterationConfig {
+    /// Off by default.
+    pub enabled: bool,
+    /// The most passes.
+    pub max_iterations: u32,
+    /// The most tokens in all.
+    pub max_tokens: u64,
+    /// The most milliseconds in all, where iteration is on.
+    pub max_duration_ms: u64,
+    /// How deep sub-councils may nest.
+    pub max_depth: u32,
+    /// Stops at this agreement.
+    pub convergence_threshold: f64,
+    /// Stops at less gain than this.
+    pub improvement_threshold: f64,
+    /// What the next pass does differently.
+    pub strategy: Strategy,
+}
+
+/// `deliberation.memory.*`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MemoryConfig {
+    /// Whether passes know of earlier ones.
+    pub enabled: bool,
+    /// Whether a seat sums up.
+    pub compression: bool,
+    /// The most tokens of it in a prompt.
+    pub max_context_tokens: u32,
+    /// Whether anything is kept across questions.
+    pub long_term: bool,
+}
+
+impl Default for DeliberationConfig {
+    fn default() -> Self {
+        Self {
+            meta: MetaConfig::default(),
+            council: CouncilPlan::default(),
+            iteration: IterationConfig::default(),
+            memory: MemoryConfig::default(),
+            protocol: "council".into(),
+            preset: None,
+            answer: None,
+            rounds: 2,
+            samples: 5,
+            max_calls: 64,
+            max_usd: None,
+            answer_tokens: None,
+        }
+    }
+}
+
+impl Default for IterationConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            max_iterations: 3,
+            max_tokens: 100_000,
+            max_duration_ms: 120_000,
+            max_depth: 2,
+            convergence_threshold: 0.85,
+            improvement_threshold: 0.05,
+            strategy: Strategy::Refine,
+        }
+    }
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            compression: true,
+            max_context_tokens: 8000,
+            long_term: false,
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! When two answers are the same. Answers are compared by key: a choice, a number, an exact text, JSON, a set. Where no
+//! key is found the answer is an abstention, never a vote for nothing.
+
+use crate::clean::clean_line;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How answers are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum AnswerKind {
+    /// One of these.
+    Choice {
+        /// The options.
+        options: Vec<String>,
+    },
+    /// A number, its units and separators apart.
+    Number,
+    /// A text, but for case, white space and marks around it.
+    Exact,
+    /// A JSON value, whatever the order of its keys.
+    Json,
+    /// Things in any order.
+    Set,
+    /// Whatever a judge calls the same.
+    Judged,
+    /// Open text: each answer is a proposal of its own.
+    #[default]
+    Text,
+}
+
+/// The most characters of a key.
+const KEY_CHARS_MAX: usize = 200;
+
+impl AnswerKind {
+    /// Reads `choice:a,b`, `yes-no`, `number`, `exact`, `json`, `set`, `judged`, `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let options: Vec<String> = rest
+            .split(',')
+            .map(|o| clean_line(o, KEY_CHARS_MAX))
+            .filter(|o| !o.is_empty())
+            .collect();
+        Ok(match kind.trim() {
+            "choice" if options.len() >= 2 => Self::Choice { options },
+            "choice" => return Err("`choice` needs options: choice:yes,no".into()),
+            "yes-no" => Self::Choice {
+                options: vec!["yes".into(), "no".into()],
+            },
+            "number" => Self::Number,
+            "exact" => Self::Exact,
+            "json" => Self::Json,
+            "set" => Self::Set,
+            "judged" => Self::Judged,
+            "text" => Self::Text,
+            other => {
+                return Err(format!(
+                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, exact, json, set, judged or text"
+                ));
+            }
+        })
+    }
+
+    /// As [`AnswerKind::parse`] reads it.
+    pub fn written(&self) -> String {
+        match self {
+            Self::Choice { options } => format!("choice:{}", options.join(",")),
+            Self::Number => "number".into(),
+            Self::Exact => "exact".into(),
+            Self::Json => "json".into(),
+            Self::Set => "set".into(),
+            Self::Judged => "judged".into(),
+            Self::Text => "text".into(),
+        }
+    }
+
+    /// Its name, with the options of a choice.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Choice { options } => format!("a choice of {}", options.join(", ")),
+            Self::Number => "a number".into(),
+            Self::Exact => "an exact text".into(),
+            Self::Json => "a JSON value".into(),
+            Self::Set => "a set".into(),
+            Self::Judged => "a text, compared by a judge".into(),
+            Self::Text => "open text".into(),
+        }
+    }
+
+    /// Whether answers of this kind have keys that a program can find.
+    pub fn is_keyed(&self) -> bool {
+        !matches!(self, Self::Text | Self::Judged)
+    }
+
+    /// What a member is told about the last lines of its answer; empty for open text.
+    pub fn instruction(&self) -> String {
+        match self {
+            Self::Choice { options } => {
+                format!("one of: {}", options.join(" | "))
+            }
+            Self::Number => "one number".into(),
+            Self::Exact => "the bare answer".into(),
+            Self::Json => "one JSON value".into(),
+            Self::Set => "items, separated by commas".into(),
+            Self::Judged => "the bare answer in a few words".into(),
+            Self::Text => String::new(),
+        }
+    }
+
+    /// The schema of the `answer` field of a structured answer.
+    pub fn schema(&self) -> Value {
+        match self {
+            Self::Choice { options } => serde_json::json!({"type": "string", "enum": options}),
+            Self::Number => serde_json::json!({"type": "number"}),
+            _ => serde_json::json!({"type": "string", "maxLength": KEY_CHARS_MAX}),
+        }
+    }
+
+    /// The key of a stated answer; none where it is no answer of this kind.
+    pub fn key(&self, stated: &str) -> Option<String> {
+        let stated = stated.trim();
+        if stated.is_empty() {
+            return None;
+        }
+        match self {
+            Self::Choice { options } => choice(options, stated),
+            Self::Number => number(stated),
+            Self::Exact | Self::Judged => Some(plain(stated)).filter(|k| !k.is_empty()),
+            Self::Json => serde_json::from_str(stated)
+                .ok()
+                .map(|value: Value| canonical(&value).to_string()),
+            Self::Set => {
+                let mut items: Vec<String> = stated
+                    .split([',', ';', '\n'])
+                    .map(plain)
+                    .filter(|i| !i.is_empty())
+                    .collect();
+                items.sort();
+                items.dedup();
+                (!items.is_empty()).then(|| items.join(", "))
+            }
+            Self::Text => None,
+        }
+    }
+
+    /// The key of an answer in free words: of the last line `Answer: …`, else of what can only be meant. The second is
+    /// false if it was that fallback.
+    pub fn key_in(&self, text: &str) -> Option<(String, bool)> {
+        if let Some(stated) = marked(text, "answer")
+            && let Some(key) = self.key(&stated)
+        {
+            return Some((key, true));
+        }
+        let guessed = match self {
+            Self::Choice { options } => only_one_named(options, text),
+            Self::Number => last_number(text),
+            Self::Json => text
+                .find(['{', '['])
+                .and_then(|at| self.key(text[at..].trim())),
+            _ => None,
+        };
+        guessed.map(|key| (key, false))
+    }
+}
+
+/// The rest of the last line that begins with a word and a colon, whatever marks stand around it.
+pub fn marked(text: &str, word: &str) -> Option<String> {
+    text.lines().rev().find_map(|line| {
+        let line = line
+            .trim()
+            .trim_start_matches(['*', '#', '-', '>', '_', ' ']);
+        let head = line.get(..word.len())?;
+        if !head.eq_ignore_ascii_case(word) {
+            return None;
+        }
+        let rest = line[word.len()..].trim_start_matches(['*', '_', ' ']);
+        let rest = rest.strip_prefix(':')?;
+        Some(rest.trim_matches(['*', '_', ' ', '`']).to_owned())
+    })
+}
+
+/// How sure an answer says it is, 0 to 1: `Confidence: 0.8`, `80 %`, `8/10`.
+pub fn confidence_in(text: &str) -> Option<f64> {
+    confidence(&marked(text, "confidence")?)
+}
+
+/// A stated confidence as a number from 0 to 1; none where it is no number, or no share of anything.
+pub fn confidence(said: &str) -> Option<f64> {
+    let number: String = said
+        .trim()
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    let value: f64 = number.parse().ok()?;
+    let rest = said.trim()[number.len()..].trim_start();
+    let scaled = if let Some(of) = rest.strip_prefix('/') {
+        value
+            / of.trim()
+                .trim_end_matches('.')
+                .parse::<f64>()
+                .ok()
+                .filter(|d| *d > 0.0)?
+    } else if rest.starts_with('%') || value > 1.0 {
+        value / 100.0
+    } else {
+        value
+    };
+    (0.0..=1.0).contains(&scaled).then_some(scaled)
+}
+
+fn plain(text: &str) -> String {
+    clean_line(text, KEY_CHARS_MAX)
+        .to_lowercase()
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_owned()
+}
+
+fn choice(options: &[String], stated: &str) -> Option<String> {
+    let said = plain(stated);
+    let of = |place: usize| options.get(place).cloned();
+    if let Some(at) = options.iter().position(|o| plain(o) == said) {
+        return of(at);
+    }
+    // A letter alone, or in front of the option it stands for.
+    let first = said.split([')', '.', ' ', ':']).next().unwrap_or_default();
+    if let [letter @ b'a'..=b'z'] = first.as_bytes() {
+        let at = usize::from(letter - b'a');
+        let rest = plain(&said[1..]);
+        let fits = rest.is_empty() || of(at).is_some_and(|o| plain(&o) == rest);
+        if fits && at < options.len() {
+            return of(at);
+        }
+    }
+    only_one_named(options, stated)
+}
+
+/// The option that is named as a whole word, if it is the only one.
+fn only_one_named(options: &[String], text: &str) -> Option<String> {
+    let words = words(text);
+    let mut named = options.iter().filter(|option| {
+        let option = self::words(option);
+        !option.is_empty() && words.windows(option.len()).any(|w| w == option)
+    });
+    let only = named.next()?;
+    named.next().is_none().then(|| only.clone())
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '+' && c != '#')
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// The normal form of a number: `1,234.50 kg` is `1234.5`, `12 %` is `12`.
+fn number(stated: &str) -> Option<String> {
+    let start = stated.find(|c: char| c.is_ascii_digit())?;
+    let negative = stated[..start].trim_end().ends_with(['-', '−']);
+    let mut digits = String::new();
+    let mut chars = stated[start..].char_indices().peekable();
+    let mut point = false;
+    while let Some((_, c)) = chars.next() {
+        let next = chars.peek().map(|(_, c)| *c);
+        let before_digit = next.is_some_and(|n| n.is_ascii_digit());
+        match c {
+            '0'..='9' => digits.push(c),
+            ',' | '_' | '\u{a0}' | '\u{202f}' | '\'' if before_digit => {}
+            '.' if !point && before_digit => {
+                point = true;
+                digits.push('.');
+            }
+            _ => break,
+        }
+    }
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = fraction.trim_end_matches('0');
+    let value = if fraction.is_empty() {
+        whole.to_owned()
+    } else {
+        format!("{whole}.{fraction}")
+    };
+    Some(if negative && value != "0" {
+        format!("-{value}")
+    } else {
+        value
+    })
+}
+
+fn last_number(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|l| {
+        !l.trim().to_lowercase().starts_with("confidence")
+            && l.contains(|c: char| c.is_ascii_digit())
+    })?;
+    let word = line
+        .split_whitespace()
+        .rev()
+        .find(|w| w.contains(|c: char| c.is_ascii_digit()))?;
+    number(word)
+}
+
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
+            sorted.sort_by_key(|(name, _)| *name);
+            Value::Object(
+                sorted
+                    .into_iter()
+                    .map(|(n, v)| (n.clone(), canonical(v)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
+        Value::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (None, Some(f)) if f.fract() == 0.0 && f.abs() < 9e15 => Value::from(f as i64),
+            _ => value.clone(),
+        },
+        leaf => leaf.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> AnswerKind {
+        AnswerKind::parse(text).unwrap()
+    }
+
+    #[test]
+    fn answers_that_mean_the_same_have_one_key() {
+        for (how, same) in [
+            (
+                "choice:SQLite,PostgreSQL",
+                &["sqlite", "A", "a) SQLite", "**SQLite**.", "I take SQLite"][..],
+            ),
+            ("yes-no", &["Yes", "yes.", "YES!"]),
+            ("number", &["1,234.50", "1234.5 kg", "$1234.5", "01234.500"]),
+            ("exact", &["Paris", " paris. ", "“Paris”"]),
+            ("json", &[r#"{"a":1,"b":[2.0]}"#, r#"{ "b": [2], "a": 1 }"#]),
+            ("set", &["red, blue", "Blue; red", "red,blue,red"]),
+        ] {
+            let keys: Vec<_> = same.iter().map(|s| kind(how).key(s)).collect();
+            assert!(keys[0].is_some(), "{how}");
+            assert!(keys.iter().all(|k| *k == keys[0]), "{how}: {keys:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_of_the_kind_has_no_key() {
+        for (how, text) in [
+            ("choice:a1,b1", "neither"),
+            ("choice:red,blue", "red or blue"),
+            ("choice:red,blue", "redder"),
+            ("number", "many"),
+            ("json", "{a"),
+            ("set", " , "),
+            ("exact", "…"),
+            ("text", "anything"),
+        ] {
+            assert_eq!(kind(how).key(text), None, "{how} {text}");
+        }
+        assert!(AnswerKind::parse("choice:a").is_err());
+        assert!(AnswerKind::parse("poem").unwrap_err().contains("judged"));
+    }
+
+    #[test]
+    fn an_answer_is_found_in_free_words() {
+        let yes_no = kind("yes-no");
+        let text = "There is no doubt about it.\n\n**Answer:** Yes\nConfidence: 85%";
+        assert_eq!(yes_no.key_in(text), Some(("yes".into(), true)));
+        assert_eq!(confidence_in(text), Some(0.85));
+        assert_eq!(
+            yes_no.key_in("I would say yes to that"),
+            Some(("yes".into(), false))
+        );
+        assert_eq!(yes_no.key_in("yes and no"), None);
+        assert_eq!(
+            kind("number").key_in("6 * 7 makes 42.\nConfidence: 0.9"),
+            Some(("42".into(), false))
+        );
+        assert_eq!(
+            kind("number").key_in("Answer: -3,5.").map(|k| k.0),
+            Some("-35".into())
+        );
+    }
+
+    #[test]
+    fn confidence_is_a_share_or_nothing() {
+        for (said, value) in [
+            ("0.8", Some(0.8)),
+            ("85", Some(0.85)),
+            ("85 %", Some(0.85)),
+            ("8/10", Some(0.8)),
+            (".", None),
+            ("high", None),
+            ("900", None),
+            ("1/0", None),
+        ] {
+            assert_eq!(confidence(said), value, "{said}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! From what is on the table to a count: which ballots there are, by which rule, and what the tie chain did.
+
+use super::answer::AnswerKind;
+use super::board::{Board, Marked};
+use super::fact::{Counted, First};
+use super::plan::Plan;
+use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rules, nanos};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What each answer stands for.
+    Answers,
+    /// Ballots; what each answer stands for where no vote was held.
+    Ballots,
+    /// The reviewers' rankings.
+    Rankings,
+}
+
+impl Source {
+    fn word(self) -> &'static str {
+        match self {
+            Source::Answers => "answers",
+            Source::Ballots => "ballots",
+            Source::Rankings => "rankings",
+        }
+    }
+}
+
+/// Counts what is on the table.
+pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
+    let source = match source {
+        Source::Ballots if board.ballots.is_empty() && board.absent.ballots.is_empty() => {
+            Source::Answers
+        }
+        Source::Rankings if board.reviews.iter().all(|r| r.ranking.is_empty()) => Source::Answers,
+        source => source,
+    };
+    let wanted = match source {
+        // Answers name one each: a rule of rankings or scores has nothing to read there.
+        Source::Answers => match voting::find(&plan.voting.method) {
+            Some(rule) if matches!(rule.reads, Reads::Choice | Reads::Rounds) => rule.name,
+            _ => "plurality",
+        },
+        Source::Rankings => match voting::find(&plan.voting.method) {
+            Some(rule) if matches!(rule.reads, Reads::Ranking | Reads::Paper) => rule.name,
+            _ => "borda",
+        },
+        Source::Ballots => plan.voting.method.as_str(),
+    };
+    let Some(rule) = voting::find(wanted).or_else(|| voting::find("plurality")) else {
+        return empty(plan, board, source);
+    };
+    let mut cast = match source {
+        Source::Answers => from_answers(plan, board, matches!(rule.reads, Reads::Rounds)),
+        Source::Ballots => from_ballots(board),
+        Source::Rankings => from_reviews(board),
+    };
+    // Whoever was to vote and did not is an abstention, not nobody.
+    let absent = match source {
+        Source::Answers => &board.absent.answers,
+        Source::Ballots => &board.absent.ballots,
+        Source::Rankings => &board.absent.reviews,
+    };
+    for seat in absent.iter().copied() {
+        if !cast.iter().any(|(voter, ..)| *voter == seat) {
+            cast.push((
+                seat,
+                Ballot::new(Mark::Unreadable("it cast no ballot".into())),
+                String::new(),
+            ));
+        }
+    }
+    cast.sort_by_key(|(seat, ..)| *seat);
+    for (seat, ballot, _) in &mut cast {
+        let member = &plan.seats[*seat];
+        ballot.voter = member.name().to_string();
+        ballot.weight = nanos(member.member.weight);
+        ballot.reliability = member.reliability.map(nanos);
+        ballot.family = member.member.model.clone();
+    }
+    let ballots: Vec<Ballot> = cast.iter().map(|(_, ballot, _)| ballot.clone()).collect();
+    let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
+    rules.seed = plan.seed;
+    rules.question = board.question.clone();
+    rules.quorum = ballots.len() as u64 / 2 + 1;
+    rules.electorate = Electorate::Voting;
+    rules.arbiter = board.arbiter;
+    if let AnswerKind::Choice { options } = &plan.answers {
+        rules.options = Some(options.len() as u64);
+    }
+    if let Some(share) = plan.voting.threshold {
+        rules.super_majority = nanos(share);
+    }
+    let tally = voting::tally(rule, &ballots, &rules);
+    let name = |c: &usize| board.candidates[*c].name.clone();
+    let names = |set: &[usize]| set.iter().map(name).collect::<Vec<_>>().join(", ");
+    let silent: Vec<usize> = tally.abstained.iter().map(|a| a.ballot).collect();
+    let firsts: Vec<First> = cast
+        .iter()
+        .enumerate()
+        .map(|(at, (seat, ballot, reason))| First {
+            seat: plan.seats[*seat].name().clone(),
+            candidate: if silent.contains(&at) {
+                None
+            } else {
+                first_of(&ballot.mark)
+            },
+            confidence: ballot.confidence.map(|c| c as f64 / 1e9),
+            reason: reason.clone(),
+        })
+        .collect();
+    let voters = (ballots.len() - silent.len()) as u64;
+    let backing = |c: usize| firsts.iter().filter(|f| f.candidate == Some(c)).count() as u64;
+    let leader = (0..board.candidates.len()).map(backing).max().unwrap_or(0);
+    let mut winner = tally.winner;
+    let mut form = tally.outcome;
+    let mut notes = tally.notes.clone();
+    let mut backers = winner.map_or(leader, backing);
+    if let (Some(c), Some(share)) = (winner, plan.voting.threshold)
+        && (backing(c) as f64) < share * voters as f64
+    {
+        notes.push(format!(
+            "undecided: {} of {voters} is less than the share of {share} that was asked for",
+            backing(c)
+        ));
+        winner = None;
+        form = voting::Outcome::Split;
+        backers = leader;
+    }
+    Counted {
+        pass: board.pass,
+        depth: board.depth,
+        rule: tally.rule.to_owned(),
+        source: source.word().to_owned(),
+        candidates: board.candidates.iter().map(|c| c.name.clone()).collect(),
+        scores: tally
+            .scores
+            .iter()
+            .map(|s| s.as_ref().map(ToString::to_string))
+            .collect(),
+        winners: tally.winners.clone(),
+        winner,
+        form,
+        electorate: ballots.len() as u64,
+        voters,
+        backers,
+        agreement: agreement(backers, voters),
+        firsts,
+        rounds: tally
+            .rounds
+            .iter()
+            .map(|round| {
+                let standing: Vec<String> = round
+                    .tally
+                    .iter()
+                    .map(|(c, n)| format!("{} {n}", name(c)))
+                    .collect();
+                let mut line = standing.join(", ");
+                if !round.eliminated.is_empty() {
+                    line.push_str(&format!("; dropped: {}", names(&round.eliminated)));
+                }
+                line
+            })
+            .collect(),
+        tie_path: tally
+            .tie_path
+            .iter()
+            .map(|step| format!("{}: {}; left: {}", step.step, step.why, names(&step.left)))
+            .collect(),
+        abstained: tally
+            .abstained
+            .iter()
+            .map(|a| format!("{}: {}", a.voter, a.why))
+            .collect(),
+        notes,
+        seed: plan.seed,
+    }
+}
+
+/// Agreement of a vote, 0 to 1, drawn towards the middle where few voted (Krichevsky and Trofimov's estimate), to four
+/// places. No probability of being right.
+pub(super) fn agreement(backers: u64, voters: u64) -> f64 {
+    if voters == 0 {
+        return 0.0;
+    }
+    let share = (backers as f64 + 0.5) / (voters as f64 + 1.0);
+    (share * 1e4).round() / 1e4
+}
+
+type Voted = (usize, Ballot, String);
+
+fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
+    let place = |key: &str| board.candidates.iter().position(|c| c.name == key);
+    board
+        .answers
+        .iter()
+        .map(|answer| {
+            let stands = match &answer.key {
+                Some(key) => place(key).or_else(|| board.stand_of(answer.seat)),
+                None => board
+                    .candidates
+                    .iter()
+                    .position(|c| c.authors.contains(&answer.seat) && !plan.answers.is_keyed()),
+            };
+            let mark = match stands {
+                _ if trails => Mark::Trail(
+                    board
+                        .trail
+                        .iter()
+                        .map(|row| {
+                            let said = row.iter().find(|(seat, _)| *seat == answer.seat);
+                            said.and_then(|(_, key)| place(key.as_deref()?))
+                        })
+                        .collect(),
+                ),
+                Some(candidate) => Mark::Choice(candidate),
+                None => Mark::Unreadable("its answer has no key".into()),
+            };
+            let mut ballot = Ballot::new(mark);
+            ballot.confidence = answer.confidence.map(nanos);
+            (answer.seat, ballot, String::new())
+        })
+        .collect()
+}
+
+fn from_ballots(board: &Board) -> Vec<Voted> {
+    board
+        .ballots
+        .iter()
+        .map(|cast| {
+            let mark = match &cast.mark {
+                Ok(Marked::Choice(c)) => Mark::Choice(*c),
+                Ok(Marked::Ranking(order)) => {
+                    Mark::Ranking(order.iter().map(|c| Rank::One(*c)).collect())
+                }
+                Ok(Marked::Scores(points)) => {
+                    Mark::Scores(points.iter().map(|p| p.map(nanos)).collect())
+                }
+                Ok(Marked::Approvals(set)) => Mark::Approvals(set.clone()),
+                Ok(Marked::Orders(orders)) => Mark::Trail(orders.clone()),
+                Err(why) => Mark::Unreadable(why.clone()),
+            };
+            let mut ballot = Ballot::new(mark);
+            ballot.confidence = cast.confidence.map(nanos);
+            (cast.seat, ballot, cast.reason.clone())
+        })
+        .collect()
+}
+
+fn from_reviews(board: &Board) -> Vec<Voted> {
+    board
+        .reviews
+        .iter()
+        .map(|review| {
+            let mut order: Vec<usize> = Vec::new();
+            for candidate in review.ranking.iter().filter_map(|s| board.stand_of(*s)) {
+                if !order.contains(&candidate) {
+                    order.push(candidate);
+                }
+            }
+            let mark = match order.is_empty() {
+                true => Mark::Unreadable("its review ranks nothing".into()),
+                false => Mark::Ranking(order.into_iter().map(Rank::One).collect()),
+            };
+            (review.seat, Ballot::new(mark), String::new())
+        })
+        .collect()
+}
+
+/// Whom a mark puts first, alone.
+fn first_of(mark: &Mark) -> Option<usize> {
+    match mark {
+        Mark::Choice(c) => Some(*c),
+        Mark::Ranking(ranks) => match ranks.first()? {
+            Rank::One(c) => Some(*c),
+            _ => None,
+        },
+        Mark::Scores(points) => {
+            let best = points.iter().flatten().max()?;
+            let mut top = (0..points.len()).filter(|c| points[*c].as_ref() == Some(best));
+            let first = top.next()?;
+            top.next().is_none().then_some(first)
+        }
+        Mark::Approvals(set) => match set.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        },
+        Mark::Trail(rounds) => rounds.iter().rev().flatten().next().copied(),
+        Mark::Unreadable(_) => None,
+    }
+}
+
+fn empty(plan: &Plan, board: &Board, source: Source) -> Counted {
+    Counted {
+        pass: board.pass,
+        depth: board.depth,
+        rule: plan.voting.method.clone(),
+        source: source.word().to_owned(),
+        candidates: Vec::new(),
+        scores: Vec::new(),
+        winners: Vec::new(),
+        winner: None,
+        form: voting::Outcome::NoQuorum,
+        electorate: 0,
+        voters: 0,
+        backers: 0,
+        agreement: 0.0,
+        firsts: Vec::new(),
+        rounds: Vec::new(),
+        tie_path: Vec::new(),
+        abstained: Vec::new(),
+        notes: Vec::new(),
+        seed: plan.seed,
+    }
+}

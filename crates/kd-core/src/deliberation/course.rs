@@ -1,0 +1,817 @@
+//! The course of a deliberation: which stage comes next, when the council begins anew, and how it ends.
+//!
+//! A frame is something that is being done: a pass of the council, a sub-council on one issue, or the summing up
+//! between two passes. Frames lie on a stack; the one on top runs its protocol step by step.
+
+use super::board::Board;
+use super::count::{Source, count};
+use super::fact::Fact;
+use super::iteration::{self, Action, PassEnd};
+use super::ledger::{Spent, prompt_bytes};
+use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
+use super::plan::Plan;
+use super::protocols::{Ending, Protocol, Step};
+use super::stages::{self, Conclusion, Desk, Reply, Stage, compose};
+use super::strategies::{self, Next};
+use super::verdict::{Dissenter, Verdict, heading, outcome};
+use crate::event::{Event, Outcome as RoundOutcome, Purpose};
+use crate::machine::{Command, Effects};
+use crate::memory::{Line, Memory, sentences};
+use crate::request::Prompt;
+use crate::roles::Duty;
+use crate::voting::Outcome;
+use jiff::Timestamp;
+
+/// Something that is being done.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// What is on the table.
+    pub(super) board: Board,
+    /// What is done, in order.
+    pub(super) steps: &'static [Step],
+    /// The next step, or the one that runs.
+    at: usize,
+    /// Whether the stage of this step was begun.
+    begun: bool,
+    /// What it is.
+    pub(super) kind: Kind,
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Ask(stage) => write!(f, "Ask({})", stage.name),
+            Step::Count(source) => write!(f, "Count({source:?})"),
+            Step::Recount(source) => write!(f, "Recount({source:?})"),
+            Step::StopIf(_) => f.write_str("StopIf"),
+            Step::Again { to, .. } => write!(f, "Again({to})"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stage({})", self.name)
+    }
+}
+
+impl std::fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Protocol({})", self.name)
+    }
+}
+
+/// What a frame is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// A pass of the council.
+    Pass,
+    /// A sub-council on an issue.
+    Issue(String),
+    /// The summing up of a pass, and what follows it.
+    SummingUp(Action),
+}
+
+/// What is done to sum up.
+static SUMMING_UP: &[Step] = &[Step::Ask(&stages::compress::STAGE)];
+
+impl Frame {
+    /// A frame at its beginning.
+    pub(super) fn new(board: Board, steps: &'static [Step], kind: Kind) -> Self {
+        Self {
+            board,
+            steps,
+            at: 0,
+            begun: false,
+            kind,
+        }
+    }
+
+    /// Has the stage of a turn read its reply.
+    pub(super) fn read(
+        &mut self,
+        plan: &Plan,
+        turn: &Turn,
+        text: &str,
+        message: Option<u32>,
+    ) -> Vec<Fact> {
+        let reply = Reply {
+            seat: turn.seat,
+            sample: turn.sample,
+            text,
+            items: &turn.items,
+            message,
+        };
+        (turn.stage.read)(&mut self.board, plan, &reply)
+    }
+
+    /// A turn brought nothing.
+    pub(super) fn absent(&mut self, turn: &Turn) {
+        let absent = match turn.stage.purpose {
+            Purpose::Vote => &mut self.board.absent.ballots,
+            Purpose::Review => &mut self.board.absent.reviews,
+            // Who was silent in a later round still stands where it stood.
+            _ if self.board.answer_of(turn.seat).is_some() => return,
+            _ => &mut self.board.absent.answers,
+        };
+        if !absent.contains(&turn.seat) {
+            absent.push(turn.seat);
+        }
+    }
+}
+
+impl Deliberation {
+    /// The first pass.
+    pub(super) fn open_first(&mut self) {
+        let board = Board {
+            question: self.plan.question.clone(),
+            pass: 1,
+            seats: self.at_the_table(),
+            ..Board::default()
+        };
+        self.frames
+            .push(Frame::new(board, self.protocol.steps, Kind::Pass));
+    }
+
+    /// Everybody but services and those in reserve.
+    pub(super) fn at_the_table(&self) -> Vec<usize> {
+        let works = |s: &usize| {
+            [Duty::Opine, Duty::Review, Duty::Vote]
+                .iter()
+                .any(|d| self.plan.seats[*s].has(*d))
+        };
+        (0..self.plan.seats.len()).filter(works).collect()
+    }
+
+    /// Goes on as far as it can without hearing more.
+    pub(super) fn advance(&mut self, now: Timestamp, fx: &mut Effects) {
+        loop {
+            if !self.open.is_empty() {
+                self.stop_needless(fx);
+                return;
+            }
+            match self.phase {
+                Phase::Waiting | Phase::Saving | Phase::Writing(_) | Phase::Done => return,
+                _ if self.stopped => {
+                    self.phase = Phase::Done;
+                    fx.events.push(Event::FloorYielded {
+                        outcome: RoundOutcome::Interrupted,
+                        usage: self.usage,
+                    });
+                    return;
+                }
+                Phase::Running => self.go(now, fx),
+                Phase::Concluding { .. } => self.conclude(now, fx),
+            }
+        }
+    }
+
+    /// One step of the frame on top.
+    fn go(&mut self, now: Timestamp, fx: &mut Effects) {
+        let Some(frame) = self.frames.last_mut() else {
+            self.phase = Phase::Concluding { tried: Vec::new() };
+            return;
+        };
+        match frame.steps.get(frame.at) {
+            None => self.end_frame(fx),
+            Some(Step::Ask(stage)) if frame.begun => {
+                frame.begun = false;
+                frame.at += 1;
+                let facts = (stage.end)(&mut frame.board, &self.plan);
+                facts.into_iter().for_each(|f| fact(fx, f));
+            }
+            Some(Step::Ask(stage)) => {
+                if self.begin_stage(stage, now, fx) == 0
+                    && let Some(frame) = self.frames.last_mut()
+                {
+                    // Whoever could not be asked is missing all the same.
+                    let facts = (stage.end)(&mut frame.board, &self.plan);
+                    facts.into_iter().for_each(|f| fact(fx, f));
+                    frame.at += 1;
+                }
+            }
+            Some(Step::Count(source)) => {
+                let source = *source;
+                frame.at += 1;
+                self.count(source, fx);
+            }
+            Some(Step::Recount(source)) => {
+                let source = *source;
+                frame.at += 1;
+                if frame.board.arbiter.is_some() {
+                    self.count(source, fx);
+                }
+            }
+            Some(Step::StopIf(holds)) => {
+                frame.at = match holds(&self.plan, &frame.board) {
+                    true => frame.steps.len(),
+                    false => frame.at + 1,
+                };
+            }
+            Some(Step::Again { to, when }) => {
+                if self.cut.is_none() && when(&self.plan, &frame.board) {
+                    frame.board.round += 1;
+                    frame.at = *to;
+                } else {
+                    frame.at += 1;
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, source: Source, fx: &mut Effects) {
+        if let Some(frame) = self.frames.last_mut() {
+            let counted = count(&self.plan, &frame.board, source);
+            frame.board.counted = Some(counted.clone());
+            fact(fx, Fact::Counted(counted));
+        }
+    }
+
+    /// Asks everybody of a stage whom the limits allow; how many.
+    fn begin_stage(&mut self, stage: &'static Stage, now: Timestamp, fx: &mut Effects) -> usize {
+        let Some(frame) = self.frames.last_mut() else {
+            return 0;
+        };
+        let wanted = (stage.seats)(&self.plan, &frame.board);
+        if wanted.is_empty() {
+            return 0;
+        }
+        let board = &frame.board;
+        let mut askings = Vec::new();
+        for (at, seat) in wanted.iter().copied().enumerate() {
+            let sample = wanted[..at].iter().filter(|s| **s == seat).count() as u32;
+            let desk = Desk {
+                plan: &self.plan,
+                board,
+                seat,
+                sample,
+            };
+            askings.extend((stage.ask)(&desk).map(|asking| (seat, sample, asking)));
+        }
+        let names = |seats: &[usize]| {
+            seats
+                .iter()
+                .map(|s| self.plan.seats[*s].name().clone())
+                .collect()
+        };
+        let issue = match &frame.kind {
+            Kind::Issue(issue) => Some(issue.clone()),
+            _ => None,
+        };
+        fact(
+            fx,
+            Fact::StageBegan {
+                pass: board.pass,
+                round: board.round,
+                depth: board.depth,
+                issue,
+                stage: stage.name.into(),
+                seats: names(&askings.iter().map(|(seat, ..)| *seat).collect::<Vec<_>>()),
+            },
+        );
+        frame.begun = true;
+        let mut opened = 0;
+        let mut left_out = Vec::new();
+        let mut limit = self.cut;
+        for (seat, sample, asking) in askings {
+            let asked = match limit {
+                Some(cut) => Err(cut),
+                None => self.ask(stage, seat, sample, asking, now, fx),
+            };
+            match asked {
+                Ok(()) => opened += 1,
+                Err(cut) => {
+                    limit = Some(cut);
+                    left_out.push(seat);
+                }
+            }
+        }
+        if let Some(limit) = limit {
+            let seats = left_out
+                .iter()
+                .map(|s| self.plan.seats[*s].name().clone())
+                .collect();
+            self.cut.get_or_insert(limit);
+            fact(
+                fx,
+                Fact::Cut {
+                    limit,
+                    stage: stage.name.into(),
+                    seats,
+                },
+            );
+            if let Some(frame) = self.frames.last_mut() {
+                let absent = match stage.purpose {
+                    Purpose::Vote => Some(&mut frame.board.absent.ballots),
+                    Purpose::Review => Some(&mut frame.board.absent.reviews),
+                    Purpose::Answer => Some(&mut frame.board.absent.answers),
+                    _ => None,
+                };
+                if let Some(absent) = absent {
+                    absent.extend(left_out);
+                }
+            }
+        }
+        if opened == 0
+            && let Some(frame) = self.frames.last_mut()
+        {
+            frame.begun = false;
+        }
+        opened
+    }
+
+    /// Stops turns whose replies cannot change the result any more: the leader has more than all that are open.
+    fn stop_needless(&mut self, fx: &mut Effects) {
+        let Some(frame) = self.frames.last() else {
+            return;
+        };
+        let Some(Step::Ask(stage)) = frame.steps.get(frame.at) else {
+            return;
+        };
+        let plain = self.plan.voting.method == "plurality"
+            && self.plan.voting.threshold.is_none()
+            && self.plan.seats.iter().all(|s| s.member.weight == 1.0);
+        let firsts = stage.purpose == Purpose::Answer
+            && self.protocol.certain
+            && self.plan.answers.is_keyed();
+        if !plain
+            || !frame.begun
+            || self.plan.iteration.enabled
+            || frame.kind != Kind::Pass
+            || !firsts
+        {
+            return;
+        }
+        let mut votes: Vec<(&str, usize)> = Vec::new();
+        for key in frame.board.answers.iter().filter_map(|a| a.key.as_deref()) {
+            match votes.iter_mut().find(|(k, _)| *k == key) {
+                Some((_, n)) => *n += 1,
+                None => votes.push((key, 1)),
+            }
+        }
+        votes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        let lead = match votes.as_slice() {
+            [] => return,
+            [(_, only)] => *only,
+            [(_, first), (_, second), ..] => first - second,
+        };
+        if lead <= self.open.len() {
+            return;
+        }
+        for (id, turn) in &mut self.open {
+            if !turn.needless {
+                turn.needless = true;
+                fx.commands.push(Command::Cancel { turn: *id });
+            }
+        }
+    }
+
+    /// The frame on top has done its steps.
+    fn end_frame(&mut self, fx: &mut Effects) {
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
+        match frame.kind.clone() {
+            Kind::Pass => self.end_pass(frame.board, fx),
+            Kind::Issue(issue) => self.end_issue(&issue, frame.board),
+            Kind::SummingUp(action) => {
+                if self.memory.summary.is_empty() {
+                    let lines = stages::extract(&frame.board);
+                    self.memory.summary.clone_from(&lines);
+                    fact(fx, Fact::Remembered { lines, by: None });
+                }
+                self.next_pass(action);
+            }
+        }
+    }
+
+    fn end_pass(&mut self, board: Board, fx: &mut Effects) {
+        let end = self.pass_end(&board);
+        self.memory.confidence_trend.push(end.agreement);
+        self.take_notes(&board);
+        self.passes.push((board, end));
+        let ends: Vec<PassEnd> = self.passes.iter().map(|(_, end)| end.clone()).collect();
+        let decision = iteration::decide(
+            &self.plan.iteration,
+            &ends,
+            self.cut.map(|c| c.words()),
+            !self.reserves().is_empty(),
+        );
+        fact(fx, Fact::IterationDecided(decision.clone()));
+        let action = decision.action;
+        self.decisions.push(decision);
+        if action == Action::Stop {
+            return;
+        }
+        self.memory.summary.clear();
+        if self.plan.memory.enabled {
+            let board = self
+                .passes
+                .last()
+                .map(|(b, _)| b.clone())
+                .unwrap_or_default();
+            let steps = if self.plan.memory.compression {
+                SUMMING_UP
+            } else {
+                &[]
+            };
+            self.frames
+                .push(Frame::new(board, steps, Kind::SummingUp(action)));
+        } else {
+            self.next_pass(action);
+        }
+    }
+
+    /// Seats in reserve that have not joined.
+    pub(super) fn reserves(&self) -> Vec<usize> {
+        let joined = |s: &usize| self.passes.iter().any(|(b, _)| b.seats.contains(s));
+        let mut seats = self.plan.with(Duty::Reserve);
+        seats.retain(|s| !joined(s));
+        seats
+    }
+
+    fn pass_end(&self, board: &Board) -> PassEnd {
+        let counted = board.counted.as_ref();
+        let keyed = self.plan.answers.is_keyed();
+        let stands = counted.map_or_else(Vec::new, |counted| {
+            counted
+                .firsts
+                .iter()
+                .map(|f| {
+                    let candidate = board.candidates.get(f.candidate?)?;
+                    Some(if keyed {
+                        candidate.name.clone()
+                    } else {
+                        candidate.text.clone()
+                    })
+                })
+                .collect()
+        });
+        PassEnd {
+            agreement: counted.map_or(0.0, |c| c.agreement),
+            stands,
+            news: self
+                .passes
+                .last()
+                .is_none_or(|(before, _)| board.has_news(before)),
+            unanimous: counted.is_some_and(|c| c.form == Outcome::Unanimous && c.voters >= 2),
+            tokens: self.ledger.used().tokens,
+        }
+    }
+
+    /// What a pass adds to the working memory.
+    fn take_notes(&mut self, board: &Board) {
+        let Some(counted) = &board.counted else {
+            return;
+        };
+        for (at, candidate) in board.candidates.iter().enumerate() {
+            let backers = counted
+                .firsts
+                .iter()
+                .filter(|f| f.candidate == Some(at))
+                .count() as u64;
+            let Some(point) = sentences(&candidate.text, 1).into_iter().next() else {
+                continue;
+            };
+            let line = Line::new(&point, candidate.messages.iter().copied());
+            if counted.winner == Some(at) && 3 * backers >= 2 * counted.voters {
+                Memory::add(&mut self.memory.consensus_points, line);
+            } else if backers > 0 {
+                Memory::add(&mut self.memory.disagreements, line);
+            }
+        }
+        let winner = counted.winner.and_then(|w| board.candidates.get(w));
+        if let Some(winner) = winner {
+            for review in &board.reviews {
+                for (author, rating, weakness) in &review.ratings {
+                    if winner.authors.contains(author) && *rating <= 7 && !weakness.is_empty() {
+                        let line = Line::new(weakness, winner.messages.iter().copied());
+                        Memory::add(&mut self.memory.open_questions, line);
+                    }
+                }
+            }
+        }
+        if let Some((before, end)) = self.passes.last()
+            && let Some(winner) = winner
+            && before.winner().is_some_and(|w| w.text != winner.text)
+        {
+            let text = sentences(&winner.text, 1)
+                .into_iter()
+                .next()
+                .unwrap_or_default();
+            let line = Line::new(
+                &format!(
+                    "After agreement {:.2} the leading answer became: {text}",
+                    end.agreement
+                ),
+                winner.messages.iter().copied(),
+            );
+            Memory::add(&mut self.memory.refinements, line);
+        }
+    }
+
+    /// What a sub-council found goes to the council.
+    fn end_issue(&mut self, issue: &str, board: Board) {
+        let decided = board.winner();
+        if let Some(winner) = decided {
+            let text = sentences(&winner.text, 1)
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| winner.name.clone());
+            let line = Line::new(
+                &format!("On “{issue}”: {text}"),
+                winner.messages.iter().copied(),
+            );
+            Memory::add(&mut self.memory.refinements, line);
+            self.memory.open_questions.retain(|q| q.text != issue);
+            // The main pass, below, was laid before this was known.
+            self.tell_context();
+        } else if board.depth < self.plan.iteration.max_depth && board.candidates.len() > 1 {
+            let deeper = strategies::deeper(issue, &board);
+            self.frames.extend(deeper);
+        }
+    }
+
+    /// Whatever pass waits below learns what is remembered by now.
+    fn tell_context(&mut self) {
+        let (memory, most) = (&self.memory, self.plan.memory.max_context_tokens);
+        for frame in self.frames.iter_mut().filter(|f| f.kind == Kind::Pass) {
+            let focus = "Settle what is still open, with what the sub-councils found.";
+            frame.board.context = memory.context(frame.board.pass, focus, most);
+        }
+    }
+
+    /// Lays the frames of the next pass.
+    fn next_pass(&mut self, action: Action) {
+        let Some((last, _)) = self.passes.last() else {
+            return;
+        };
+        let next = Next {
+            plan: &self.plan,
+            protocol: self.protocol,
+            last,
+            memory: &self.memory,
+            reserves: self.reserves(),
+            escalate: action == Action::Escalate,
+        };
+        let frames = strategies::next(&next);
+        self.frames = frames;
+    }
+
+    /// What a fact adds to memory.
+    pub(super) fn remember(&mut self, read: &Fact) {
+        if let Fact::Remembered { lines, .. } = read {
+            self.memory.summary.clone_from(lines);
+        }
+    }
+
+    /// The most that the final answer can use up, whoever writes it first.
+    pub(super) fn closing(plan: &Plan, protocol: &Protocol, preamble: &str) -> Spent {
+        if protocol.ending == Ending::Winner {
+            return Spent::default();
+        }
+        let fixed = plan.question.len() + stages::MATERIAL_BYTES_MAX;
+        let mut most = Spent::default();
+        for seat in stages::chairs(plan).into_iter().map(|s| &plan.seats[s]) {
+            let prompt = Prompt {
+                rules: preamble.to_owned(),
+                persona: seat.member.persona.clone(),
+                history: String::new(),
+                turn: String::new(),
+            };
+            let bytes = prompt_bytes(&prompt) + fixed as u64 + 2500;
+            let call = Spent::at_most(bytes, plan.limits.answer_tokens, seat.price);
+            most = Spent {
+                calls: 1,
+                tokens: most.tokens.max(call.tokens),
+                pico_usd: most.pico_usd.max(call.pico_usd),
+            };
+        }
+        most
+    }
+
+    fn best(&self) -> (usize, Board) {
+        let ends: Vec<PassEnd> = self.passes.iter().map(|(_, end)| end.clone()).collect();
+        if ends.is_empty() {
+            return (0, Board::default());
+        }
+        let at = iteration::best(&ends);
+        (at, self.passes[at].0.clone())
+    }
+
+    /// Has the chair conclude, or somebody in its place; else takes the answer from what was said.
+    fn conclude(&mut self, now: Timestamp, fx: &mut Effects) {
+        let (_, board) = self.best();
+        let nothing = board.candidates.is_empty() && board.answers.is_empty();
+        let Phase::Concluding { tried } = &self.phase else {
+            return;
+        };
+        let tried = tried.clone();
+        let alone = self.protocol.ending == Ending::Winner && board.winner().is_some();
+        if !nothing && !alone && !self.over && tried.len() < 2 {
+            let next = stages::chairs(&self.plan).into_iter().find(|s| {
+                let silent = board.absent.answers.contains(s) && board.answer_of(*s).is_none();
+                !tried.contains(s) && !silent
+            });
+            if let Some(failed) = tried.last() {
+                self.replaced(*failed, next, fx);
+            }
+            if let Some(seat) = next {
+                let mut now_tried = tried.clone();
+                now_tried.push(seat);
+                self.phase = Phase::Concluding { tried: now_tried };
+                self.frames = vec![Frame::new(board, &[], Kind::Pass)];
+                let asking = self.frames.last().and_then(|frame| {
+                    (stages::conclude::STAGE.ask)(&Desk {
+                        plan: &self.plan,
+                        board: &frame.board,
+                        seat,
+                        sample: 0,
+                    })
+                });
+                let (pass, depth) = self
+                    .frames
+                    .last()
+                    .map_or((1, 0), |f| (f.board.pass, f.board.depth));
+                if let Some(asking) = asking {
+                    fact(
+                        fx,
+                        Fact::StageBegan {
+                            pass,
+                            round: 0,
+                            depth,
+                            issue: None,
+                            stage: stages::conclude::STAGE.name.into(),
+                            seats: vec![self.plan.seats[seat].name().clone()],
+                        },
+                    );
+                    match self.ask(&stages::conclude::STAGE, seat, 0, asking, now, fx) {
+                        Ok(()) => return,
+                        Err(limit) => {
+                            self.cut.get_or_insert(limit);
+                            fact(
+                                fx,
+                                Fact::Cut {
+                                    limit,
+                                    stage: stages::conclude::STAGE.name.into(),
+                                    seats: vec![self.plan.seats[seat].name().clone()],
+                                },
+                            );
+                        }
+                    }
+                }
+            }
+        } else if let Some(failed) = tried.last()
+            && !self.over
+        {
+            self.replaced(*failed, None, fx);
+        }
+        let verdict = self.verdict(None);
+        let mut draft = self.draft(None, COUNCIL, verdict.answer.clone(), None, now);
+        draft.extra.insert("purpose".into(), "conclude".into());
+        draft
+            .extra
+            .insert("outcome".into(), verdict.outcome.word().into());
+        self.phase = Phase::Writing(Box::new(verdict));
+        fx.commands.push(Command::Save(Box::new(draft)));
+    }
+
+    fn replaced(&mut self, failed: usize, by: Option<usize>, fx: &mut Effects) {
+        let from = self.plan.seats[failed].name().clone();
+        let why = self
+            .troubles
+            .last()
+            .cloned()
+            .unwrap_or_else(|| "it did not answer".into());
+        fact(
+            fx,
+            Fact::ChairReplaced {
+                from,
+                by: by.map(|s| self.plan.seats[s].name().clone()),
+                why,
+            },
+        );
+    }
+
+    /// The verdict. `said` is who concludes, the reply, and what its labels stood for.
+    pub(super) fn verdict(&self, said: Option<(usize, &str, &[usize])>) -> Verdict {
+        let (best, board) = self.best();
+        let name = |s: usize| self.plan.seats[s].name().clone();
+        let counted = board.counted.as_ref();
+        let form = counted.map_or(Outcome::NoQuorum, |c| c.form);
+        let cut = self.cut.is_some();
+        let ended = outcome(form, cut, self.failed);
+        let (backers, voters) = counted.map_or((0, 0), |c| (c.backers, c.voters));
+        let title = heading(ended, form, backers, voters);
+        let winner = counted.and_then(|c| c.winner);
+        let mut support = Vec::new();
+        let mut dissent = Vec::new();
+        for first in counted.map(|c| c.firsts.as_slice()).unwrap_or_default() {
+            match first.candidate {
+                Some(c) if Some(c) == winner => support.push(first.seat.clone()),
+                Some(c) => dissent.push(Dissenter {
+                    seat: first.seat.clone(),
+                    stands_for: board
+                        .candidates
+                        .get(c)
+                        .map(|c| c.name.clone())
+                        .unwrap_or_default(),
+                    reason: first.reason.clone(),
+                }),
+                None => {}
+            }
+        }
+        let mut above = Vec::new();
+        if let Phase::Concluding { tried } = &self.phase {
+            let by = said.map(|(seat, ..)| seat);
+            for failed in tried.iter().filter(|s| Some(**s) != by) {
+                above.push(match by {
+                    Some(by) => format!(
+                        "{} could not conclude: {} does so in its place.",
+                        name(*failed),
+                        name(by)
+                    ),
+                    None => format!(
+                        "{} could not conclude: this is taken from what was said.",
+                        name(*failed)
+                    ),
+                });
+            }
+        }
+        if let Some(cut) = self.cut {
+            above.push(format!(
+                "{} cut the deliberation: this is the best so far.",
+                capital(cut.words())
+            ));
+        }
+        for trouble in self.troubles.iter().take(5) {
+            above.push(trouble.clone());
+        }
+        let about = Conclusion {
+            plan: &self.plan,
+            board: &board,
+            heading: &title,
+            dissent: &dissent,
+            above: &above,
+        };
+        let (mut answer, cites) = compose(&about, said.map(|(_, text, items)| (text, items)));
+        if board.candidates.is_empty() {
+            answer.push_str("\n\nNobody gave an answer that could be used.");
+        }
+        Verdict {
+            outcome: ended,
+            form,
+            heading: title,
+            winner: winner.and_then(|w| board.candidates.get(w)).map(|c| {
+                match self.plan.answers.is_keyed() {
+                    true => c.name.clone(),
+                    false => c.text.clone(),
+                }
+            }),
+            confidence: counted.map_or(0.0, |c| c.agreement),
+            support,
+            dissent,
+            answer,
+            by: said.map(|(seat, ..)| name(seat)),
+            message: None,
+            cites,
+            passes: self.passes.len() as u32,
+            best_pass: best as u32 + 1,
+            stopped: self
+                .decisions
+                .last()
+                .map(|d| d.reason.clone())
+                .unwrap_or_default(),
+            spent: self.ledger.used(),
+            troubles: self.troubles.clone(),
+        }
+    }
+
+    /// The answer is on disk, or cannot be.
+    pub(super) fn finish(&mut self, message: Option<u32>, fx: &mut Effects) {
+        let Phase::Writing(verdict) = std::mem::replace(&mut self.phase, Phase::Done) else {
+            return;
+        };
+        let mut verdict = *verdict;
+        verdict.message = message;
+        verdict.spent = self.ledger.used();
+        let nobody = self.passes.iter().all(|(b, _)| b.answers.is_empty());
+        let round = match (nobody, self.failed || self.cut.is_some()) {
+            (true, _) => RoundOutcome::Failed,
+            (false, true) => RoundOutcome::Partial,
+            (false, false) => RoundOutcome::Complete,
+        };
+        fact(fx, Fact::Concluded(Box::new(verdict)));
+        fx.events.push(Event::FloorYielded {
+            outcome: round,
+            usage: self.usage,
+        });
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,758 @@
+//! The machine of a deliberation: turns, messages, timers. What happens next is decided in [`course`](super::course).
+//!
+//! In: [`Input`]s. Out: [`Effects`]. Everything that comes from outside and that a decision may rest on (replies,
+//! failures, bells, the king's stop) becomes a fact before anything is decided from it, so the record suffices to
+//! decide everything again.
+
+use super::blind;
+use super::board::Board;
+use super::course::Frame;
+use super::fact::{Fact, Labelled};
+use super::iteration::{Decision, PassEnd};
+use super::ledger::{Cut, Ledger, Spent, prompt_bytes};
+use super::plan::Plan;
+use super::protocols::{self, Protocol};
+use super::stages::{Asking, Stage};
+use super::verdict::Verdict;
+use crate::clean::{Cleaner, clean_line};
+use crate::event::{Event, Outcome};
+use crate::failure::{Failure, FailureKind};
+use crate::ids::{TimerId, TurnId};
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::memory::Memory;
+use crate::message::{Address, Draft, Message, Provenance, Status};
+use crate::op::Op;
+use crate::request::{Delta, Finish, Prompt, Request, Usage};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The most bytes of one reply.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+/// The most characters of a reason.
+const LINE_CHARS_MAX: usize = 400;
+/// Rings when it is time to conclude, and when time is over.
+const SOON: TimerId = TimerId(1);
+const OVER: TimerId = TimerId(2);
+/// The share of the time, in percent, after which nobody but the chair is asked.
+const SOON_PERCENT: u64 = 80;
+/// The timer of a bell.
+pub(super) fn timer(over: bool) -> TimerId {
+    if over { OVER } else { SOON }
+}
+
+/// Who speaks where the answer is taken from what was said.
+pub const COUNCIL: &str = "council";
+
+/// The machine.
+#[derive(Debug)]
+pub struct Deliberation {
+    pub(super) plan: Plan,
+    pub(super) protocol: &'static Protocol,
+    pub(super) preamble: String,
+    pub(super) phase: Phase,
+    pub(super) ledger: Ledger,
+    pub(super) open: BTreeMap<TurnId, Turn>,
+    last_turn: u64,
+    /// What is being done; the last is on top.
+    pub(super) frames: Vec<Frame>,
+    /// Finished passes.
+    pub(super) passes: Vec<(Board, PassEnd)>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) memory: Memory,
+    /// The first limit that did not allow a call.
+    pub(super) cut: Option<Cut>,
+    /// Whether seats failed.
+    pub(super) failed: bool,
+    pub(super) troubles: Vec<String>,
+    pub(super) stopped: bool,
+    pub(super) over: bool,
+    pub(super) usage: Usage,
+    seen: BTreeSet<(u32, String)>,
+    started: Option<Timestamp>,
+}
+
+/// What the deliberation is at.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// The king has not spoken.
+    Waiting,
+    /// His words are being written.
+    Saving,
+    /// Stages run.
+    Running,
+    /// The chair is to conclude: who was tried.
+    Concluding {
+        /// Places of chairs that were asked.
+        tried: Vec<usize>,
+    },
+    /// The answer is being written.
+    Writing(Box<Verdict>),
+    /// All is said.
+    Done,
+}
+
+/// One open turn.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) seat: usize,
+    pub(super) sample: u32,
+    pub(super) stage: &'static Stage,
+    pub(super) items: Vec<usize>,
+    text: String,
+    cleaner: Cleaner,
+    thinking: Cleaner,
+    model: Option<String>,
+    version: Option<String>,
+    /// Whether it was stopped because nothing it says can matter any more.
+    pub(super) needless: bool,
+    /// Set while its message is being written.
+    reply: Option<(String, Option<Usage>)>,
+}
+
+impl Machine for Deliberation {
+    fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        let mut fx = Effects::default();
+        match input {
+            Input::Op(op) => self.op(op, now, &mut fx),
+            Input::Delta { turn, delta } => self.hear(now, turn, delta, &mut fx),
+            Input::Failed { turn, failure } => self.turn_failed(turn, failure, &mut fx),
+            Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
+            Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
+            Input::Found { message } => self.add(message, None, &mut fx),
+            Input::FoundDelta { seat, mut delta } => {
+                if let Delta::Text { text } | Delta::Thinking { text } = &mut delta {
+                    Cleaner::default().clean_in_place(text);
+                }
+                fx.events.push(Event::StreamFound { seat, delta });
+            }
+            Input::Woke { timer } => self.bell(timer, &mut fx),
+        }
+        self.advance(now, &mut fx);
+        fx
+    }
+}
+
+impl Deliberation {
+    /// Opens a deliberation. `messages` is how many its thread holds already; `preamble` stands before every prompt.
+    pub fn open(plan: Plan, preamble: String, messages: u32) -> (Self, Effects) {
+        let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
+        let ledger = Ledger::new(plan.limits, Self::closing(&plan, protocol, &preamble));
+        let opened = vec![
+            Event::ThreadOpened {
+                members: plan.seats.iter().map(|s| s.name().clone()).collect(),
+                messages,
+            },
+            Event::Deliberated {
+                fact: Box::new(Fact::Opened {
+                    plan: Box::new(plan.clone()),
+                }),
+            },
+        ];
+        let machine = Self {
+            plan,
+            protocol,
+            preamble,
+            phase: Phase::Waiting,
+            ledger,
+            open: BTreeMap::new(),
+            last_turn: 0,
+            frames: Vec::new(),
+            passes: Vec::new(),
+            decisions: Vec::new(),
+            memory: Memory::default(),
+            cut: None,
+            failed: false,
+            troubles: Vec::new(),
+            stopped: false,
+            over: false,
+            usage: Usage::default(),
+            seen: BTreeSet::new(),
+            started: None,
+        };
+        let effects = Effects {
+            commands: Vec::new(),
+            events: opened,
+        };
+        (machine, effects)
+    }
+
+    /// What the limits must allow before anything is asked: the final answer.
+    pub fn affordable(plan: &Plan, preamble: &str) -> Result<(), (Cut, Spent)> {
+        let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
+        let closing = Self::closing(plan, protocol, preamble);
+        Ledger::new(plan.limits, closing)
+            .affords_closing()
+            .map_err(|cut| (cut, closing))
+    }
+
+    /// Whether all is said.
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn op(&mut self, op: Op, now: Timestamp, fx: &mut Effects) {
+        match (op, &self.phase) {
+            (Op::Say { .. }, Phase::Waiting) => {
+                // The question stands in the plan: it was planned for.
+                let draft = self.draft(None, "king", self.plan.question.clone(), None, now);
+                fx.commands.push(Command::Save(Box::new(draft)));
+                self.phase = Phase::Saving;
+            }
+            (Op::Say { .. }, _) => fx.events.push(Event::OpRefused {
+                why: "a deliberation answers one question; go on with `kd ask --continue`, or start another".into(),
+            }),
+            (Op::Interrupt, Phase::Done) | (Op::Close, _) => {}
+            (Op::Interrupt, _) if self.stopped => {}
+            (Op::Interrupt, _) => {
+                self.stopped = true;
+                fact(fx, Fact::Stopped);
+                self.cancel_all(fx);
+            }
+            (Op::Stop { seat }, _) => {
+                let turns: Vec<TurnId> = self
+                    .open
+                    .iter()
+                    .filter(|(_, t)| *self.plan.seats[t.seat].name() == seat && t.reply.is_none())
+                    .map(|(id, _)| *id)
+                    .collect();
+                fx.commands.extend(turns.into_iter().map(|turn| Command::Cancel { turn }));
+            }
+            (Op::Mute { .. } | Op::Unmute { .. } | Op::Retry { .. }, _) => fx.events.push(Event::OpRefused {
+                why: "seats of a deliberation are settled by its plan; `--edit` changes it before it runs".into(),
+            }),
+        }
+    }
+
+    /// Stops every turn that still speaks.
+    pub(super) fn cancel_all(&mut self, fx: &mut Effects) {
+        for (id, turn) in &self.open {
+            if turn.reply.is_none() {
+                fx.commands.push(Command::Cancel { turn: *id });
+            }
+        }
+    }
+
+    fn bell(&mut self, timer: TimerId, fx: &mut Effects) {
+        if matches!(self.phase, Phase::Done | Phase::Waiting) {
+            return;
+        }
+        let over = timer == OVER;
+        if timer != SOON && !over {
+            return;
+        }
+        fact(fx, Fact::BellRang { over });
+        self.cut.get_or_insert(Cut::Time);
+        self.over |= over;
+        // The chair may still use the rest of the time.
+        if over || !matches!(self.phase, Phase::Concluding { .. }) {
+            self.cancel_all(fx);
+        }
+    }
+
+    /// Opens a turn if the limits allow it.
+    pub(super) fn ask(
+        &mut self,
+        stage: &'static Stage,
+        seat: usize,
+        sample: u32,
+        asking: Asking,
+        now: Timestamp,
+        fx: &mut Effects,
+    ) -> Result<(), Cut> {
+        let id = TurnId(self.last_turn + 1);
+        let (request, reserved) = self.request(seat, sample, &asking, now, id);
+        let last = matches!(self.phase, Phase::Concluding { .. });
+        self.ledger.reserve(id, reserved, last)?;
+        self.last_turn += 1;
+        let name = self.plan.seats[seat].name().clone();
+        fx.events.push(Event::TurnQueued {
+            turn: id,
+            seat: name.clone(),
+            purpose: stage.purpose,
+        });
+        fact(
+            fx,
+            Fact::SeatAsked {
+                turn: id,
+                seat: name,
+                stage: stage.name.into(),
+                labels: self.labelled(stage, &asking.items),
+                prompt: request.prompt.clone(),
+                schema: request.schema.clone(),
+                reserved,
+            },
+        );
+        self.open.insert(
+            id,
+            Turn {
+                seat,
+                sample,
+                stage,
+                items: asking.items,
+                text: String::new(),
+                cleaner: Cleaner::default(),
+                thinking: Cleaner::default(),
+                model: None,
+                version: None,
+                needless: false,
+                reply: None,
+            },
+        );
+        fx.commands.push(Command::Ask {
+            turn: id,
+            request: Box::new(request),
+        });
+        Ok(())
+    }
+
+    fn request(
+        &self,
+        seat: usize,
+        sample: u32,
+        asking: &Asking,
+        now: Timestamp,
+        id: TurnId,
+    ) -> (Request, Spent) {
+        let seat_of = &self.plan.seats[seat];
+        let member = &seat_of.member;
+        let prompt = Prompt {
+            rules: self.preamble.clone(),
+            persona: member.persona.trim().to_owned(),
+            history: asking.material.clone(),
+            turn: format!("---\nYou are {}. {}", member.name, asking.task),
+        };
+        let mut sampling = member.sampling.clone();
+        let most = self.plan.limits.answer_tokens;
+        let tokens = asking
+            .tokens
+            .unwrap_or(most)
+            .min(sampling.max_tokens.unwrap_or(most))
+            .min(most);
+        sampling.max_tokens = Some(tokens);
+        // Samples of one member differ, and the same plan asks the same way.
+        sampling.seed = sampling
+            .seed
+            .map(|s| s.wrapping_add(id.0).wrapping_add(u64::from(sample) << 32));
+        let schema_bytes = asking
+            .schema
+            .as_ref()
+            .map_or(0, |s| s.to_string().len() as u64 + 128);
+        let reserved = Spent::at_most(prompt_bytes(&prompt) + schema_bytes, tokens, seat_of.price);
+        let mut deadlines = member.deadlines;
+        if let (Some(most), Some(started)) = (self.plan.limits.duration_ms, self.started) {
+            let gone = Duration::try_from(now.duration_since(started)).unwrap_or_default();
+            let left = Duration::from_millis(most)
+                .saturating_sub(gone)
+                .max(Duration::from_millis(1));
+            deadlines.total = if deadlines.total.is_zero() {
+                left
+            } else {
+                deadlines.total.min(left)
+            };
+        }
+        let request = Request {
+            seat: member.name.clone(),
+            prompt,
+            sampling,
+            schema: asking.schema.clone(),
+            deadlines,
+            writable: false,
+        };
+        (request, reserved)
+    }
+
+    /// What stood behind each label, in the names of authors or candidates.
+    fn labelled(&self, stage: &Stage, items: &[usize]) -> Vec<Labelled> {
+        use crate::event::Purpose;
+        let board = self.frames.last().map(|f| &f.board);
+        let by_author = matches!(
+            stage.purpose,
+            Purpose::Review | Purpose::Revise | Purpose::Compress
+        );
+        items
+            .iter()
+            .enumerate()
+            .map(|(place, item)| Labelled {
+                label: blind::label(place),
+                item: if by_author {
+                    let seat = match stage.purpose {
+                        Purpose::Compress => board
+                            .and_then(|b| b.answers.get(*item))
+                            .map_or(*item, |a| a.seat),
+                        _ => *item,
+                    };
+                    self.plan
+                        .seats
+                        .get(seat)
+                        .map(|s| s.name().to_string())
+                        .unwrap_or_default()
+                } else {
+                    let board = board.or(self.passes.last().map(|(b, _)| b));
+                    board
+                        .and_then(|b| b.candidates.get(*item))
+                        .map(|c| c.name.clone())
+                        .unwrap_or_default()
+                },
+            })
+            .collect()
+    }
+
+    /// A piece of a reply.
+    fn hear(&mut self, now: Timestamp, id: TurnId, mut delta: Delta, fx: &mut Effects) {
+        let Some(turn) = self.open.get_mut(&id).filter(|t| t.reply.is_none()) else {
+            return;
+        };
+        match &mut delta {
+            Delta::Text { text } => {
+                turn.cleaner.clean_in_place(text);
+                if turn.text.len() + text.len() > TEXT_BYTES_MAX {
+                    fx.commands.push(Command::Cancel { turn: id });
+                    let failure = Failure::new(
+                        FailureKind::Decode,
+                        format!("the reply grew longer than {TEXT_BYTES_MAX} bytes"),
+                    );
+                    return self.turn_failed(id, failure, fx);
+                }
+                turn.text.push_str(text);
+            }
+            Delta::Thinking { text } => turn.thinking.clean_in_place(text),
+            Delta::Started { model, version, .. } => {
+                for (ours, theirs) in [(&mut turn.model, model), (&mut turn.version, version)] {
+                    if let Some(said) = theirs {
+                        *said = clean_line(said, 120);
+                        *ours = Some(said.clone());
+                    }
+                }
+            }
+            Delta::Tool { name, detail } => {
+                *name = clean_line(name, 80);
+                *detail = clean_line(detail, LINE_CHARS_MAX);
+            }
+            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            Delta::Retrying { failure, .. } => {
+                failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+                turn.text.clear();
+                turn.cleaner = Cleaner::default();
+                turn.thinking = Cleaner::default();
+            }
+            Delta::Finished {
+                finish,
+                text,
+                usage,
+                ..
+            } => {
+                if let Some(whole) = text {
+                    Cleaner::default().clean_in_place(whole);
+                    turn.text.clone_from(whole);
+                }
+                let (finish, usage) = (*finish, *usage);
+                fx.events.push(Event::TurnDelta { turn: id, delta });
+                return self.replied(now, id, finish, usage, fx);
+            }
+        }
+        fx.events.push(Event::TurnDelta { turn: id, delta });
+    }
+
+    /// A reply is whole.
+    fn replied(
+        &mut self,
+        now: Timestamp,
+        id: TurnId,
+        finish: Finish,
+        usage: Option<Usage>,
+        fx: &mut Effects,
+    ) {
+        let Some(turn) = self.open.get(&id) else {
+            return;
+        };
+        let text = turn.text.trim().to_owned();
+        let (seat, stage) = (turn.seat, turn.stage);
+        fact(
+            fx,
+            Fact::SeatReplied {
+                turn: id,
+                seat: self.plan.seats[seat].name().clone(),
+                text: text.clone(),
+                finish,
+                usage,
+            },
+        );
+        let priced = self.price_of(seat, usage.as_ref());
+        self.ledger
+            .settle(id, usage.as_ref(), self.plan.seats[seat].price);
+        if let Some(usage) = priced {
+            self.usage.add(&usage);
+        }
+        if text.is_empty() {
+            let failure = Failure::new(FailureKind::Decode, "empty response");
+            return self.close_failed(id, failure, fx);
+        }
+        if !stage.spoken {
+            return self.take(id, &text, None, usage, fx);
+        }
+        let concluding = matches!(self.phase, Phase::Concluding { .. });
+        let (body, verdict) = if concluding {
+            let Some(turn) = self.open.get(&id) else {
+                return;
+            };
+            let items = turn.items.clone();
+            let verdict = self.verdict(Some((seat, &text, &items)));
+            (verdict.answer.clone(), Some(verdict))
+        } else {
+            ((stage.body)(&self.plan, &text), None)
+        };
+        let mut draft = self.draft(
+            Some(id),
+            self.plan.seats[seat].name().as_str(),
+            body,
+            Some(seat),
+            now,
+        );
+        if let Some(verdict) = &verdict {
+            draft.extra.insert("purpose".into(), "conclude".into());
+            draft
+                .extra
+                .insert("outcome".into(), verdict.outcome.word().into());
+        } else {
+            draft.extra.insert("stage".into(), stage.name.into());
+        }
+        if finish == Finish::Length {
+            draft.extra.insert("finish".into(), "length".into());
+        }
+        if let Some(turn) = self.open.get_mut(&id) {
+            turn.reply = Some((text, priced));
+        }
+        if let Some(verdict) = verdict {
+            self.phase = Phase::Writing(Box::new(verdict));
+        }
+        fx.commands.push(Command::Save(Box::new(draft)));
+    }
+
+    /// What a call used, with its price by our table where the provider named none.
+    fn price_of(&self, seat: usize, usage: Option<&Usage>) -> Option<Usage> {
+        let usage = *usage?;
+        let priced = self.plan.seats[seat]
+            .price
+            .map(|price| Spent::of(usage.input_tokens, usage.output_tokens, Some(price)).usd());
+        Some(Usage {
+            cost_usd: usage.cost_usd.or(priced),
+            ..usage
+        })
+    }
+
+    /// A reply counts: its stage reads it, and the turn is over.
+    fn take(
+        &mut self,
+        id: TurnId,
+        text: &str,
+        message: Option<u32>,
+        usage: Option<Usage>,
+        fx: &mut Effects,
+    ) {
+        let Some(turn) = self.open.remove(&id) else {
+            return;
+        };
+        if let Some(frame) = self.frames.last_mut() {
+            let facts = frame.read(&self.plan, &turn, text, message);
+            for read in facts {
+                self.remember(&read);
+                fact(fx, read);
+            }
+        }
+        fx.events.push(Event::TurnFinished {
+            turn: id,
+            seat: self.plan.seats[turn.seat].name().clone(),
+            message,
+            usage,
+        });
+    }
+
+    /// A turn brought nothing, told from outside.
+    fn turn_failed(&mut self, id: TurnId, mut failure: Failure, fx: &mut Effects) {
+        let Some(turn) = self.open.get(&id).filter(|t| t.reply.is_none()) else {
+            return;
+        };
+        failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+        if turn.needless {
+            failure = Failure::new(FailureKind::Cancelled, "the result was certain without it");
+        }
+        fact(
+            fx,
+            Fact::SeatFailed {
+                turn: id,
+                seat: self.plan.seats[turn.seat].name().clone(),
+                failure: failure.clone(),
+            },
+        );
+        // What a broken call used nobody knows: it counts in full.
+        self.ledger
+            .settle(id, None, self.plan.seats[turn.seat].price);
+        self.close_failed(id, failure, fx);
+    }
+
+    fn close_failed(&mut self, id: TurnId, failure: Failure, fx: &mut Effects) {
+        let Some(turn) = self.open.remove(&id) else {
+            return;
+        };
+        let name = self.plan.seats[turn.seat].name().clone();
+        let by_us = turn.needless
+            || self.stopped
+            || self.cut == Some(Cut::Time) && failure.kind == FailureKind::Cancelled;
+        if !by_us {
+            self.failed = true;
+            self.troubles.push(format!(
+                "{name} failed in {}: {}",
+                turn.stage.name, failure.message
+            ));
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.absent(&turn);
+        }
+        fx.events.push(Event::TurnFailed {
+            turn: id,
+            seat: name,
+            failure,
+            message: None,
+        });
+    }
+
+    fn saved(&mut self, now: Timestamp, turn: Option<TurnId>, message: Message, fx: &mut Effects) {
+        let seq = message.seq;
+        let king = message.is_king();
+        self.add(message, turn, fx);
+        match turn {
+            None if king && matches!(self.phase, Phase::Saving) => self.begin(now, fx),
+            None => self.finish(Some(seq), fx),
+            Some(id) => {
+                let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take())
+                else {
+                    return;
+                };
+                if matches!(self.phase, Phase::Writing(_)) {
+                    let seat = self
+                        .open
+                        .remove(&id)
+                        .map(|t| self.plan.seats[t.seat].name().clone());
+                    fx.events.extend(seat.map(|seat| Event::TurnFinished {
+                        turn: id,
+                        seat,
+                        message: Some(seq),
+                        usage,
+                    }));
+                    return self.finish(Some(seq), fx);
+                }
+                self.take(id, &text, Some(seq), usage, fx);
+            }
+        }
+    }
+
+    fn save_failed(&mut self, _now: Timestamp, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
+        let why = clean_line(why, LINE_CHARS_MAX);
+        fx.events.push(Event::SaveFailed {
+            turn,
+            why: why.clone(),
+        });
+        match (turn, &self.phase) {
+            (None, Phase::Saving) => {
+                self.phase = Phase::Done;
+                fx.events.push(Event::FloorYielded {
+                    outcome: Outcome::Failed,
+                    usage: self.usage,
+                });
+            }
+            (_, Phase::Writing(_)) => {
+                if let Some(id) = turn {
+                    self.open.remove(&id);
+                }
+                self.failed = true;
+                self.troubles
+                    .push(format!("the answer could not be written: {why}"));
+                self.finish(None, fx);
+            }
+            (None, _) => {}
+            (Some(id), _) => {
+                self.failed = true;
+                self.troubles
+                    .push(format!("a message could not be written: {why}"));
+                if let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take()) {
+                    // The words are here, even if the disk is not.
+                    self.take(id, &text, None, usage, fx);
+                }
+            }
+        }
+    }
+
+    /// The king's words are on disk: time runs.
+    fn begin(&mut self, now: Timestamp, fx: &mut Effects) {
+        self.started = Some(now);
+        if let Some(most) = self.plan.limits.duration_ms {
+            for (timer, ms) in [(SOON, most * SOON_PERCENT / 100), (OVER, most)] {
+                if let Ok(at) = now.checked_add(Duration::from_millis(ms)) {
+                    fx.commands.push(Command::Wake { timer, at });
+                }
+            }
+        }
+        self.phase = Phase::Running;
+        self.open_first();
+    }
+
+    /// Announces a message once.
+    fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
+        Cleaner::default().clean_in_place(&mut message.body);
+        if self.seen.insert((message.seq, message.from.clone())) {
+            fx.events.push(Event::MessageAdded { message, turn });
+        }
+    }
+
+    pub(super) fn draft(
+        &self,
+        turn: Option<TurnId>,
+        from: &str,
+        body: String,
+        seat: Option<usize>,
+        at: Timestamp,
+    ) -> Draft {
+        let open = turn.and_then(|id| self.open.get(&id));
+        let member = seat.map(|s| &self.plan.seats[s].member);
+        let configured = member
+            .and_then(|m| m.model.as_deref())
+            .map(|m| clean_line(m, 120));
+        let observed = open.and_then(|t| t.model.clone());
+        let source = match (&observed, &configured) {
+            (Some(_), _) => Some("observed".to_owned()),
+            (None, Some(_)) => Some("configured".to_owned()),
+            (None, None) => None,
+        };
+        let king = from == "king";
+        Draft {
+            turn,
+            from: from.to_owned(),
+            to: if king { Address::All } else { Address::King },
+            at,
+            status: (!king).then_some(Status::Complete),
+            refs: Vec::new(),
+            provenance: Provenance {
+                backend: member.map(|m| clean_line(&m.backend, 80)),
+                model: observed.or(configured),
+                model_source: source,
+                cli_version: open.and_then(|t| t.version.clone()),
+                ..Provenance::default()
+            },
+            extra: BTreeMap::new(),
+            body,
+        }
+    }
+}
+
+/// Writes a fact down.
+pub(super) fn fact(fx: &mut Effects, fact: Fact) {
+    fx.events.push(Event::Deliberated {
+        fact: Box::new(fact),
+    });
+}

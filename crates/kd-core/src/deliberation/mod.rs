@@ -1,0 +1,32 @@
+//! Deliberation: a council that plans itself, opines, reviews, votes, concludes, and begins anew where that helps.
+//!
+//! Comes in: a [`Plan`] and what the seats reply. Goes out: [`Fact`]s, one for everything that was asked, said and
+//! decided, and at the end a [`Verdict`]. The same plan and the same replies give the same facts.
+
+pub mod answer;
+mod blind;
+pub mod board;
+mod count;
+mod course;
+pub mod fact;
+mod iteration;
+mod ledger;
+mod machine;
+pub mod plan;
+pub mod protocols;
+mod replay;
+pub mod report;
+pub mod stages;
+mod strategies;
+mod verdict;
+mod why;
+
+pub use answer::AnswerKind;
+pub use fact::{Counted, Fact};
+pub use iteration::{Action, Decision};
+pub use ledger::{Cut, Price, Spent};
+pub use machine::{COUNCIL, Deliberation};
+pub use plan::{Plan, Seat};
+pub use replay::{Replayed, replay};
+pub use verdict::{Dissenter, Verdict};
+pub use why::why;

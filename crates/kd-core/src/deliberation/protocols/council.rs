@@ -1,0 +1,22 @@
+//! Council: blind opinions, anonymous review, vote, conclusion. The pipeline of the seed.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{arbitrate, opinions, review, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "council",
+    doc: "blind opinions, anonymous review, vote; the chair concludes",
+    source: "the seed's pipeline; Karpathy's llm-council with labels dealt for each reader",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&review::STAGE),
+        Step::Ask(&vote::STAGE),
+        Step::Count(Source::Ballots),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, _, _| 3 * n + 1,
+};

@@ -1,0 +1,42 @@
+//! Debate: rounds in which everybody reads all others and may change, then a vote. At most two rounds by default: more
+//! moves answers, not correctness.
+
+use super::{Ending, Protocol, Step, another_round};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{arbitrate, debate, judge, opinions, revise, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "debate",
+    doc: "everybody answers, then reads all others for some rounds and may change; then a vote",
+    source: "Du et al., 2305.14325, with anonymous peers and justified changes only",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&revise::STAGE),
+        Step::Again {
+            to: 1,
+            when: |plan, board| board.round + 1 < plan.rounds && another_round(plan, board),
+        },
+        Step::Ask(&judge::STAGE),
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, r, _| n * (r.max(1) + 2) + 2,
+};
+
+/// Opinions, at most two rounds of argument, a vote: a pass of the strategy `debate`, and a sub-council's sub-council.
+pub(in crate::deliberation) static FOR_AND_AGAINST: &[Step] = &[
+    Step::Ask(&opinions::STAGE),
+    Step::Ask(&debate::STAGE),
+    Step::Again {
+        to: 1,
+        when: |plan, board| board.round + 1 < plan.rounds.min(2) && another_round(plan, board),
+    },
+    Step::Ask(&vote::STAGE),
+    Step::Count(Source::Ballots),
+    Step::Ask(&arbitrate::STAGE),
+    Step::Recount(Source::Ballots),
+];

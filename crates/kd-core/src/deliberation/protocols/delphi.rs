@@ -1,0 +1,22 @@
+//! Delphi: estimates, median and quartiles back to all, estimates once more; the trimmed mean.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::estimate;
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "delphi",
+    doc: "numbers: median and quartiles go back to all for some rounds; the trimmed mean",
+    source: "Dalkey and Helmer 1963",
+    steps: &[
+        Step::Ask(&estimate::STAGE),
+        Step::Again {
+            to: 0,
+            when: |plan, board| board.round < plan.rounds.max(1) && board.candidates.len() > 1,
+        },
+        Step::Count(Source::Answers),
+    ],
+    ending: Ending::Winner,
+    certain: false,
+    calls: |n, r, _| n * (r.max(1) + 1),
+};

@@ -1,0 +1,34 @@
+//! Gated debate: a vote first; only where it is open does one round of criticism follow.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::board::Board;
+use crate::deliberation::count::Source;
+use crate::deliberation::plan::Plan;
+use crate::deliberation::stages::{arbitrate, judge, opinions, revise, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "gated-debate",
+    doc: "a vote; where it is open, one anonymous round of criticism and a second vote",
+    source: "iMAD, 2511.11306; Debate or Vote, 2508.17536",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&judge::STAGE),
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+        Step::StopIf(gate_is_shut),
+        Step::Ask(&revise::STAGE),
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, _, _| 4 * n + 2,
+};
+
+/// Nothing to debate: there is one answer only, or it is as well agreed on as the plan asks for.
+fn gate_is_shut(plan: &Plan, board: &Board) -> bool {
+    let agreement = board.counted.as_ref().map_or(0.0, |c| c.agreement);
+    board.candidates.len() < 2 || agreement >= plan.iteration.convergence_threshold
+}

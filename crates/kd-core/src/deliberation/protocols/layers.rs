@@ -1,0 +1,24 @@
+//! Layers: each layer reads the whole layer before; the chair aggregates.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{opinions, revise, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "layers",
+    doc: "each layer of members reads the whole layer before and answers; a vote, and the chair aggregates",
+    source: "Mixture-of-Agents, 2406.04692",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&revise::LAYER),
+        Step::Again {
+            to: 1,
+            when: |plan, board| board.round + 1 < plan.rounds,
+        },
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, r, _| n * (r.max(1) + 2),
+};

@@ -1,0 +1,21 @@
+//! Peer review: everybody ranks the answers of the others; the rankings are the ballots; the chair writes it up.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{arbitrate, opinions, review};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "peer-review",
+    doc: "everybody ranks the others' answers, anonymous and without its own; the rankings decide",
+    source: "Karpathy's llm-council, with Borda in place of the mean rank",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&review::STAGE),
+        Step::Count(Source::Rankings),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Rankings),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, _, _| 2 * n + 1,
+};

@@ -1,0 +1,21 @@
+//! Red team: one answers, the others list defects, the owner mends or rebuts, and all vote between old and new.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{attack, opinions, rebut, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "red-team",
+    doc: "one answer; the others list defects that can be checked; its owner mends or rebuts; a vote between old and new",
+    source: "the facts' `red-team`: answer, attack, fix or rebut with evidence, verify",
+    steps: &[
+        Step::Ask(&opinions::FIRST),
+        Step::Ask(&attack::STAGE),
+        Step::Ask(&rebut::STAGE),
+        Step::Ask(&vote::STAGE),
+        Step::Count(Source::Ballots),
+    ],
+    ending: Ending::Winner,
+    certain: false,
+    calls: |n, _, _| 2 * n + 1,
+};

@@ -1,0 +1,28 @@
+//! Round table: answers are grouped, with how many gave each, and read by all; then everybody answers once more.
+
+use super::{Ending, Protocol, Step, another_round};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{arbitrate, judge, opinions, revise, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "round-table",
+    doc: "grouped answers with their counts are read by all, for some rounds; then a vote",
+    source: "ReConcile, 2309.13007",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&judge::STAGE),
+        Step::Ask(&revise::GROUPED),
+        Step::Again {
+            to: 1,
+            when: |plan, board| board.round + 1 < plan.rounds && another_round(plan, board),
+        },
+        Step::Ask(&judge::STAGE),
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: false,
+    calls: |n, r, _| n * (r.max(1) + 2) + r.max(1) + 3,
+};

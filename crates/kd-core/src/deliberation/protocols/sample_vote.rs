@@ -1,0 +1,19 @@
+//! Sample and vote: the strongest member answers several times. The baseline that a council has to beat at equal cost.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{judge, opinions};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "sample-vote",
+    doc: "the strongest member answers several times; its answers are the ballots",
+    source: "Self-consistency, 2203.11171",
+    steps: &[
+        Step::Ask(&opinions::SAMPLES),
+        Step::Ask(&judge::STAGE),
+        Step::Count(Source::Answers),
+    ],
+    ending: Ending::Chair,
+    certain: true,
+    calls: |_, _, k| k + 2,
+};

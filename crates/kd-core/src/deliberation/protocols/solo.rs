@@ -1,0 +1,15 @@
+//! Solo: one member answers. For steps that build on each other no council did better.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::opinions;
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "solo",
+    doc: "the strongest member answers alone",
+    source: "Towards a science of scaling agent systems, 2512.08296",
+    steps: &[Step::Ask(&opinions::FIRST), Step::Count(Source::Answers)],
+    ending: Ending::Winner,
+    certain: false,
+    calls: |_, _, _| 1,
+};

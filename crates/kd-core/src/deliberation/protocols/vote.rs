@@ -1,0 +1,29 @@
+//! Vote: everybody answers blind, and the answers are the ballots; open answers are voted on.
+
+use super::{Ending, Protocol, Step};
+use crate::deliberation::count::Source;
+use crate::deliberation::stages::{arbitrate, judge, opinions, vote};
+
+pub(super) static PROTOCOL: Protocol = Protocol {
+    name: "vote",
+    doc: "everybody answers blind; answers that can be compared are the ballots, open ones are voted on",
+    source: "Debate or Vote, 2508.17536: voting gives most of what councils gain",
+    steps: &[
+        Step::Ask(&opinions::STAGE),
+        Step::Ask(&judge::STAGE),
+        Step::Ask(&vote::OPEN),
+        Step::Count(Source::Ballots),
+        Step::Ask(&arbitrate::STAGE),
+        Step::Recount(Source::Ballots),
+    ],
+    ending: Ending::Chair,
+    certain: true,
+    calls: |n, _, _| 2 * n + 2,
+};
+
+/// A sub-council on one issue: opinions and a vote on them.
+pub(in crate::deliberation) static ISSUE: &[Step] = &[
+    Step::Ask(&opinions::STAGE),
+    Step::Ask(&vote::STAGE),
+    Step::Count(Source::Ballots),
+];

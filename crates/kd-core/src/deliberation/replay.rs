@@ -1,0 +1,160 @@
+//! Decides a deliberation again from its record, without a model: the plan and the replies go in, and every fact that
+//! follows must be the recorded one, byte for byte.
+
+use super::fact::Fact;
+use super::machine::Deliberation;
+use crate::event::{Event, Record};
+use crate::machine::{Input, Machine};
+use crate::message::Address;
+use crate::op::Op;
+use crate::request::Delta;
+
+/// What a replay found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// Events that were decided again and agree.
+    pub agreed: usize,
+    /// The first that does not: what the record says, and what was decided now. Either may be missing.
+    pub difference: Option<(Option<String>, Option<String>)>,
+    /// The events as they were decided now.
+    pub events: Vec<Event>,
+}
+
+/// Decides again. `records` are those of one deliberation, from the event that opened the thread for it; deltas may be
+/// among them and are passed over. None if there is no deliberation in them.
+pub fn replay(records: &[Record]) -> Option<Replayed> {
+    let records: Vec<&Record> = records
+        .iter()
+        .filter(|r| !matches!(r.event, Event::TurnDelta { .. } | Event::StreamFound { .. }))
+        .collect();
+    let (at, plan) = records
+        .iter()
+        .enumerate()
+        .find_map(|(at, r)| match &r.event {
+            Event::Deliberated { fact } => match &**fact {
+                Fact::Opened { plan } => Some((at, plan.clone())),
+                _ => None,
+            },
+            _ => None,
+        })?;
+    let from = at.checked_sub(1)?;
+    let Event::ThreadOpened { messages, .. } = &records.get(from)?.event else {
+        return None;
+    };
+    let records = &records[from..];
+    // The first words of the prompts are no part of the plan: they stand in the prompts.
+    let preamble = records
+        .iter()
+        .find_map(|r| match &r.event {
+            Event::Deliberated { fact } => match &**fact {
+                Fact::SeatAsked { prompt, .. } => Some(prompt.rules.clone()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .unwrap_or_default();
+    let (mut machine, opened) = Deliberation::open(*plan, preamble, *messages);
+    let mut found = Replayed {
+        events: opened.events,
+        ..Replayed::default()
+    };
+    let mut said = false;
+    let mut next = 0;
+    loop {
+        // Compare what was decided so far with what stands there.
+        while next < found.events.len() {
+            let now = written(&found.events[next]);
+            let then = records.get(next).map(|r| written(&r.event));
+            if then.as_ref() != Some(&now) {
+                found.difference = Some((then, Some(now)));
+                return Some(found);
+            }
+            found.agreed += 1;
+            next += 1;
+        }
+        let Some(record) = records.get(next) else {
+            return Some(found);
+        };
+        let input = match input(&record.event) {
+            Some(input) => input,
+            None if !said => Input::Op(say()),
+            None => {
+                found.difference = Some((Some(written(&record.event)), None));
+                return Some(found);
+            }
+        };
+        if !said {
+            // The king's words are saved before anything else can happen.
+            let asked = machine.step(record.ts, Input::Op(say()));
+            found.events.extend(without_deltas(asked.events));
+            said = true;
+        }
+        let before = found.events.len();
+        let decided = machine.step(record.ts, input);
+        found.events.extend(without_deltas(decided.events));
+        if found.events.len() == before {
+            found.difference = Some((Some(written(&record.event)), None));
+            return Some(found);
+        }
+    }
+}
+
+fn say() -> Op {
+    Op::Say {
+        body: String::new(),
+        to: Address::All,
+    }
+}
+
+/// What had come from outside for this event to be the next.
+fn input(event: &Event) -> Option<Input> {
+    Some(match event {
+        Event::MessageAdded { message, turn } => Input::Saved {
+            turn: *turn,
+            message: message.clone(),
+        },
+        Event::SaveFailed { turn, why } => Input::SaveFailed {
+            turn: *turn,
+            why: why.clone(),
+        },
+        Event::OpRefused { .. } => Input::Op(Op::Retry { seat: None }),
+        Event::Deliberated { fact } => match &**fact {
+            Fact::SeatReplied {
+                turn,
+                text,
+                finish,
+                usage,
+                ..
+            } => Input::Delta {
+                turn: *turn,
+                delta: Delta::Finished {
+                    finish: *finish,
+                    text: Some(text.clone()),
+                    usage: *usage,
+                    choices: Vec::new(),
+                },
+            },
+            Fact::SeatFailed { turn, failure, .. } => Input::Failed {
+                turn: *turn,
+                failure: failure.clone(),
+            },
+            Fact::Stopped => Input::Op(Op::Interrupt),
+            Fact::BellRang { over } => Input::Woke {
+                timer: super::machine::timer(*over),
+            },
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+fn without_deltas(events: Vec<Event>) -> impl Iterator<Item = Event> {
+    events
+        .into_iter()
+        .filter(|e| !matches!(e, Event::TurnDelta { .. } | Event::StreamFound { .. }))
+}
+
+/// An event as the record has it.
+fn written(event: &Event) -> String {
+    serde_json::to_string(event).unwrap_or_default()
+}

@@ -1,0 +1,419 @@
+//! What faces show of a deliberation, folded from events: stages and who is at what, counts, the map of claims, the
+//! trend. The same fold serves a live terminal, a replayed log and an export.
+
+use super::fact::{Counted, Fact};
+use super::iteration::Decision;
+use super::ledger::Spent;
+use super::plan::Plan;
+use super::stages;
+use super::verdict::Verdict;
+use crate::event::{Event, Outcome, Record};
+use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::memory::Line;
+use crate::request::Usage;
+use serde::Serialize;
+
+/// The fold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// The thread.
+    pub thread: Option<ThreadId>,
+    /// The plan.
+    pub plan: Option<Box<Plan>>,
+    /// Stages in the order in which they began.
+    pub stages: Vec<StageReport>,
+    /// Counts in order.
+    pub counts: Vec<Counted>,
+    /// Reviews: who rated whose answer how, in the last pass.
+    pub ratings: Vec<(SeatName, SeatName, u8)>,
+    /// Decisions after passes.
+    pub decisions: Vec<Decision>,
+    /// What is remembered.
+    pub remembered: Vec<Line>,
+    /// What was odd.
+    pub notices: Vec<String>,
+    /// What all calls used, as the providers counted.
+    pub usage: Usage,
+    /// Calls made.
+    pub calls: u64,
+    /// The verdict.
+    pub verdict: Option<Box<Verdict>>,
+    /// How the round ended.
+    pub ended: Option<Outcome>,
+}
+
+/// A stage and who is at what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageReport {
+    /// The pass.
+    pub pass: u32,
+    /// The round.
+    pub round: u32,
+    /// How deep.
+    pub depth: u32,
+    /// The issue of a sub-council.
+    pub issue: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// What happens in it, for people.
+    pub title: String,
+    /// Seats in the order in which they were asked.
+    pub seats: Vec<SeatReport>,
+}
+
+/// A seat in a stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SeatReport {
+    /// Who.
+    pub seat: SeatName,
+    /// Its turn, once it was asked.
+    pub turn: Option<TurnId>,
+    /// What it is at.
+    pub state: SeatState,
+    /// What came of it, in a few words.
+    pub what: String,
+}
+
+/// What a seat is at in a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeatState {
+    /// Not asked yet.
+    Waiting,
+    /// Asked.
+    Asked,
+    /// It replied.
+    Replied,
+    /// It failed.
+    Failed,
+    /// It was not asked: a limit.
+    Cut,
+}
+
+/// Where a member stands on a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// It says so itself, or voted for it.
+    Holds,
+    /// It voted for another, or rated it 4 or less.
+    Opposes,
+    /// Nothing is known.
+    Silent,
+}
+
+/// A row of the map: a claim and where each member stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The claim: a candidate's name.
+    pub claim: String,
+    /// Where each stands, in the order of [`Report::members`].
+    pub stances: Vec<(SeatName, Stance)>,
+}
+
+impl Report {
+    /// The fold of all records of a thread's last deliberation.
+    pub fn of(records: &[Record]) -> Self {
+        let mut report = Self::default();
+        for record in records {
+            report.thread = Some(record.thread.clone());
+            report.fold(&record.event);
+        }
+        report
+    }
+
+    /// Takes an event in.
+    pub fn fold(&mut self, event: &Event) {
+        match event {
+            Event::Deliberated { fact } => self.fact(fact),
+            Event::Noticed { text } => self.notices.push(text.clone()),
+            Event::FloorYielded { outcome, .. } => self.ended = Some(*outcome),
+            _ => {}
+        }
+    }
+
+    fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::PlanMade { plan, notices } => {
+                self.plan = Some(plan.clone());
+                self.notices.clone_from(notices);
+            }
+            Fact::Opened { plan } => {
+                // A deliberation begins: whatever an earlier one left is not of this one.
+                *self = Self {
+                    thread: self.thread.clone(),
+                    notices: match self.verdict {
+                        None => std::mem::take(&mut self.notices),
+                        Some(_) => Vec::new(),
+                    },
+                    plan: Some(plan.clone()),
+                    ..Self::default()
+                };
+            }
+            Fact::StageBegan {
+                pass,
+                round,
+                depth,
+                issue,
+                stage,
+                seats,
+            } => {
+                if stage == "opinions" && *depth == 0 {
+                    self.ratings.clear();
+                }
+                self.stages.push(StageReport {
+                    pass: *pass,
+                    round: *round,
+                    depth: *depth,
+                    issue: issue.clone(),
+                    name: stage.clone(),
+                    title: stages::find(stage)
+                        .map_or(stage.as_str(), |s| s.title)
+                        .to_owned(),
+                    seats: seats
+                        .iter()
+                        .map(|seat| SeatReport {
+                            seat: seat.clone(),
+                            turn: None,
+                            state: SeatState::Waiting,
+                            what: String::new(),
+                        })
+                        .collect(),
+                });
+            }
+            Fact::SeatAsked { turn, seat, .. } => {
+                self.calls += 1;
+                if let Some(s) = self.last(seat, SeatState::Waiting) {
+                    s.turn = Some(*turn);
+                    s.state = SeatState::Asked;
+                }
+            }
+            Fact::SeatReplied {
+                turn, usage, text, ..
+            } => {
+                if let Some(usage) = usage {
+                    self.usage.add(usage);
+                }
+                if let Some(s) = self.turn(*turn) {
+                    s.state = SeatState::Replied;
+                    if text.is_empty() {
+                        s.state = SeatState::Failed;
+                        s.what = "empty response".into();
+                    }
+                }
+            }
+            Fact::SeatFailed { turn, failure, .. } => {
+                if let Some(s) = self.turn(*turn) {
+                    s.state = SeatState::Failed;
+                    s.what.clone_from(&failure.message);
+                }
+            }
+            Fact::Cut {
+                limit,
+                stage,
+                seats,
+            } => {
+                for seat in seats {
+                    if let Some(s) = self.last(seat, SeatState::Waiting) {
+                        s.state = SeatState::Cut;
+                        s.what = limit.words().into();
+                    }
+                }
+                self.notices
+                    .push(format!("{} stops the stage {stage}", limit.words()));
+            }
+            Fact::AnswerRead {
+                seat,
+                key,
+                confidence,
+                notice,
+                ..
+            } => {
+                let mut what = key.clone().unwrap_or_default();
+                if let Some(sure) = confidence {
+                    what.push_str(&format!(
+                        "{}says it is {:.0} % sure",
+                        if what.is_empty() { "" } else { ", " },
+                        sure * 100.0
+                    ));
+                }
+                self.read(seat, what, notice);
+            }
+            Fact::ReviewRead {
+                seat,
+                ratings,
+                notice,
+                ..
+            } => {
+                let what: Vec<String> = ratings
+                    .iter()
+                    .map(|r| format!("{} {}", r.seat, r.rating))
+                    .collect();
+                self.ratings.retain(|(by, ..)| by != seat);
+                self.ratings.extend(
+                    ratings
+                        .iter()
+                        .map(|r| (seat.clone(), r.seat.clone(), r.rating)),
+                );
+                self.read(seat, what.join(", "), notice);
+            }
+            Fact::BallotRead {
+                seat,
+                marks,
+                confidence,
+                notice,
+                ..
+            } => {
+                let mut what = match marks.is_empty() {
+                    true => "abstains".to_owned(),
+                    false => marks.join(" > "),
+                };
+                if let Some(sure) = confidence {
+                    what.push_str(&format!(", says it is {:.0} % sure", sure * 100.0));
+                }
+                self.read(seat, what, notice);
+            }
+            Fact::Noted { seat, text, stage } => match seat {
+                Some(seat) => self.read(seat, text.clone(), &None),
+                None => self.notices.push(format!("{stage}: {text}")),
+            },
+            Fact::Counted(counted) => self.counts.push(counted.clone()),
+            Fact::IterationDecided(decision) => self.decisions.push(decision.clone()),
+            Fact::Remembered { lines, by } => {
+                self.remembered.clone_from(lines);
+                if by.is_none() && !lines.is_empty() {
+                    self.notices
+                        .push("nobody summed up: sentences were taken out of what was said".into());
+                }
+            }
+            Fact::ChairReplaced { from, by, .. } => self.notices.push(match by {
+                Some(by) => format!("{from} could not conclude: {by} does so in its place"),
+                None => {
+                    format!("{from} could not conclude: the answer is taken from what was said")
+                }
+            }),
+            Fact::Stopped => self.notices.push("stopped by the king".into()),
+            Fact::BellRang { over: false } => self
+                .notices
+                .push("time is nearly over: only the chair is asked".into()),
+            Fact::BellRang { over: true } => self.notices.push("time is over".into()),
+            Fact::Concluded(verdict) => self.verdict = Some(verdict.clone()),
+        }
+    }
+
+    /// The last count of the council itself.
+    pub fn count(&self) -> Option<&Counted> {
+        let best = self.verdict.as_ref().map_or(0, |v| v.best_pass);
+        let of_council = |c: &&Counted| c.depth == 0;
+        self.counts
+            .iter()
+            .rev()
+            .filter(of_council)
+            .find(|c| best == 0 || c.pass == best)
+            .or_else(|| self.counts.iter().rev().find(of_council))
+    }
+
+    /// The agreement of each pass.
+    pub fn trend(&self) -> Vec<f64> {
+        self.decisions.iter().map(|d| d.confidence).collect()
+    }
+
+    /// What is reserved or used up, for showing while it runs.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            calls: self.calls,
+            tokens: self.usage.input_tokens + self.usage.output_tokens,
+            pico_usd: (self.usage.cost_usd.unwrap_or(0.0) * 1e12) as u128,
+        }
+    }
+
+    /// Who is in the map: whoever voted or answered.
+    pub fn members(&self) -> Vec<SeatName> {
+        self.count().map_or_else(Vec::new, |c| {
+            let mut seats: Vec<SeatName> = Vec::new();
+            for first in &c.firsts {
+                if !seats.contains(&first.seat) {
+                    seats.push(first.seat.clone());
+                }
+            }
+            seats
+        })
+    }
+
+    /// The map of claims: who holds what, who opposes it, who is silent.
+    pub fn claims(&self) -> Vec<Claim> {
+        let Some(counted) = self.count() else {
+            return Vec::new();
+        };
+        let members = self.members();
+        counted
+            .candidates
+            .iter()
+            .enumerate()
+            .map(|(at, claim)| {
+                let stances = members
+                    .iter()
+                    .map(|seat| {
+                        let own = counted
+                            .firsts
+                            .iter()
+                            .find(|f| f.seat == *seat)
+                            .and_then(|f| f.candidate);
+                        let rated = self
+                            .ratings
+                            .iter()
+                            .find(|(by, of, _)| {
+                                by == seat && *claim == format!("the answer of {of}")
+                            })
+                            .map(|(.., rating)| *rating);
+                        let is_author = *claim == format!("the answer of {seat}");
+                        let stance = match (own, rated) {
+                            _ if is_author || own == Some(at) => Stance::Holds,
+                            (_, Some(7..=10)) => Stance::Holds,
+                            (_, Some(0..=4)) => Stance::Opposes,
+                            (Some(_), None) => Stance::Opposes,
+                            _ => Stance::Silent,
+                        };
+                        (seat.clone(), stance)
+                    })
+                    .collect();
+                Claim {
+                    claim: claim.clone(),
+                    stances,
+                }
+            })
+            .collect()
+    }
+
+    fn read(&mut self, seat: &SeatName, what: String, notice: &Option<String>) {
+        if let Some(notice) = notice {
+            self.notices.push(format!("{seat}: {notice}"));
+        }
+        let mut seats = self
+            .stages
+            .last_mut()
+            .into_iter()
+            .flat_map(|s| &mut s.seats);
+        if let Some(found) =
+            seats.find(|s| s.seat == *seat && s.state == SeatState::Replied && s.what.is_empty())
+        {
+            found.what = what;
+        }
+    }
+
+    fn last(&mut self, seat: &SeatName, state: SeatState) -> Option<&mut SeatReport> {
+        let stage = self.stages.last_mut()?;
+        stage
+            .seats
+            .iter_mut()
+            .find(|s| s.seat == *seat && s.state == state)
+    }
+
+    fn turn(&mut self, turn: TurnId) -> Option<&mut SeatReport> {
+        self.stages
+            .iter_mut()
+            .rev()
+            .flat_map(|s| &mut s.seats)
+            .find(|s| s.turn == Some(turn))
+    }
+}

@@ -1,0 +1,82 @@
+//! Arbitrate: where the count ends in a tie that weights and rankings do not break, an arbiter chooses among the tied.
+
+use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+use crate::roles::Duty;
+use serde_json::json;
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "arbitrate",
+    title: "the arbiter breaks the tie",
+    purpose: Purpose::Arbitrate,
+    spoken: false,
+    seats,
+    ask,
+    read,
+    end: no_end,
+    body: as_it_came,
+};
+
+/// The tied, if only the lot would tell them apart.
+fn tied(board: &Board) -> Vec<usize> {
+    match &board.counted {
+        Some(count)
+            if count.winners.len() > 1 && count.tie_path.iter().any(|s| s.starts_with("lot")) =>
+        {
+            count.winners.clone()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
+    if tied(board).is_empty() {
+        return Vec::new();
+    }
+    plan.with(Duty::Arbitrate).into_iter().take(1).collect()
+}
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let items = desk.deal(STAGE.name, &tied(desk.board));
+    let texts: Vec<String> = items
+        .iter()
+        .map(|c| blind::anonymous(desk.plan, &desk.board.candidates[*c].text))
+        .collect();
+    let names = labels(items.len());
+    Some(Asking {
+        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        task: "The vote is tied between these answers. Choose one. Reply with JSON: \"reason\" (one sentence), \"choice\" (a label).".into(),
+        schema: Some(json!({"type": "object", "properties": {
+            "reason": {"type": "string", "maxLength": 200},
+            "choice": {"type": "string", "enum": names},
+        }, "required": ["reason", "choice"], "additionalProperties": false})),
+        items,
+        tokens: None,
+    })
+}
+
+fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    let said = object_in(reply.text);
+    let label = said.as_ref().and_then(|(v, _)| v.get("choice")?.as_str());
+    board.arbiter = label
+        .and_then(|l| blind::place_of(l, reply.items.len()))
+        .map(|place| reply.items[place]);
+    let text = match board.arbiter {
+        Some(c) => format!(
+            "chooses {}: {}",
+            board.candidates[c].name,
+            said.map(|(v, _)| words_of(&v, "reason"))
+                .unwrap_or_default()
+        ),
+        None => "its choice cannot be read; the lot decides".into(),
+    };
+    vec![Fact::Noted {
+        seat: Some(plan.seats[reply.seat].name().clone()),
+        stage: STAGE.name.into(),
+        text,
+    }]
+}

@@ -1,0 +1,78 @@
+//! Attack: everybody else lists falsifiable defects of the answer.
+
+use super::{Asking, Desk, Reply, Stage, as_it_came, no_end};
+use crate::clean::clean_line;
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+use serde_json::{Value, json};
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "attack",
+    title: "defects, each to be shown false or mended",
+    purpose: Purpose::Review,
+    spoken: false,
+    seats: |_, board| match board.answers.first() {
+        Some(owner) => board
+            .seats
+            .iter()
+            .copied()
+            .filter(|s| *s != owner.seat)
+            .collect(),
+        None => Vec::new(),
+    },
+    ask,
+    read,
+    end: no_end,
+    body: as_it_came,
+};
+
+/// The most defects that one attacker may list.
+const DEFECTS_MAX: usize = 3;
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let answer = desk.board.answers.first()?;
+    let text = blind::anonymous(desk.plan, &answer.text);
+    Some(Asking {
+        material: format!(
+            "{}\n\n{}",
+            desk.question(),
+            desk.fenced(STAGE.name, &[text])
+        ),
+        task: format!(
+            "Attack answer A. Reply with JSON: \"defects\", at most {DEFECTS_MAX} statements about it that can be shown true or false; an empty list if it has none."
+        ),
+        schema: Some(
+            json!({"type": "object", "properties": {"defects": {"type": "array", "maxItems": DEFECTS_MAX,
+            "items": {"type": "string", "maxLength": 200}}}, "required": ["defects"], "additionalProperties": false}),
+        ),
+        items: vec![answer.seat],
+        tokens: None,
+    })
+}
+
+fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    let listed = object_in(reply.text).and_then(|(v, _)| v.get("defects")?.as_array().cloned());
+    let defects: Vec<String> = listed
+        .iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(|d| clean_line(d, 200))
+        .filter(|d| !d.is_empty())
+        .take(DEFECTS_MAX)
+        .collect();
+    board.notes.extend(defects.iter().cloned());
+    board.notes.sort();
+    board.notes.dedup();
+    vec![Fact::Noted {
+        seat: Some(plan.seats[reply.seat].name().clone()),
+        stage: STAGE.name.into(),
+        text: match (listed, defects.is_empty()) {
+            (None, _) => "its list cannot be read and counts for nothing".into(),
+            (Some(_), true) => "finds no defect".into(),
+            (Some(_), false) => defects.join("; "),
+        },
+    }]
+}

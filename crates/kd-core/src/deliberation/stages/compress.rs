@@ -1,0 +1,103 @@
+//! Compress: a seat sums up a pass in three to five points for those who go on. Where it fails, sentences are taken out
+//! of what was said.
+
+use super::{Asking, Desk, Reply, Stage, as_it_came, no_end, words_of};
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+use crate::memory::{Line, sentences};
+use crate::roles::Duty;
+use serde_json::{Value, json};
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "compress",
+    title: "summing up for the next pass",
+    purpose: Purpose::Compress,
+    spoken: false,
+    seats: |plan, board| match board.answers.is_empty() {
+        true => Vec::new(),
+        false => {
+            let moderators = plan.with(Duty::Moderate);
+            moderators.into_iter().chain(plan.chair()).take(1).collect()
+        }
+    },
+    ask,
+    read,
+    end: no_end,
+    body: as_it_came,
+};
+
+/// The most points of a summary.
+const POINTS_MAX: usize = 5;
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let items: Vec<usize> = (0..desk.board.answers.len()).collect();
+    let texts: Vec<String> = desk
+        .board
+        .answers
+        .iter()
+        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .collect();
+    let names = super::labels(items.len());
+    Some(Asking {
+        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        task: format!(
+            "Summarize this council deliberation in 3 to {POINTS_MAX} points: the main consensus, the key disagreements, the unresolved questions. Reply with JSON: \"points\", each with \"text\" and \"from\" (the labels it rests on)."
+        ),
+        schema: Some(
+            json!({"type": "object", "properties": {"points": {"type": "array", "minItems": 1, "maxItems": POINTS_MAX,
+            "items": {"type": "object", "properties": {
+                "text": {"type": "string", "maxLength": 240},
+                "from": {"type": "array", "items": {"type": "string", "enum": names}, "minItems": 1, "maxItems": names.len()},
+            }, "required": ["text", "from"], "additionalProperties": false}}},
+            "required": ["points"], "additionalProperties": false}),
+        ),
+        items,
+        tokens: None,
+    })
+}
+
+fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    let points = object_in(reply.text)
+        .and_then(|(value, _)| value.get("points")?.as_array().cloned())
+        .unwrap_or_default();
+    let lines: Vec<Line> = points
+        .iter()
+        .filter_map(|point| {
+            let text = words_of(point, "text");
+            let from = point.get("from").and_then(Value::as_array);
+            let messages: Vec<u32> = from
+                .into_iter()
+                .flatten()
+                .filter_map(|l| blind::place_of(l.as_str()?, reply.items.len()))
+                .filter_map(|place| board.answers.get(reply.items[place])?.message)
+                .collect();
+            // A point that rests on nothing that was said is not remembered.
+            (!text.is_empty() && !messages.is_empty()).then(|| Line::new(&text, messages))
+        })
+        .take(POINTS_MAX)
+        .collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    vec![Fact::Remembered {
+        lines,
+        by: Some(plan.seats[reply.seat].name().clone()),
+    }]
+}
+
+/// The summary without a seat: the first sentence of each answer.
+pub(in crate::deliberation) fn extract(board: &Board) -> Vec<Line> {
+    board
+        .answers
+        .iter()
+        .flat_map(|a| {
+            sentences(&a.text, 1)
+                .into_iter()
+                .map(|s| Line::new(&s, a.message))
+        })
+        .take(POINTS_MAX)
+        .collect()
+}

@@ -1,0 +1,240 @@
+//! Conclude: the chair states consensus, support, dissent and recommendation, and cites whose words they rest on. What
+//! the count says (outcome, confidence, who dissents) is not left to it.
+
+use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::fact::{Counted, Fact};
+use crate::deliberation::plan::Plan;
+use crate::deliberation::verdict::Dissenter;
+use crate::event::Purpose;
+use crate::roles::Duty;
+use serde_json::{Value, json};
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "conclude",
+    title: "conclusion",
+    purpose: Purpose::Conclude,
+    spoken: true,
+    seats: |plan, _| chairs(plan),
+    ask,
+    read: |_, _, _| Vec::<Fact>::new(),
+    end: no_end,
+    body: as_it_came,
+};
+
+/// The most bytes of one candidate in the chair's prompt: with them the whole prompt has a bound that can be reserved.
+const CANDIDATE_BYTES_MAX: usize = 1500;
+/// The most candidates that the chair reads in full.
+const CANDIDATES_MAX: usize = 6;
+
+/// The most bytes of all that the chair reads beside the question.
+pub(in crate::deliberation) const MATERIAL_BYTES_MAX: usize =
+    (CANDIDATES_MAX + 1) * (CANDIDATE_BYTES_MAX + 200) + 1000;
+
+/// Who may conclude, the first choice first: the chair, then those who gave opinions.
+pub(in crate::deliberation) fn chairs(plan: &Plan) -> Vec<usize> {
+    let mut seats = plan.with(Duty::Conclude);
+    for seat in plan.with(Duty::Opine) {
+        if !seats.contains(&seat) {
+            seats.push(seat);
+        }
+    }
+    seats
+}
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let board = desk.board;
+    let mut order: Vec<usize> = (0..board.candidates.len()).collect();
+    let winner = board.counted.as_ref().and_then(|c| c.winner);
+    order.sort_by_key(|c| (Some(*c) != winner, *c));
+    order.truncate(CANDIDATES_MAX);
+    let items: Vec<(String, String)> = order
+        .iter()
+        .enumerate()
+        .map(|(place, c)| {
+            let candidate = &board.candidates[*c];
+            let backers = board
+                .counted
+                .as_ref()
+                .map_or(0, |counted| backers(counted, *c));
+            let text = blind::anonymous(desk.plan, &candidate.text);
+            (
+                format!("Answer {}, {backers} votes", blind::label(place)),
+                blind::clip(&text, CANDIDATE_BYTES_MAX),
+            )
+        })
+        .collect();
+    let labels: Vec<String> = (0..order.len()).map(blind::label).collect();
+    let result = match (&board.counted, winner) {
+        (Some(counted), Some(_)) => format!(
+            "The council voted: {} of {} put answer A first ({}).",
+            counted.backers,
+            counted.voters,
+            counted.form.word()
+        ),
+        (Some(_), None) => "The council voted and is undecided.".to_owned(),
+        (None, _) => "No vote was held.".to_owned(),
+    };
+    let notes = match board.notes.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\n\nNoted on the way:\n{}",
+            blind::clip(&board.notes.join("\n"), CANDIDATE_BYTES_MAX)
+        ),
+    };
+    let text = |most: u32| json!({"type": "string", "maxLength": most});
+    Some(Asking {
+        material: format!(
+            "Question:\n{}\n\n{}\n{result}{notes}",
+            board.question,
+            desk.fenced_as(STAGE.name, &items)
+        ),
+        task: format!(
+            "Conclude for the council; add no opinion of your own. Reply with JSON: \"recommendation\" (what to do or believe, first), \"consensus\" (what the answers share), \"support\" (the strongest reasons), \"dissent\" (what the others hold, or \"none\"), \"cites\" (the labels it rests on, of {}).",
+            labels.join(", ")
+        ),
+        schema: Some(json!({"type": "object", "properties": {
+            "recommendation": text(700),
+            "consensus": text(400),
+            "support": text(400),
+            "dissent": text(400),
+            "cites": {"type": "array", "items": {"type": "string", "enum": labels}, "minItems": 1, "maxItems": labels.len().max(1)},
+        }, "required": ["recommendation", "consensus", "support", "dissent", "cites"], "additionalProperties": false}))
+        .filter(|_| !labels.is_empty()),
+        items: order,
+        tokens: None,
+    })
+}
+
+/// How many put a candidate first.
+fn backers(counted: &Counted, candidate: usize) -> usize {
+    counted
+        .firsts
+        .iter()
+        .filter(|f| f.candidate == Some(candidate))
+        .count()
+}
+
+/// What goes into a conclusion beside the chair's words.
+pub(crate) struct Conclusion<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The table of the best pass.
+    pub board: &'a Board,
+    /// The heading.
+    pub heading: &'a str,
+    /// Who does not stand behind the winner.
+    pub dissent: &'a [Dissenter],
+    /// What stands above the text: a replaced chair, a limit that cut.
+    pub above: &'a [String],
+}
+
+/// The answer as it stands in the thread, and the messages that it cites. `said` is the chair's reply and what its
+/// labels stood for; without one the answer is taken from what was said.
+pub(crate) fn compose(
+    about: &Conclusion<'_>,
+    said: Option<(&str, &[usize])>,
+) -> (String, Vec<u32>) {
+    let Conclusion {
+        plan,
+        board,
+        heading,
+        dissent,
+        above,
+    } = about;
+    let mut out = format!("## {heading}\n");
+    for line in *above {
+        out.push_str(&format!("\n> {line}\n"));
+    }
+    let object = said.and_then(|(text, _)| object_in(text).map(|(value, _)| value));
+    let winner = board.winner();
+    let mut cited: Vec<usize> = Vec::new();
+    let mut part = |title: &str, text: &str| {
+        let bare = text.trim().trim_end_matches('.').to_lowercase();
+        if !matches!(bare.as_str(), "" | "none" | "n/a") {
+            out.push_str(&format!("\n**{title}.** {}\n", text.trim()));
+        }
+    };
+    match (&object, said) {
+        (Some(value), Some((_, items))) => {
+            part("Recommendation", &words_of(value, "recommendation"));
+            part("Consensus", &words_of(value, "consensus"));
+            part("Support", &words_of(value, "support"));
+            let listed = value.get("cites").and_then(Value::as_array);
+            cited.extend(
+                listed
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|l| Some(items[blind::place_of(l.as_str()?, items.len())?])),
+            );
+            if dissent.is_empty() {
+                part("Dissent", &words_of(value, "dissent"));
+            }
+        }
+        // Words without the form asked for are still an answer.
+        (None, Some((text, _))) => part("Recommendation", text),
+        (_, None) => match winner {
+            Some(winner) => part(
+                "Recommendation",
+                &format!("(in the words of the winning answer)\n\n{}", winner.text),
+            ),
+            None => {
+                for candidate in &board.candidates {
+                    part("One answer", &candidate.text);
+                }
+            }
+        },
+    }
+    if let Some(winner) = winner {
+        let open = matches!(plan.answers, crate::deliberation::answer::AnswerKind::Text);
+        if !open {
+            part("Decided", &winner.name);
+        }
+        let at = board.candidates.iter().position(|c| c.name == winner.name);
+        cited.splice(0..0, at);
+    }
+    if !dissent.is_empty() {
+        let lines: Vec<String> = dissent
+            .iter()
+            .map(|d| match d.reason.is_empty() {
+                true => format!("{} for {}", d.seat, d.stands_for),
+                false => format!("{} for {}: {}", d.seat, d.stands_for, d.reason),
+            })
+            .collect();
+        part("Dissent", &lines.join("; "));
+    }
+    if let Some(counted) = &board.counted {
+        part(
+            "Confidence",
+            &format!(
+                "{:.2} – {} of {} by {}; agreement, no probability of being right",
+                counted.agreement, counted.backers, counted.voters, counted.rule
+            ),
+        );
+    }
+    let mut seen = Vec::new();
+    cited.retain(|c| {
+        let new = !seen.contains(c);
+        seen.push(*c);
+        new
+    });
+    let mut messages: Vec<u32> = Vec::new();
+    let mut whose: Vec<String> = Vec::new();
+    for candidate in cited.iter().filter_map(|c| board.candidates.get(*c)) {
+        let names: Vec<&str> = candidate
+            .authors
+            .iter()
+            .map(|a| plan.seats[*a].name().as_str())
+            .collect();
+        let numbers: Vec<String> = candidate.messages.iter().map(|m| format!("#{m}")).collect();
+        whose.push(format!("{} ({})", names.join(", "), numbers.join(", ")));
+        messages.extend(&candidate.messages);
+    }
+    messages.sort_unstable();
+    messages.dedup();
+    if !whose.is_empty() {
+        part("Rests on", &whose.join("; "));
+    }
+    (out.trim_end().to_owned(), messages)
+}

@@ -1,0 +1,178 @@
+//! Estimate: everybody gives a number; median and quartiles go back to all, who give it once more (Delphi). The result
+//! is the trimmed mean; it has the support of those within the quartiles.
+
+use super::opinions::{answer_in, body, opiners, schema, task};
+use super::{Asking, Desk, Reply, Stage};
+use crate::deliberation::board::{Answer, Board, Candidate};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "estimate",
+    title: "estimates",
+    purpose: Purpose::Answer,
+    spoken: true,
+    seats: |plan, board| opiners(plan, board),
+    ask,
+    read,
+    end,
+    body,
+};
+
+/// The share that is cut off at each end for the trimmed mean, in percent.
+const TRIM_PERCENT: usize = 20;
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let feedback = match desk.board.feedback.is_empty() {
+        true => String::new(),
+        false => format!("\n\n{}", desk.board.feedback),
+    };
+    let own = match desk.board.answer_of(desk.seat) {
+        Some(Answer { key: Some(key), .. }) => format!("\nYour own earlier estimate: {key}"),
+        _ => String::new(),
+    };
+    Some(Asking {
+        material: format!("{}{feedback}{own}", desk.question()),
+        task: task(&desk.plan.answers, "Give your estimate as one number."),
+        schema: schema(&desk.plan.answers, &[]),
+        ..Asking::default()
+    })
+}
+
+fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    let (key, confidence, notice) = answer_in(&plan.answers, reply.text);
+    let fact = Fact::AnswerRead {
+        seat: plan.seats[reply.seat].name().clone(),
+        round: board.round,
+        key: key.clone(),
+        confidence,
+        message: reply.message,
+        notice,
+    };
+    board.put(Answer {
+        seat: reply.seat,
+        sample: reply.sample,
+        text: body(plan, reply.text),
+        key,
+        confidence,
+        message: reply.message,
+        unjustified: false,
+    });
+    vec![fact]
+}
+
+fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+    board.settle(plan);
+    let mut values: Vec<(f64, usize)> = board
+        .answers
+        .iter()
+        .filter_map(|a| {
+            Some((
+                a.key
+                    .as_ref()?
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|v| v.is_finite())?,
+                a.seat,
+            ))
+        })
+        .collect();
+    if values.is_empty() {
+        return Vec::new();
+    }
+    values.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let numbers: Vec<f64> = values.iter().map(|(v, _)| *v).collect();
+    let (low, median, high) = (
+        quantile(&numbers, 1),
+        quantile(&numbers, 2),
+        quantile(&numbers, 3),
+    );
+    board.feedback = format!(
+        "Estimates of all in the round before: median {}, middle half from {} to {}.",
+        shown(median),
+        shown(low),
+        shown(high)
+    );
+    let mean = shown(trimmed(&numbers));
+    let inside: Vec<usize> = values
+        .iter()
+        .filter(|(v, _)| (low..=high).contains(v))
+        .map(|(_, seat)| *seat)
+        .collect();
+    let mut candidates = vec![Candidate {
+        name: mean.clone(),
+        text: format!(
+            "The trimmed mean of {} estimates is {mean}. {}",
+            numbers.len(),
+            board.feedback
+        ),
+        messages: board
+            .answers
+            .iter()
+            .filter(|a| inside.contains(&a.seat))
+            .filter_map(|a| a.message)
+            .collect(),
+        authors: inside.clone(),
+    }];
+    for candidate in &board.candidates {
+        let authors: Vec<usize> = candidate
+            .authors
+            .iter()
+            .copied()
+            .filter(|a| !inside.contains(a))
+            .collect();
+        if !authors.is_empty() && candidate.name != mean {
+            candidates.push(Candidate {
+                authors,
+                ..candidate.clone()
+            });
+        }
+    }
+    board.candidates = candidates;
+    vec![Fact::Noted {
+        seat: None,
+        stage: STAGE.name.into(),
+        text: board.feedback.clone(),
+    }]
+}
+
+/// A quartile of sorted numbers, by linear interpolation.
+fn quantile(sorted: &[f64], quarter: usize) -> f64 {
+    let place = (sorted.len() - 1) as f64 * quarter as f64 / 4.0;
+    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    sorted[low] + (sorted[high] - sorted[low]) * (place - low as f64)
+}
+
+/// The mean without the ends.
+fn trimmed(sorted: &[f64]) -> f64 {
+    let cut = sorted.len() * TRIM_PERCENT / 100;
+    let kept = &sorted[cut..sorted.len() - cut];
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+/// At most six digits that matter.
+fn shown(value: f64) -> String {
+    let digits = 5 - (value.abs().max(1e-9).log10().floor() as i32).clamp(-6, 5);
+    let text = format!("{value:.*}", digits.clamp(0, 9) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outliers_move_neither_quartiles_nor_mean_much() {
+        let numbers = [1.0, 10.0, 11.0, 12.0, 1000.0];
+        assert_eq!(quantile(&numbers, 2), 11.0);
+        assert_eq!(trimmed(&numbers), 11.0);
+        assert_eq!(trimmed(&[3.0]), 3.0);
+        assert_eq!(shown(11.0), "11");
+        assert_eq!(shown(0.125), "0.125");
+        assert_eq!(shown(1234567.0), "1234567");
+    }
+}

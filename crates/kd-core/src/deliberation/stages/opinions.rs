@@ -1,0 +1,247 @@
+//! Opinions: everybody answers the question, blind to all others.
+
+use super::{Asking, Desk, Reply, Stage, as_it_came, words_of};
+use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked};
+use crate::deliberation::board::{Answer, Board, object_in};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+use crate::roles::Duty;
+use serde_json::{Value, json};
+
+/// Everybody whose role gives opinions.
+pub(in crate::deliberation) static STAGE: Stage = STAGE_BASE;
+
+/// The strongest member, several times.
+pub(in crate::deliberation) static SAMPLES: Stage = Stage {
+    name: "samples",
+    title: "answers of one member",
+    seats: |plan, board| {
+        let best = strongest(plan, board).into_iter().take(1);
+        best.flat_map(|s| vec![s; plan.samples.max(1) as usize])
+            .collect()
+    },
+    ..STAGE_BASE
+};
+
+/// The strongest member, once.
+pub(in crate::deliberation) static FIRST: Stage = Stage {
+    name: "first",
+    title: "one answer",
+    seats: |plan, board| strongest(plan, board).into_iter().take(1).collect(),
+    ..STAGE_BASE
+};
+
+/// The two cheapest members.
+pub(in crate::deliberation) static PAIR: Stage = Stage {
+    name: "pair",
+    title: "the two cheapest",
+    seats: |plan, board| cheapest(plan, board).into_iter().take(2).collect(),
+    ..STAGE_BASE
+};
+
+/// The next of a cascade, while no two agree: whoever has not answered, one at a time, the cheaper first.
+pub(in crate::deliberation) static REST_UNLESS_AGREED: Stage = Stage {
+    name: "next",
+    title: "the next of the cascade",
+    seats: |plan, board| {
+        if board.two_agree() {
+            return Vec::new();
+        }
+        let mut next = cheapest(plan, board);
+        next.retain(|s| board.answer_of(*s).is_none() && !board.absent.answers.contains(s));
+        next.into_iter().take(1).collect()
+    },
+    ..STAGE_BASE
+};
+
+const STAGE_BASE: Stage = Stage {
+    name: "opinions",
+    title: "opinions, blind",
+    purpose: Purpose::Answer,
+    spoken: true,
+    seats: |plan, board| opiners(plan, board),
+    ask,
+    read,
+    end,
+    body,
+};
+
+/// Those at the table whose role gives opinions; everybody at the table where nobody's does.
+pub(in crate::deliberation) fn opiners(plan: &Plan, board: &Board) -> Vec<usize> {
+    let with: Vec<usize> = board
+        .seats
+        .iter()
+        .copied()
+        .filter(|s| plan.seats[*s].has(Duty::Opine) || plan.seats[*s].has(Duty::Reserve))
+        .collect();
+    if with.is_empty() {
+        return board.seats.clone();
+    }
+    with
+}
+
+/// Those who give opinions, the most reliable first; of equals in the order of the seats.
+pub(super) fn strongest(plan: &Plan, board: &Board) -> Vec<usize> {
+    let mut seats = opiners(plan, board);
+    let strength =
+        |s: &usize| plan.seats[*s].reliability.unwrap_or(0.0) + plan.seats[*s].member.weight * 1e-6;
+    seats.sort_by(|a, b| strength(b).total_cmp(&strength(a)).then(a.cmp(b)));
+    seats
+}
+
+/// Those who give opinions, the cheapest first; of equals in the order of the seats.
+fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
+    let mut seats = opiners(plan, board);
+    seats.sort_by_key(|s| {
+        let price = plan.seats[*s].price.unwrap_or_default();
+        (price.input + price.output, *s)
+    });
+    seats
+}
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    Some(Asking {
+        material: desk.question(),
+        task: task(&desk.plan.answers, "Answer the question."),
+        schema: schema(&desk.plan.answers, &[]),
+        ..Asking::default()
+    })
+}
+
+/// What a member is told to write; the same form in every stage that asks for an answer.
+pub(super) fn task(kind: &AnswerKind, what: &str) -> String {
+    match kind {
+        AnswerKind::Text => format!(
+            "{what} State your position first, then your strongest reasons. End with one line: \"Confidence: \" and a number from 0 to 1."
+        ),
+        kind => format!(
+            "{what} Reply with JSON: \"reason\" (your reasons, in a few sentences), \"answer\" ({}), \"confidence\" (0 to 1).",
+            kind.instruction()
+        ),
+    }
+}
+
+/// The schema of an answer that can be compared; none for open text. `more` are further fields, before the answer.
+pub(super) fn schema(kind: &AnswerKind, more: &[(&str, Value)]) -> Option<Value> {
+    if matches!(kind, AnswerKind::Text) {
+        return None;
+    }
+    let mut fields = serde_json::Map::new();
+    fields.insert("reason".into(), json!({"type": "string", "maxLength": 600}));
+    for (name, schema) in more {
+        fields.insert((*name).into(), schema.clone());
+    }
+    fields.insert("answer".into(), kind.schema());
+    fields.insert(
+        "confidence".into(),
+        json!({"type": "number", "minimum": 0, "maximum": 1}),
+    );
+    let names: Vec<&String> = fields.keys().collect();
+    let required = json!(names);
+    Some(
+        json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false}),
+    )
+}
+
+/// An answer of the form above as people read it.
+pub(super) fn body(plan: &Plan, text: &str) -> String {
+    if matches!(plan.answers, AnswerKind::Text) {
+        return as_it_came(plan, text);
+    }
+    let Some((value, _)) = object_in(text) else {
+        return as_it_came(plan, text);
+    };
+    let mut out = words_of(&value, "reason");
+    for (name, title) in [
+        ("flaw", "Flaw in my earlier answer"),
+        ("answer", "Answer"),
+        ("confidence", "Confidence"),
+    ] {
+        let shown = match value.get(name) {
+            Some(Value::String(s)) if !s.trim().is_empty() => {
+                crate::clean::clean_text(s).trim().to_owned()
+            }
+            Some(value @ (Value::Number(_) | Value::Object(_) | Value::Array(_))) => {
+                value.to_string()
+            }
+            _ => continue,
+        };
+        out.push_str(&format!("\n\n**{title}:** {shown}"));
+    }
+    out.trim_start().to_owned()
+}
+
+/// Reads an answer: strictly as JSON, else by its marks, else by what can only be meant.
+pub(super) fn answer_in(
+    kind: &AnswerKind,
+    text: &str,
+) -> (Option<String>, Option<f64>, Option<String>) {
+    if matches!(kind, AnswerKind::Text) {
+        return (None, confidence_in(text), None);
+    }
+    let object = object_in(text);
+    let stated = object.as_ref().and_then(|(value, strict)| {
+        let said = match value.get("answer")? {
+            Value::String(said) => said.clone(),
+            other => other.to_string(),
+        };
+        Some((kind.key(&said)?, *strict))
+    });
+    let sure = object
+        .as_ref()
+        .and_then(|(value, _)| match value.get("confidence")? {
+            Value::Number(n) => n.as_f64().and_then(|c| confidence(&c.to_string())),
+            Value::String(s) => confidence(s),
+            _ => None,
+        })
+        .or_else(|| confidence_in(text));
+    match stated.or_else(|| kind.key_in(text)) {
+        Some((key, true)) => (Some(key), sure, None),
+        Some((key, false)) => {
+            let notice = format!("its answer was not in the form asked for; read as `{key}`");
+            (Some(key), sure, Some(notice))
+        }
+        None => {
+            let notice = "no answer of the kind asked for was found: it abstains".to_owned();
+            (None, sure, Some(notice))
+        }
+    }
+}
+
+fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    let (key, confidence, notice) = answer_in(&plan.answers, reply.text);
+    let fact = Fact::AnswerRead {
+        seat: plan.seats[reply.seat].name().clone(),
+        round: board.round,
+        key: key.clone(),
+        confidence,
+        message: reply.message,
+        notice,
+    };
+    board.put(Answer {
+        seat: reply.seat,
+        sample: reply.sample,
+        text: body(plan, reply.text),
+        key,
+        confidence,
+        message: reply.message,
+        unjustified: false,
+    });
+    vec![fact]
+}
+
+fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+    board.settle(plan);
+    Vec::new()
+}
+
+/// The flaw that a later answer names in the earlier one; none where it names none.
+pub(super) fn flaw_in(text: &str) -> Option<String> {
+    let said = match object_in(text) {
+        Some((value, _)) => words_of(&value, "flaw"),
+        None => marked(text, "flaw").unwrap_or_default(),
+    };
+    let bare = said.trim().trim_end_matches('.').to_lowercase();
+    (!matches!(bare.as_str(), "" | "none" | "no" | "n/a" | "-")).then_some(said)
+}

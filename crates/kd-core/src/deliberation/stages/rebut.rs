@@ -1,0 +1,72 @@
+//! Rebut: the owner mends the answer or shows that a defect is none; both the old and the new answer stand for election.
+
+use super::opinions::{body, schema, task};
+use super::revise;
+use super::{Asking, Desk, Stage};
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, Candidate};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "rebut",
+    title: "the owner mends or rebuts",
+    purpose: Purpose::Revise,
+    spoken: true,
+    seats: |_, board| match (board.notes.is_empty(), board.answers.first()) {
+        (false, Some(owner)) => vec![owner.seat],
+        _ => Vec::new(),
+    },
+    ask,
+    read: |board, plan, reply| revise::take(board, plan, reply, false),
+    end,
+    body,
+};
+
+fn ask(desk: &Desk<'_>) -> Option<Asking> {
+    let own = desk.board.answer_of(desk.seat)?;
+    let items = [
+        (
+            "Your answer".to_owned(),
+            blind::anonymous(desk.plan, &own.text),
+        ),
+        (
+            "Alleged defects".to_owned(),
+            blind::anonymous(desk.plan, &desk.board.notes.join("\n")),
+        ),
+    ];
+    Some(Asking {
+        material: format!(
+            "{}\n\n{}",
+            desk.question(),
+            desk.fenced_as(STAGE.name, &items)
+        ),
+        task: task(
+            &desk.plan.answers,
+            "Mend each defect, or say with evidence why it is none. Answer the question once more, whole.",
+        ),
+        schema: schema(&desk.plan.answers, &[]),
+        items: Vec::new(),
+        tokens: None,
+    })
+}
+
+fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+    let original = board.candidates.first().cloned();
+    board.settle(plan);
+    if let (Some(original), Some(mended)) = (original, board.candidates.first_mut())
+        && original.text != mended.text
+    {
+        let name = |what: &str, c: &Candidate| match plan.answers.is_keyed() {
+            true => format!("{} ({what})", c.name),
+            false => format!("the {what} answer"),
+        };
+        mended.name = name("mended", mended);
+        board.candidates.push(Candidate {
+            name: name("original", &original),
+            ..original
+        });
+    }
+    Vec::new()
+}

@@ -1,0 +1,211 @@
+//! Revise: everybody answers once more, knowing what the others said. The update rule is the same in every form: keep
+//! your answer unless you can quote a false step in it; who gives it up without naming one is counted as before.
+
+use super::opinions::{answer_in, body, flaw_in, opiners, schema, task};
+use super::{Asking, Desk, Reply, Stage};
+use crate::deliberation::blind;
+use crate::deliberation::board::{Answer, Board};
+use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::Plan;
+use crate::event::Purpose;
+use serde_json::json;
+
+/// Everybody reads the answers of all others.
+pub(in crate::deliberation) static STAGE: Stage = Stage {
+    name: "revise",
+    title: "answers once more, the others' read",
+    ask: |desk| asking(desk, &shown_answers(desk), KEEP),
+    ..BASE
+};
+
+/// Everybody reads the answers grouped, with how many gave each (ReConcile).
+pub(in crate::deliberation) static GROUPED: Stage = Stage {
+    name: "round-table",
+    title: "round table: grouped answers read",
+    ask: |desk| asking(desk, &shown_groups(desk, true), KEEP),
+    ..BASE
+};
+
+/// Everybody reads the set of current solutions, not who gave them, how many, or why.
+pub(in crate::deliberation) static IMPROVE: Stage = Stage {
+    name: "improve",
+    title: "one of the current solutions improved",
+    ask: |desk| {
+        asking(
+            desk,
+            &shown_groups(desk, false),
+            "Improve one of these solutions, or replace them by a better one.",
+        )
+    },
+    ..BASE
+};
+
+/// Everybody reads the whole layer before.
+pub(in crate::deliberation) static LAYER: Stage = Stage {
+    name: "layer",
+    title: "the next layer, the one before read",
+    ask: |desk| {
+        asking(
+            desk,
+            &shown_layer(desk),
+            "Write the best answer that you can make of these; some of them may be wrong.",
+        )
+    },
+    read: |board, plan, reply| take(board, plan, reply, false),
+    ..BASE
+};
+
+const BASE: Stage = Stage {
+    name: "revise",
+    title: "answers once more",
+    purpose: Purpose::Revise,
+    spoken: true,
+    seats: |plan, board| {
+        let mut seats = opiners(plan, board);
+        seats.retain(|s| board.answers.iter().any(|a| a.seat != *s));
+        seats
+    },
+    ask: |desk| asking(desk, &shown_answers(desk), KEEP),
+    read: |board, plan, reply| take(board, plan, reply, true),
+    end,
+    body,
+};
+
+const KEEP: &str = "Keep your own answer unless you can quote a false step in it; agreement of others is no reason. Answer once more; \"flaw\" names the false step in your earlier answer, or \"none\".";
+
+fn asking(desk: &Desk<'_>, shown: &(Vec<usize>, Vec<String>), what: &str) -> Option<Asking> {
+    let (items, texts) = shown;
+    if texts.is_empty() {
+        return None;
+    }
+    let own = desk
+        .board
+        .answer_of(desk.seat)
+        .map(|a| {
+            format!(
+                "\n\nYour own earlier answer:\n{}",
+                blind::anonymous(desk.plan, &a.text)
+            )
+        })
+        .unwrap_or_default();
+    Some(Asking {
+        material: format!(
+            "{}\n\n{}{own}",
+            desk.question(),
+            desk.fenced("revise", texts)
+        ),
+        task: task(&desk.plan.answers, what),
+        schema: schema(
+            &desk.plan.answers,
+            &[("flaw", json!({"type": "string", "maxLength": 200}))],
+        ),
+        items: items.clone(),
+        tokens: None,
+    })
+}
+
+fn shown_answers(desk: &Desk<'_>) -> (Vec<usize>, Vec<String>) {
+    let mut others: Vec<usize> = desk
+        .board
+        .answers
+        .iter()
+        .map(|a| a.seat)
+        .filter(|s| *s != desk.seat)
+        .collect();
+    others.dedup();
+    let items = desk.deal("revise", &others);
+    let texts = items
+        .iter()
+        .filter_map(|s| desk.board.answer_of(*s))
+        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .collect();
+    (items, texts)
+}
+
+fn shown_layer(desk: &Desk<'_>) -> (Vec<usize>, Vec<String>) {
+    let mut all: Vec<usize> = desk.board.answers.iter().map(|a| a.seat).collect();
+    all.dedup();
+    let items = desk.deal("layer", &all);
+    let texts = items
+        .iter()
+        .filter_map(|s| desk.board.answer_of(*s))
+        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .collect();
+    (items, texts)
+}
+
+fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
+    let all: Vec<usize> = (0..desk.board.candidates.len()).collect();
+    let dealt = desk.deal("groups", &all);
+    let texts = dealt
+        .iter()
+        .map(|c| {
+            let candidate = &desk.board.candidates[*c];
+            let text = blind::anonymous(desk.plan, &candidate.text);
+            match (counted, desk.plan.answers.is_keyed()) {
+                (true, _) => format!("Given by {}:\n{text}", candidate.authors.len()),
+                // The bare solution: not why.
+                (false, true) => candidate.name.clone(),
+                (false, false) => text,
+            }
+        })
+        .collect();
+    let authors = dealt
+        .iter()
+        .filter_map(|c| desk.board.candidates[*c].authors.first().copied())
+        .collect();
+    (authors, texts)
+}
+
+/// Takes a later answer in. With `justified`, who changes without naming a flaw counts as before.
+pub(super) fn take(
+    board: &mut Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+    justified: bool,
+) -> Vec<Fact> {
+    let (mut key, confidence, mut notice) = answer_in(&plan.answers, reply.text);
+    let earlier = board.answer_of(reply.seat).cloned();
+    let mut unjustified = false;
+    if let Some(earlier) = &earlier
+        && justified
+        && earlier.key.is_some()
+        && earlier.key != key
+        && flaw_in(reply.text).is_none()
+    {
+        notice = Some(
+            "it gave its answer up without naming a flaw in it: it counts as before".to_owned(),
+        );
+        key.clone_from(&earlier.key);
+        unjustified = true;
+    }
+    let fact = Fact::AnswerRead {
+        seat: plan.seats[reply.seat].name().clone(),
+        round: board.round,
+        key: key.clone(),
+        confidence,
+        message: reply.message,
+        notice,
+    };
+    board.put(Answer {
+        seat: reply.seat,
+        sample: 0,
+        text: body(plan, reply.text),
+        key,
+        confidence,
+        message: reply.message,
+        unjustified,
+    });
+    vec![fact]
+}
+
+/// Ballots on answers that are no more count for nothing.
+pub(super) fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+    board.settle(plan);
+    board.ballots.clear();
+    board.reviews.clear();
+    board.absent.ballots.clear();
+    board.absent.reviews.clear();
+    board.arbiter = None;
+    Vec::new()
+}

@@ -1,0 +1,128 @@
+//! The verdict in plain words, from the record.
+
+use super::report::Report;
+use crate::memory::Line;
+
+/// Why the council decided as it did: each step that mattered, in order.
+pub fn why(report: &Report) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(plan) = &report.plan {
+        let names: Vec<String> = plan
+            .seats
+            .iter()
+            .map(|s| format!("{} ({})", s.name(), s.role))
+            .collect();
+        out.push(format!(
+            "It sat as {} in the protocol {}, because {}.",
+            names.join(", "),
+            plan.protocol,
+            plan.meta.reasoning.trim_end_matches('.')
+        ));
+        out.push(format!(
+            "Answers were compared as {}; the vote went by {}.",
+            plan.answers.words(),
+            plan.voting.method
+        ));
+    }
+    for notice in &report.notices {
+        out.push(format!("{notice}."));
+    }
+    for counted in &report.counts {
+        let place = match counted.depth {
+            0 => format!("Pass {}", counted.pass),
+            depth => format!("Sub-council {depth} of pass {}", counted.pass),
+        };
+        let who: Vec<String> = counted
+            .firsts
+            .iter()
+            .map(
+                |f| match f.candidate.and_then(|c| counted.candidates.get(c)) {
+                    Some(name) => format!("{} for {name}{}", f.seat, because(&f.reason)),
+                    None => format!("{} abstained", f.seat),
+                },
+            )
+            .collect();
+        out.push(format!(
+            "{place}, {} counted by {}: {}.",
+            counted.source,
+            counted.rule,
+            who.join("; ")
+        ));
+        out.extend(
+            counted
+                .rounds
+                .iter()
+                .enumerate()
+                .map(|(at, r)| format!("Round {} of the count: {r}.", at + 1)),
+        );
+        out.extend(
+            counted
+                .abstained
+                .iter()
+                .map(|a| format!("Not counted: {a}.")),
+        );
+        out.extend(counted.tie_path.iter().map(|t| format!("Tie, {t}.")));
+        out.extend(counted.notes.iter().map(|n| format!("{n}.")));
+        let result = match counted.winner.and_then(|w| counted.candidates.get(w)) {
+            Some(winner) => format!("{winner} won"),
+            None => "Nobody won".to_owned(),
+        };
+        out.push(format!(
+            "{result}: {}, {} of {} put it first, agreement {:.2}.",
+            counted.form.word(),
+            counted.backers,
+            counted.voters,
+            counted.agreement
+        ));
+    }
+    for decision in &report.decisions {
+        out.push(
+            format!(
+                "After pass {}: {:?}, since {}.",
+                decision.iteration, decision.action, decision.reason
+            )
+            .to_owned(),
+        );
+    }
+    out.extend(report.remembered.iter().map(remembered));
+    if let Some(verdict) = &report.verdict {
+        let by = verdict.by.as_ref().map_or(
+            "nobody: it is taken from what was said".to_owned(),
+            ToString::to_string,
+        );
+        let cites: Vec<String> = verdict.cites.iter().map(|m| format!("#{m}")).collect();
+        out.push(format!(
+            "{}. Written by {by}; it rests on {}; result of pass {} of {}.",
+            verdict.heading,
+            if cites.is_empty() {
+                "no message".to_owned()
+            } else {
+                cites.join(", ")
+            },
+            verdict.best_pass,
+            verdict.passes
+        ));
+        out.extend(verdict.troubles.iter().map(|t| format!("On the way: {t}.")));
+        out.push(format!(
+            "It used {} calls and {} tokens (${:.4}).",
+            verdict.spent.calls,
+            verdict.spent.tokens,
+            verdict.spent.usd()
+        ));
+    } else {
+        out.push("It did not conclude.".into());
+    }
+    out
+}
+
+fn because(reason: &str) -> String {
+    match reason.is_empty() {
+        true => String::new(),
+        false => format!(" (“{reason}”)"),
+    }
+}
+
+fn remembered(line: &Line) -> String {
+    let from: Vec<String> = line.messages.iter().map(|m| format!("#{m}")).collect();
+    format!("Remembered from {}: {}", from.join(", "), line.text)
+}

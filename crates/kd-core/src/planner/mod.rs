@@ -1,0 +1,552 @@
+//! Plans a deliberation: who sits in which role, by which protocol and rule, within which limits.
+//!
+//! Comes in: the settings, with what the person asked for this time laid over them, and the question. Goes out: a
+//! [`Plan`] that names only agents, roles, rules and protocols that exist, and what the person should know about it.
+
+mod document;
+mod model;
+pub mod presets;
+pub mod rules;
+
+pub use document::document;
+pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
+
+use crate::config::{Config, DeliberationConfig, MemberPlan};
+use crate::deliberation::answer::AnswerKind;
+use crate::deliberation::plan::{
+    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, Seat, Task, Voting,
+};
+use crate::deliberation::{Cut, Price, protocols};
+use crate::ids::SeatName;
+use crate::roles::{self, Duty};
+use crate::roster::Member;
+use crate::seating::{self, LOCAL, SeatingError, Wishes};
+use crate::voting;
+use std::collections::BTreeMap;
+
+/// What a plan is made for.
+#[derive(Clone, Debug, Default)]
+pub struct Brief<'a> {
+    /// The whole question, with what was piped in.
+    pub question: &'a str,
+    /// The question without that.
+    pub asked: &'a str,
+    /// Who may sit; empty means as configured.
+    pub members: &'a [String],
+    /// Fixes every chance.
+    pub seed: u64,
+    /// Whether models shall be seeded too.
+    pub seeded: bool,
+    /// What the person wrote in place of roles' prompts, by role.
+    pub personas: BTreeMap<String, String>,
+    /// What is remembered across questions; empty unless opted in.
+    pub background: String,
+    /// The model of every seat, for this time.
+    pub model: Option<String>,
+    /// The temperature of every seat, for this time.
+    pub temperature: Option<f32>,
+    /// Seconds of one turn, for this time.
+    pub timeout: Option<u64>,
+}
+
+/// A plan, and what the person should know about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Lines for the person.
+    pub notices: Vec<String>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// Nobody can sit.
+    #[error(transparent)]
+    Seating(#[from] SeatingError),
+    /// A limit does not even pay for the final answer.
+    #[error("{} is too low: the final answer alone may use {tokens} tokens and {calls} call (${usd:.4})", .cut.words())]
+    TooLow {
+        /// Which.
+        cut: Cut,
+        /// What it may use.
+        tokens: u64,
+        /// Calls.
+        calls: u64,
+        /// Money.
+        usd: f64,
+    },
+    /// Money is limited, and the price of somebody is not known.
+    #[error("the price of {seat} is not known, so a limit of money cannot be kept")]
+    NoPrice {
+        /// Who.
+        seat: String,
+        /// Where prices stand.
+        provider: String,
+    },
+}
+
+impl PlanError {
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            PlanError::Seating(_) => {
+                "name agents that are configured; `kd init` lists what is here".into()
+            }
+            PlanError::TooLow { .. } => {
+                "raise the limit, or lower `deliberation.answerTokens`".into()
+            }
+            PlanError::NoPrice { provider, .. } => {
+                format!(
+                    "set `providers.{provider}.prices.<model>.input` and `.output`, or leave `--max-usd` out"
+                )
+            }
+        }
+    }
+}
+
+/// What a planner may settle; what is none is left to rules and presets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// Who sits: model, role, persona.
+    pub members: Option<Vec<MemberPlan>>,
+    /// How many sit.
+    pub size: Option<u32>,
+    /// The rule of the vote.
+    pub method: Option<String>,
+    /// Whether to begin anew.
+    pub iterate: Option<bool>,
+    /// The most passes.
+    pub max_iterations: Option<u32>,
+    /// How hard the question is.
+    pub complexity: Option<Complexity>,
+    /// What it is about.
+    pub domain: Option<String>,
+    /// Why.
+    pub reasoning: Option<String>,
+    /// Who chose: mode.
+    pub mode: PlanningMode,
+}
+
+/// Plans by rules.
+pub fn plan(config: &Config, brief: &Brief<'_>) -> Result<Planned, PlanError> {
+    plan_with(config, brief, &Choice::default())
+}
+
+/// Plans by rules what a planner left open. The settings are before the planner: whoever wrote them knows.
+pub fn plan_with(
+    config: &Config,
+    brief: &Brief<'_>,
+    choice: &Choice,
+) -> Result<Planned, PlanError> {
+    let settings = &config.deliberation;
+    let found = rules::find(brief.asked);
+    let mut notices = Vec::new();
+    let preset = settings.preset.as_deref().unwrap_or(found.preset);
+    let preset = presets::find(preset).unwrap_or(&presets::PRESETS[1]);
+    let answers = settings
+        .answer
+        .as_deref()
+        .and_then(|a| AnswerKind::parse(a).ok())
+        .unwrap_or(found.answers.clone());
+    let (protocol, auto) = protocol_of(settings, found.task, &mut notices);
+    let seats = seats(config, brief, choice, preset, protocol, &mut notices)?;
+    let method = settings
+        .council
+        .voting
+        .method
+        .as_deref()
+        .or(choice.method.as_deref())
+        .unwrap_or(preset.voting);
+    let method = voting::find(method)
+        .map_or("plurality", |rule| rule.name)
+        .to_owned();
+    let all_local = seats.iter().all(|s| s.member.backend == LOCAL);
+    let iteration = &settings.iteration;
+    let enabled = iteration.enabled
+        || choice.iterate.unwrap_or(false)
+            && settings.iteration == crate::config::IterationConfig::default();
+    if found.iterate && !enabled {
+        notices.push(
+            "the rules would let this council begin anew where it does not agree: --iterate".into(),
+        );
+    }
+    let mut why = vec![found.why.clone()];
+    why.extend(auto);
+    let plan = Plan {
+        question: brief.question.to_owned(),
+        meta: Meta {
+            planning_mode: choice.mode,
+            complexity: settings
+                .meta
+                .complexity
+                .or(choice.complexity)
+                .unwrap_or(found.complexity),
+            domain: settings
+                .meta
+                .domain
+                .clone()
+                .or(choice.domain.clone())
+                .unwrap_or_else(|| found.domain.to_owned()),
+            task: found.task,
+            reasoning: settings
+                .meta
+                .reasoning
+                .clone()
+                .or(choice.reasoning.clone())
+                .unwrap_or_else(|| why.join("; ")),
+        },
+        protocol: protocol.to_owned(),
+        seats,
+        answers,
+        voting: Voting {
+            method,
+            threshold: settings.council.voting.threshold,
+        },
+        rounds: settings.rounds,
+        samples: settings.samples,
+        iteration: Iteration {
+            enabled,
+            max_iterations: choice
+                .max_iterations
+                .unwrap_or(iteration.max_iterations)
+                .min(iteration.max_iterations),
+            max_depth: iteration.max_depth,
+            convergence_threshold: iteration.convergence_threshold,
+            improvement_threshold: iteration.improvement_threshold,
+            strategy: iteration.strategy,
+        },
+        memory: MemoryPlan {
+            enabled: settings.memory.enabled,
+            compression: settings.memory.compression,
+            max_context_tokens: settings.memory.max_context_tokens,
+        },
+        limits: Limits {
+            calls: Some(settings.max_calls),
+            tokens: Some(iteration.max_tokens),
+            micro_usd: settings.max_usd.map(|usd| (usd * 1e6).floor() as u64),
+            duration_ms: enabled.then_some(iteration.max_duration_ms),
+            answer_tokens: settings
+                .answer_tokens
+                .unwrap_or(if all_local { 192 } else { 2048 }),
+        },
+        background: brief.background.clone(),
+        seed: brief.seed,
+    };
+    check(&plan)?;
+    warn(&plan, &mut notices);
+    Ok(Planned { plan, notices })
+}
+
+/// Whether a mode asks a model for a question: `hybrid` does where the rules call it complex.
+pub fn wants_model(mode: PlanningMode, asked: &str) -> bool {
+    model::wants_model(mode, asked)
+}
+
+/// The seat that plans, and whom it may seat.
+pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<String>), PlanError> {
+    let agents = agents(config, brief);
+    let name = config
+        .deliberation
+        .meta
+        .planner
+        .clone()
+        .unwrap_or_else(|| agents[0].clone());
+    let wanted = MemberPlan {
+        model: name,
+        role: "moderator".into(),
+        ..MemberPlan::default()
+    };
+    let mut seat = seat(config, brief, &wanted, &[], 0)?;
+    if let Ok(name) = SeatName::new("planner") {
+        seat.member.name = name;
+    }
+    Ok((seat, agents))
+}
+
+/// What must hold before anybody is asked.
+fn check(plan: &Plan) -> Result<(), PlanError> {
+    if plan.limits.micro_usd.is_some()
+        && let Some(seat) = plan.seats.iter().find(|s| s.price.is_none())
+    {
+        return Err(PlanError::NoPrice {
+            seat: seat.name().to_string(),
+            provider: seat.member.backend.clone(),
+        });
+    }
+    crate::deliberation::Deliberation::affordable(plan, crate::prompt::PREAMBLE.trim()).map_err(
+        |(cut, most)| PlanError::TooLow {
+            cut,
+            tokens: most.tokens,
+            calls: most.calls,
+            usd: most.usd(),
+        },
+    )
+}
+
+/// What the person should know.
+fn warn(plan: &Plan, notices: &mut Vec<String>) {
+    let known: Vec<f64> = plan.seats.iter().filter_map(|s| s.reliability).collect();
+    if let (Some(best), Some(worst)) = (
+        known.iter().copied().reduce(f64::max),
+        known.iter().copied().reduce(f64::min),
+    ) && best - worst > 0.05
+    {
+        notices.push(format!(
+            "members are unequal ({worst:.2} to {best:.2} right): a plain vote of unequal members loses to the best of them; weigh them (--rule log-odds) or use --protocol auto"
+        ));
+    }
+    let programs = [
+        "claude_code",
+        "codex",
+        "cursor",
+        "gemini",
+        "opencode",
+        "acp",
+    ];
+    if plan
+        .seats
+        .iter()
+        .any(|s| programs.contains(&s.member.backend.as_str()))
+    {
+        notices.push("agent programs add words of their own to a prompt: what they use can pass what was reserved for them".into());
+    }
+}
+
+/// The protocol, and why where a rule chose it.
+fn protocol_of(
+    settings: &DeliberationConfig,
+    task: Task,
+    notices: &mut Vec<String>,
+) -> (&'static str, Option<String>) {
+    let wanted = settings.protocol.as_str();
+    if wanted != "auto" {
+        let row = protocols::find(wanted).unwrap_or(protocols::PROTOCOLS[0]);
+        return (row.name, None);
+    }
+    let (name, why) = by_task(task);
+    notices.push(format!("auto chose {name}: {why}"));
+    (name, Some(format!("auto: {why}")))
+}
+
+/// Which protocol the measurements favour for a sort of task.
+fn by_task(task: Task) -> (&'static str, &'static str) {
+    match task {
+        Task::Knowledge => (
+            "gated-debate",
+            "knowledge gains a little from consensus, where a vote is open",
+        ),
+        Task::Reasoning => (
+            "vote",
+            "voting gives most of what councils gain on reasoning",
+        ),
+        Task::Open => ("council", "open text is reviewed and synthesised"),
+        Task::Checkable => ("vote", "what can be checked is voted on"),
+        Task::Sequential => (
+            "solo",
+            "steps that build on each other are done best by one",
+        ),
+        Task::Estimate => (
+            "delphi",
+            "estimates gain from median and quartiles fed back",
+        ),
+    }
+}
+
+/// The seats of a plan: the settings' own, the planner's, or the preset's roles over the agents in turn.
+fn seats(
+    config: &Config,
+    brief: &Brief<'_>,
+    choice: &Choice,
+    preset: &presets::Preset,
+    protocol: &str,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Seat>, PlanError> {
+    let settings = &config.deliberation;
+    let agents = agents(config, brief);
+    let listed = settings
+        .council
+        .members
+        .clone()
+        .or_else(|| choice.members.clone());
+    let wanted: Vec<MemberPlan> = match listed {
+        Some(listed) => listed,
+        None => {
+            let size = settings
+                .council
+                .size
+                .or(choice.size)
+                .map_or(preset.roles.len(), |s| s as usize);
+            let mut given = roles_for(preset, size.clamp(3, 9));
+            if settings.iteration.enabled {
+                given.extend(["backup", "backup"]);
+            }
+            let mut turn = 0;
+            given
+                .iter()
+                .map(|role| {
+                    let concludes = roles::duties(role).contains(&Duty::Conclude);
+                    let agent = match (&config.council.chair, concludes) {
+                        (Some(chair), true) => chair.clone(),
+                        (None, true) => agents[0].clone(),
+                        _ => {
+                            turn += 1;
+                            agents[(turn - 1) % agents.len()].clone()
+                        }
+                    };
+                    MemberPlan {
+                        model: agent,
+                        role: (*role).to_owned(),
+                        ..MemberPlan::default()
+                    }
+                })
+                .collect()
+        }
+    };
+    let mut seats: Vec<Seat> = Vec::new();
+    for (place, wanted) in wanted.iter().enumerate() {
+        let seat = seat(config, brief, wanted, &seats, place as u64)?;
+        seats.push(seat);
+    }
+    let opining = seats.iter().filter(|s| s.has(Duty::Opine)).count();
+    if opining == 0 {
+        notices.push("no seat has a role that gives opinions: everybody does".into());
+    } else if opining == 1 && protocol != "solo" && protocol != "sample-vote" {
+        notices.push("only one seat gives an opinion: there is nothing to compare it with".into());
+    }
+    Ok(seats)
+}
+
+/// Names of those who can sit, in order; the built-in model where nobody is configured.
+fn agents(config: &Config, brief: &Brief<'_>) -> Vec<String> {
+    let names: Vec<String> = if !brief.members.is_empty() {
+        brief.members.to_vec()
+    } else if !config.council.members.is_empty() {
+        config.council.members.clone()
+    } else {
+        config.agents.keys().cloned().collect()
+    };
+    match names.is_empty() {
+        true => vec![LOCAL.to_owned()],
+        false => names,
+    }
+}
+
+/// A preset's roles for a number of seats: more take further roles, fewer lose those before the last.
+fn roles_for(preset: &presets::Preset, size: usize) -> Vec<&'static str> {
+    let (last, rest) = match preset.roles.split_last() {
+        Some((last, rest)) => (*last, rest),
+        None => ("synthesizer", &[][..]),
+    };
+    let mut given: Vec<&'static str> = rest.iter().copied().take(size - 1).collect();
+    let mut more = presets::MORE.iter().cycle();
+    while given.len() < size - 1 {
+        given.extend(more.next());
+    }
+    given.push(last);
+    given
+}
+
+fn seat(
+    config: &Config,
+    brief: &Brief<'_>,
+    wanted: &MemberPlan,
+    taken: &[Seat],
+    place: u64,
+) -> Result<Seat, PlanError> {
+    let base = base(config, brief, &wanted.model, place)?;
+    let role = roles::find(&wanted.role);
+    let plain = base.backend == LOCAL && !config.agents.contains_key(&wanted.model);
+    let own_words = config
+        .agents
+        .get(&wanted.model)
+        .map(|a| a.prompt.clone())
+        .filter(|p| !p.is_empty());
+    let mut persona = wanted
+        .system_prompt
+        .clone()
+        .or_else(|| brief.personas.get(&wanted.role).cloned())
+        .or_else(|| role.map(|r| r.persona.to_owned()))
+        .unwrap_or_default();
+    if wanted.system_prompt.is_none()
+        && let Some(words) = own_words
+    {
+        persona = format!("{}\n{}", words.trim(), persona.trim());
+    }
+    if let Some(label) = &wanted.persona {
+        persona = format!("You are the {label}. {}", persona.trim());
+    }
+    let wants = |name: &str| taken.iter().all(|s| s.name().as_str() != name);
+    let stem = match plain {
+        true => wanted.role.clone(),
+        false if wants(&wanted.model) => wanted.model.clone(),
+        false => format!("{}-{}", wanted.model, wanted.role),
+    };
+    let mut name = stem.clone();
+    let mut count = 2;
+    while !wants(&name) {
+        name = format!("{stem}-{count}");
+        count += 1;
+    }
+    let agent = config.agents.get(&wanted.model);
+    let temperature = wanted
+        .temperature
+        .or(brief.temperature)
+        .or(agent.and_then(|a| a.temperature))
+        .or(role.map(|r| r.temperature));
+    let price = price(config, &base);
+    let mut member = Member {
+        name: SeatName::new(name).map_err(SeatingError::from)?,
+        role: Some(wanted.role.clone()),
+        persona: persona.trim().to_owned(),
+        weight: wanted.weight.unwrap_or(base.weight),
+        writable: false,
+        ..base
+    };
+    member.sampling.temperature = temperature;
+    Ok(Seat {
+        member,
+        agent: wanted.model.clone(),
+        role: wanted.role.clone(),
+        persona: wanted.persona.clone(),
+        price,
+        reliability: agent.and_then(|a| a.reliability),
+    })
+}
+
+/// The agent of a name as a member; the built-in model for `local`.
+fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Member, PlanError> {
+    let local = name == LOCAL && !config.agents.contains_key(LOCAL);
+    let wishes = Wishes {
+        members: vec![if local {
+            "opinion-giver".to_owned()
+        } else {
+            name.to_owned()
+        }],
+        model: brief.model.clone(),
+        seed: brief.seeded.then(|| brief.seed.wrapping_add(place)),
+        timeout: brief.timeout,
+        ..Wishes::default()
+    };
+    let mut alone = config.clone();
+    alone.council.chair = None;
+    let seated = seating::seat(&alone, &wishes)?;
+    seated.roster.members().first().cloned().ok_or_else(|| {
+        PlanError::Seating(SeatingError::Unknown {
+            name: name.to_owned(),
+            nearest: None,
+            choices: seating::choices(config),
+        })
+    })
+}
+
+/// What a member's words cost: nothing on this machine, the table's price elsewhere, unknown where it has none.
+fn price(config: &Config, member: &Member) -> Option<Price> {
+    if matches!(member.backend.as_str(), "local" | "scripted" | "ollama") {
+        return Some(Price::default());
+    }
+    let provider = config.providers.get(&member.backend)?;
+    let model = member.model.as_ref().or(provider.model.as_ref())?;
+    let price = provider.prices.get(model)?;
+    Some(Price::per_million(price.input, price.output))
+}

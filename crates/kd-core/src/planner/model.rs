@@ -1,0 +1,401 @@
+//! Planning by a model: a fast seat answers in the seed's schema. What it says is checked against what exists; one
+//! repair is asked for; then the rules plan, and the king is told.
+
+use super::{Brief, Choice, PlanError, Planned, plan, plan_with, rules};
+use crate::config::{Config, MemberPlan};
+use crate::deliberation::board::object_in;
+use crate::deliberation::plan::{Complexity, PlanningMode};
+use crate::deliberation::{Fact, Seat};
+use crate::event::{Event, Outcome, Purpose};
+use crate::failure::{Failure, FailureKind};
+use crate::ids::{SeatName, TurnId};
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::op::Op;
+use crate::request::{Delta, Prompt, Request, Usage};
+use crate::roles;
+use crate::voting;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The seed's prompt for the planner.
+const SYSTEM: &str = "You are a council planning assistant. Analyze the question and decide the optimal council.\nConsider: the question's complexity (simple fact or complex reasoning), its domain, whether several perspectives are needed, whether iterative refinement would help.";
+/// The rules that the planner may choose from: the seed's four.
+const METHODS: [&str; 4] = ["majority", "confidence", "weighted", "ranked-choice"];
+/// The most tokens of a plan.
+const PLAN_TOKENS: u32 = 900;
+
+/// The schema of the seed, with only those models and roles that exist.
+pub fn schema(agents: &[String]) -> Value {
+    let role_names: Vec<&str> = roles::ROLES.iter().map(|r| r.name).collect();
+    json!({"type": "object", "properties": {
+        "complexity": {"enum": ["simple", "moderate", "complex", "expert"]},
+        "domain": {"enum": ["general", "technical", "creative", "ethical", "factual"]},
+        "councilSize": {"type": "integer", "minimum": 3, "maximum": 9},
+        "roles": {"type": "array", "minItems": 3, "maxItems": 9, "items": {"type": "object", "properties": {
+            "role": {"enum": role_names},
+            "model": {"enum": agents},
+            "persona": {"type": "string", "maxLength": 40},
+        }, "required": ["role", "model", "persona"], "additionalProperties": false}},
+        "allowIterations": {"type": "boolean"},
+        "maxIterations": {"type": "integer", "minimum": 1, "maximum": 5},
+        "votingMethod": {"enum": METHODS},
+        "reasoning": {"type": "string", "maxLength": 200},
+    }, "required": ["complexity", "domain", "councilSize", "roles", "allowIterations", "maxIterations", "votingMethod", "reasoning"],
+    "additionalProperties": false})
+}
+
+/// What the planner's machine is opened with.
+#[derive(Clone, Debug)]
+pub struct PlannerBrief {
+    /// The settings.
+    pub config: Config,
+    /// What the plan is for.
+    pub brief: OwnedBrief,
+    /// Who plans.
+    pub seat: Seat,
+    /// Whom it may seat.
+    pub agents: Vec<String>,
+}
+
+/// A [`Brief`] that a machine can keep.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedBrief {
+    /// The whole question.
+    pub question: String,
+    /// The question without what was piped in.
+    pub asked: String,
+    /// Who may sit.
+    pub members: Vec<String>,
+    /// The rest.
+    pub rest: Brief<'static>,
+}
+
+impl OwnedBrief {
+    /// As the planning functions take it.
+    pub fn brief(&self) -> Brief<'_> {
+        Brief {
+            question: &self.question,
+            asked: &self.asked,
+            members: &self.members,
+            ..self.rest.clone()
+        }
+    }
+}
+
+/// The machine that asks a seat for a plan: once, and once more where the plan cannot be used.
+#[derive(Debug)]
+pub struct Planner {
+    about: Box<PlannerBrief>,
+    attempts: u64,
+    text: String,
+    usage: Usage,
+    done: Option<Result<Planned, PlanError>>,
+}
+
+impl Planner {
+    /// A planner and its first effects.
+    pub fn open(about: PlannerBrief) -> (Self, Effects) {
+        let mut planner = Self {
+            about: Box::new(about),
+            attempts: 0,
+            text: String::new(),
+            usage: Usage::default(),
+            done: None,
+        };
+        let mut fx = Effects {
+            events: vec![Event::ThreadOpened {
+                members: vec![planner.about.seat.name().clone()],
+                messages: 0,
+            }],
+            commands: Vec::new(),
+        };
+        planner.ask(None, &mut fx);
+        (planner, fx)
+    }
+
+    fn ask(&mut self, wrong: Option<&str>, fx: &mut Effects) {
+        self.attempts += 1;
+        self.text.clear();
+        let turn = TurnId(self.attempts);
+        let member = &self.about.seat.member;
+        let schema = schema(&self.about.agents);
+        let roles: Vec<String> = roles::ROLES
+            .iter()
+            .map(|r| format!("{} ({})", r.name, r.title))
+            .collect();
+        let repair = wrong
+            .map(|why| format!(" Your plan could not be used: {why}. Answer once more."))
+            .unwrap_or_default();
+        let prompt = Prompt {
+            rules: SYSTEM.to_owned(),
+            persona: String::new(),
+            history: format!("Question to analyze:\n\n{}", self.about.brief.asked),
+            turn: format!(
+                "---\nRoles: {}. Models: {}. Plan the council: one entry of \"roles\" for each seat, one of them synthesizer.{repair} Reply with JSON only.",
+                roles.join(", "),
+                self.about.agents.join(", ")
+            ),
+        };
+        let mut sampling = member.sampling.clone();
+        sampling.temperature = Some(0.3);
+        sampling.max_tokens = Some(PLAN_TOKENS);
+        fx.events.push(Event::TurnQueued {
+            turn,
+            seat: member.name.clone(),
+            purpose: Purpose::Plan,
+        });
+        fx.commands.push(Command::Ask {
+            turn,
+            request: Box::new(Request {
+                seat: member.name.clone(),
+                prompt,
+                sampling,
+                schema: Some(schema),
+                deadlines: member.deadlines,
+                writable: false,
+            }),
+        });
+    }
+
+    fn name(&self) -> SeatName {
+        self.about.seat.name().clone()
+    }
+
+    fn replied(&mut self, fx: &mut Effects) {
+        let text = std::mem::take(&mut self.text);
+        fx.events.push(Event::TurnFinished {
+            turn: TurnId(self.attempts),
+            seat: self.name(),
+            message: None,
+            usage: None,
+        });
+        match choice_in(&text, &self.about.agents) {
+            Ok(choice) => {
+                let made = plan_with(&self.about.config, &self.about.brief.brief(), &choice);
+                self.end(made, Vec::new(), fx);
+            }
+            Err(why) if self.attempts < 2 => {
+                fx.events.push(Event::Noticed {
+                    text: format!(
+                        "{}'s plan could not be used ({why}): it is asked once more",
+                        self.name()
+                    ),
+                });
+                self.ask(Some(&why), fx);
+            }
+            Err(why) => self.fall_back(&why, fx),
+        }
+    }
+
+    fn fall_back(&mut self, why: &str, fx: &mut Effects) {
+        let made = plan(&self.about.config, &self.about.brief.brief());
+        let notice = format!("{} could not plan ({why}): the rules do", self.name());
+        self.end(made, vec![notice], fx);
+    }
+
+    fn end(&mut self, made: Result<Planned, PlanError>, more: Vec<String>, fx: &mut Effects) {
+        let made = made.map(|mut planned| {
+            planned.notices.splice(0..0, more);
+            fx.events.push(Event::Deliberated {
+                fact: Box::new(Fact::PlanMade {
+                    plan: Box::new(planned.plan.clone()),
+                    notices: planned.notices.clone(),
+                }),
+            });
+            planned
+        });
+        if let Err(error) = &made {
+            fx.events.push(Event::OpRefused {
+                why: format!("{error}; {}", error.hint()),
+            });
+        }
+        self.done = Some(made);
+        fx.events.push(Event::FloorYielded {
+            outcome: Outcome::Complete,
+            usage: self.usage,
+        });
+    }
+}
+
+impl Machine for Planner {
+    fn step(&mut self, _now: Timestamp, input: Input) -> Effects {
+        let mut fx = Effects::default();
+        let open = TurnId(self.attempts);
+        match input {
+            _ if self.done.is_some() => {}
+            Input::Delta { turn, delta } if turn == open => match delta {
+                Delta::Text { text } => {
+                    if self.text.len() + text.len() < 1 << 20 {
+                        self.text.push_str(&text);
+                    }
+                    fx.events.push(Event::TurnDelta {
+                        turn,
+                        delta: Delta::Text { text },
+                    });
+                }
+                Delta::Retrying { .. } => self.text.clear(),
+                Delta::Finished { text, usage, .. } => {
+                    if let Some(text) = text {
+                        self.text = text;
+                    }
+                    if let Some(usage) = usage {
+                        self.usage.add(&usage);
+                    }
+                    self.replied(&mut fx);
+                }
+                _ => {}
+            },
+            Input::Failed { turn, failure } if turn == open => {
+                fx.events.push(Event::TurnFailed {
+                    turn,
+                    seat: self.name(),
+                    failure: failure.clone(),
+                    message: None,
+                });
+                self.fall_back(&failure.message, &mut fx);
+            }
+            Input::Op(Op::Interrupt) => {
+                fx.commands.push(Command::Cancel { turn: open });
+                let stopped = Failure::new(FailureKind::Cancelled, "stopped by the king");
+                fx.events.push(Event::TurnFailed {
+                    turn: open,
+                    seat: self.name(),
+                    failure: stopped,
+                    message: None,
+                });
+                self.fall_back("it was stopped", &mut fx);
+            }
+            _ => {}
+        }
+        fx
+    }
+}
+
+/// The choice in a reply, checked against what exists.
+fn choice_in(text: &str, agents: &[String]) -> Result<Choice, String> {
+    let (value, _) = object_in(text).ok_or("it is no JSON object")?;
+    let word = |name: &str| value.get(name).and_then(Value::as_str);
+    let size = value
+        .get("councilSize")
+        .and_then(Value::as_u64)
+        .ok_or("\"councilSize\" is missing")?;
+    if !(3..=9).contains(&size) {
+        return Err(format!("\"councilSize\" is {size}, not 3 to 9"));
+    }
+    let method = word("votingMethod").ok_or("\"votingMethod\" is missing")?;
+    if voting::find(method).is_none() {
+        return Err(format!("\"{method}\" is no voting method"));
+    }
+    let complexity: Complexity =
+        serde_json::from_value(value.get("complexity").cloned().unwrap_or_default())
+            .map_err(|_| "\"complexity\" is not simple, moderate, complex or expert")?;
+    let iterate = value
+        .get("allowIterations")
+        .and_then(Value::as_bool)
+        .ok_or("\"allowIterations\" is missing")?;
+    let listed = value
+        .get("roles")
+        .and_then(Value::as_array)
+        .ok_or("\"roles\" is missing")?;
+    let mut members = Vec::new();
+    for entry in listed {
+        let role = entry
+            .get("role")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if roles::find(role).is_none() {
+            return Err(format!("\"{role}\" is no role"));
+        }
+        let model = entry
+            .get("model")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !agents.iter().any(|a| a == model) {
+            return Err(format!("\"{model}\" is no model that can sit"));
+        }
+        let persona = entry.get("persona").and_then(Value::as_str);
+        members.push(MemberPlan {
+            model: model.to_owned(),
+            role: role.to_owned(),
+            persona: persona
+                .map(|p| crate::clean::clean_line(p, 40))
+                .filter(|p| !p.is_empty()),
+            ..MemberPlan::default()
+        });
+    }
+    if !(3..=9).contains(&members.len()) {
+        return Err(format!("{} seats are listed, not 3 to 9", members.len()));
+    }
+    let opining = members
+        .iter()
+        .filter(|m| roles::duties(&m.role).contains(&roles::Duty::Opine))
+        .count();
+    if opining < 2 {
+        return Err("fewer than two seats give opinions".into());
+    }
+    Ok(Choice {
+        // Size and list must say the same; the list says more.
+        size: None,
+        members: Some(members),
+        method: Some(method.to_owned()),
+        iterate: Some(iterate),
+        max_iterations: value
+            .get("maxIterations")
+            .and_then(Value::as_u64)
+            .map(|n| n.clamp(1, 5) as u32),
+        complexity: Some(complexity),
+        domain: word("domain").map(|d| crate::clean::clean_line(d, 40)),
+        reasoning: word("reasoning").map(|r| crate::clean::clean_line(r, 300)),
+        mode: PlanningMode::Llm,
+    })
+}
+
+/// Whether a mode asks a model for this question: `hybrid` does where the rules call it complex.
+pub(super) fn wants_model(mode: PlanningMode, asked: &str) -> bool {
+    match mode {
+        PlanningMode::Static => false,
+        PlanningMode::Llm => true,
+        PlanningMode::Hybrid => rules::find(asked).complexity >= Complexity::Complex,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agents() -> Vec<String> {
+        vec!["ada".into(), "bob".into()]
+    }
+
+    fn reply(model: &str, size: u32) -> String {
+        json!({"complexity": "complex", "domain": "technical", "councilSize": size,
+            "roles": [{"role": "opinion-giver", "model": "ada", "persona": "A"}, {"role": "skeptic", "model": model, "persona": ""},
+                      {"role": "synthesizer", "model": "ada", "persona": ""}],
+            "allowIterations": true, "maxIterations": 9, "votingMethod": "ranked-choice", "reasoning": "r"})
+        .to_string()
+    }
+
+    #[test]
+    fn a_plan_names_nobody_and_nothing_that_does_not_exist() {
+        let good = choice_in(&reply("bob", 3), &agents()).unwrap();
+        assert_eq!(good.max_iterations, Some(5));
+        assert_eq!(good.members.as_ref().unwrap()[1].persona, None);
+        for (bad, why) in [
+            (reply("gpt-9", 3), "no model"),
+            (reply("bob", 12), "councilSize"),
+            ("no json".into(), "no JSON"),
+            (reply("bob", 3).replace("skeptic", "wizard"), "no role"),
+            (
+                reply("bob", 3).replace("skeptic", "moderator"),
+                "fewer than two",
+            ),
+            (
+                reply("bob", 3).replace("ranked-choice", "dice"),
+                "no voting method",
+            ),
+        ] {
+            let error = choice_in(&bad, &agents()).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

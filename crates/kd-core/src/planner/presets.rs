@@ -1,0 +1,106 @@
+//! The presets of the seed: who sits, and how they decide.
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// For what, for people.
+    pub doc: &'static str,
+    /// Roles in the order of the seats; the synthesizer last.
+    pub roles: &'static [&'static str],
+    /// The rule of the vote.
+    pub voting: &'static str,
+}
+
+/// Every preset, the smallest first.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "small",
+        doc: "quick and cheap: two opinions, a reviewer's check, a conclusion",
+        roles: &["opinion-giver", "opinion-giver", "synthesizer"],
+        voting: "plurality",
+    },
+    Preset {
+        name: "standard",
+        doc: "most questions: three opinions of different temper, a reviewer, a conclusion",
+        roles: &[
+            "opinion-giver",
+            "skeptic",
+            "domain-expert",
+            "reviewer",
+            "synthesizer",
+        ],
+        voting: "plurality",
+    },
+    Preset {
+        name: "reasoning",
+        doc: "to be worked out: independent solutions, checked by a fact-checker",
+        roles: &[
+            "opinion-giver",
+            "opinion-giver",
+            "domain-expert",
+            "fact-checker",
+            "synthesizer",
+        ],
+        voting: "weighted",
+    },
+    Preset {
+        name: "diverse",
+        doc: "several sides: opposed tempers, an advocate of the devil, ranked ballots",
+        roles: &[
+            "opinion-giver",
+            "skeptic",
+            "creative",
+            "domain-expert",
+            "devil-advocate",
+            "fact-checker",
+            "synthesizer",
+        ],
+        voting: "irv",
+    },
+];
+
+/// The preset of a name.
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}
+
+/// The roles that seats beyond a preset's own take, in turn.
+pub(super) const MORE: &[&str] = &[
+    "opinion-giver",
+    "creative",
+    "skeptic",
+    "domain-expert",
+    "reviewer",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roles::{self, Duty};
+
+    #[test]
+    fn presets_hold_together() {
+        for preset in PRESETS {
+            assert!((3..=9).contains(&preset.roles.len()), "{}", preset.name);
+            assert!(
+                crate::voting::find(preset.voting).is_some(),
+                "{}",
+                preset.name
+            );
+            assert!(
+                preset.roles.iter().all(|r| roles::find(r).is_some()),
+                "{}",
+                preset.name
+            );
+            let opining = preset
+                .roles
+                .iter()
+                .filter(|r| roles::duties(r).contains(&Duty::Opine))
+                .count();
+            assert!(opining >= 2, "{}", preset.name);
+            assert_eq!(preset.roles.last(), Some(&"synthesizer"));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The whole record of a deliberation as a document: Markdown, one HTML page, or JSON.
+
+use super::{html, tables};
+use crate::face::json;
+use crate::render::style::Styles;
+use kd_core::Message;
+use kd_core::deliberation::report::{Report, SeatState};
+use kd_core::deliberation::why;
+use serde_json::json as object;
+use std::fmt::Write as _;
+use std::io;
+
+/// Which document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Markdown,
+    Html,
+    Json,
+}
+
+/// The document. `messages` are those of the thread that it may quote.
+pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Result<String> {
+    Ok(match form {
+        Form::Markdown => markdown(report, messages),
+        Form::Html => html::page(report, messages),
+        Form::Json => json::text(&value(report, messages), true)? + "\n",
+    })
+}
+
+/// The report as one JSON object.
+pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value {
+    object!({
+        "v": 1,
+        "thread_id": report.thread,
+        "outcome": report.verdict.as_ref().map(|v| v.outcome),
+        "verdict": report.verdict,
+        "plan": report.plan,
+        "stages": report.stages,
+        "counts": report.counts,
+        "claims": report.claims(),
+        "confidence_trend": report.trend(),
+        "decisions": report.decisions,
+        "remembered": report.remembered,
+        "notices": report.notices,
+        "usage": report.usage,
+        "messages": messages,
+    })
+}
+
+fn markdown(report: &Report, messages: &[Message]) -> String {
+    let mut out = String::new();
+    let question = report
+        .plan
+        .as_ref()
+        .map(|p| p.question.as_str())
+        .unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "# A deliberation\n\n{}\n",
+        crate::face::document::below(question, 1)
+    );
+    if let Some(verdict) = &report.verdict {
+        let _ = writeln!(
+            out,
+            "{}\n",
+            crate::face::document::below(&verdict.answer, 1)
+        );
+    }
+    for (title, lines) in [
+        (
+            "The plan",
+            report
+                .plan
+                .as_ref()
+                .map(|p| tables::plan(p, Styles::NONE))
+                .unwrap_or_default(),
+        ),
+        ("The vote", tables::vote(report, 200, Styles::NONE)),
+        ("Claims", tables::map(report, 200, Styles::NONE)),
+        ("Agreement", tables::trend(report, Styles::NONE)),
+    ] {
+        if !lines.is_empty() {
+            let _ = writeln!(
+                out,
+                "## {title}\n\n```text\n{}\n```\n",
+                lines.join("\n").replace("```", "` ` `")
+            );
+        }
+    }
+    let _ = writeln!(out, "## What happened\n");
+    for stage in &report.stages {
+        let _ = writeln!(out, "- {}", super::head(stage));
+        for seat in &stage.seats {
+            let state = match seat.state {
+                SeatState::Replied if seat.what.is_empty() => "done".to_owned(),
+                SeatState::Replied => seat.what.clone(),
+                SeatState::Failed => format!("failed: {}", seat.what),
+                SeatState::Cut => format!("not asked: {}", seat.what),
+                SeatState::Asked | SeatState::Waiting => "no reply".to_owned(),
+            };
+            let _ = writeln!(
+                out,
+                "  - {}: {}",
+                seat.seat,
+                crate::render::clean::line(&state)
+            );
+        }
+    }
+    let _ = writeln!(out, "\n## Why\n");
+    for line in why(report) {
+        let _ = writeln!(out, "- {}", crate::render::clean::line(&line));
+    }
+    let _ = writeln!(out, "\n## Messages\n");
+    for message in messages {
+        let _ = writeln!(
+            out,
+            "### #{} {}\n\n{}\n",
+            message.seq,
+            message.from,
+            crate::face::document::below(&message.body, 3)
+        );
+    }
+    out
+}

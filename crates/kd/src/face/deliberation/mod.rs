@@ -1,0 +1,324 @@
+//! The face of a deliberation. Comes in: records, folded into a [`Report`]. Goes out: the plan, progress while it runs,
+//! and at the end the answer, the vote, the map of claims and the trend.
+
+pub(crate) mod export;
+mod html;
+pub(crate) mod tables;
+
+use super::round::Round;
+use super::{Face, Io};
+use crate::render::style::Styles;
+use crate::render::wrap::clip;
+use crate::render::{clean, markdown};
+use jiff::Timestamp;
+use kd_core::Record;
+use kd_core::deliberation::Fact;
+use kd_core::deliberation::report::{Report, SeatState, StageReport};
+use kd_core::event::Event;
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Frames of the live region.
+const FRAME: Duration = Duration::from_millis(100);
+/// Prose wider than this is hard to read.
+const PROSE_MAX: usize = 100;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// A region that is repainted, then the result.
+    Live,
+    /// Lines on stderr, then the result.
+    Plain,
+    /// The result alone.
+    Quiet,
+}
+
+/// The face.
+pub(crate) struct Deliberating {
+    report: Rc<RefCell<Report>>,
+    manner: Manner,
+    styles: Styles,
+    columns: usize,
+    rows: usize,
+    /// Lines of the region on the screen.
+    painted: usize,
+    told: usize,
+    drawn_at: Option<Timestamp>,
+    shown: bool,
+}
+
+impl Deliberating {
+    /// A face that leaves its fold behind in `report`.
+    pub(crate) fn new(
+        report: Rc<RefCell<Report>>,
+        manner: Manner,
+        styles: Styles,
+        (columns, rows): (u16, u16),
+    ) -> Self {
+        Self {
+            report,
+            manner,
+            styles,
+            columns: columns.max(20).into(),
+            rows: rows.max(4).into(),
+            painted: 0,
+            told: 0,
+            drawn_at: None,
+            shown: false,
+        }
+    }
+
+    /// What is told of a fact on stderr.
+    fn tell(&mut self, record: &Record, io: &mut Io<'_>) -> io::Result<()> {
+        let report = self.report.borrow();
+        let dot = self.styles.glyph("·", "-");
+        if let Event::Deliberated { fact } = &record.event {
+            let line = match &**fact {
+                Fact::StageBegan { .. } => report
+                    .stages
+                    .last()
+                    .map(|s| format!("{} {dot} {}", head(s), names(s))),
+                Fact::AnswerRead { seat, .. }
+                | Fact::ReviewRead { seat, .. }
+                | Fact::BallotRead { seat, .. } => {
+                    said(&report, seat.as_str()).map(|what| format!("  {seat}: {what}"))
+                }
+                Fact::Noted {
+                    seat: Some(seat),
+                    text,
+                    ..
+                } => Some(format!("  {seat}: {text}")),
+                Fact::SeatFailed { seat, failure, .. } => {
+                    Some(format!("  {seat}: failed: {}", failure.message))
+                }
+                Fact::Counted(counted) => Some(format!(
+                    "  counted by {}: {}, agreement {:.2}",
+                    counted.rule,
+                    counted.form.word(),
+                    counted.agreement
+                )),
+                Fact::IterationDecided(decision) => {
+                    Some(format!("pass {}: {}", decision.iteration, decision.reason))
+                }
+                _ => None,
+            };
+            if let Some(line) = line {
+                writeln!(io.err, "{}", clean::line(&line))?;
+            }
+        }
+        for notice in &report.notices[self.told.min(report.notices.len())..] {
+            writeln!(io.err, "note: {}", clean::line(notice))?;
+        }
+        self.told = report.notices.len();
+        io.err.flush()
+    }
+
+    fn region(&self, round: &Round) -> Vec<String> {
+        let report = self.report.borrow();
+        let styles = self.styles;
+        let mut lines = Vec::new();
+        let width = self.columns.saturating_sub(1);
+        for (at, stage) in report.stages.iter().enumerate() {
+            let last = at + 1 == report.stages.len();
+            let done = stage
+                .seats
+                .iter()
+                .filter(|s| s.state == SeatState::Replied)
+                .count();
+            let mark = if last {
+                styles.glyph("▸", ">")
+            } else {
+                styles.glyph("✓", "+")
+            };
+            let line = format!("{mark} {}  {done}/{}", head(stage), stage.seats.len());
+            lines.push(clip(&line, width));
+            if last {
+                for seat in &stage.seats {
+                    let turn = seat.turn.and_then(|t| round.turn(t));
+                    let doing = match seat.state {
+                        SeatState::Asked => {
+                            turn.map_or(String::new(), |t| super::words::doing(t, t.since))
+                        }
+                        SeatState::Waiting => "waits".into(),
+                        SeatState::Replied => seat.what.clone(),
+                        SeatState::Failed => format!("failed: {}", seat.what),
+                        SeatState::Cut => format!("not asked: {}", seat.what),
+                    };
+                    let line = format!("    {}  {}", seat.seat, clean::line(&doing));
+                    lines.push(styles.dim(&clip(&line, width)));
+                }
+            }
+        }
+        let spent = report.spent();
+        let mut foot = format!("{} calls, {} tokens", spent.calls, spent.tokens);
+        if spent.pico_usd > 0 {
+            foot.push_str(&format!(", ${:.4}", spent.usd()));
+        }
+        lines.push(styles.dim(&clip(
+            &format!(
+                "{foot} {} Ctrl+C stops; what came is kept",
+                styles.glyph("·", "-")
+            ),
+            width,
+        )));
+        let most = self.rows.saturating_sub(1).max(1);
+        let skip = lines.len().saturating_sub(most);
+        lines.drain(..skip);
+        lines
+    }
+
+    /// Paints the region where it stood.
+    fn paint(&mut self, lines: &[String], io: &mut Io<'_>) -> io::Result<()> {
+        let mut out = String::from("\u{1b}[?2026h");
+        if self.painted > 0 {
+            out.push_str(&format!("\r\u{1b}[{}A", self.painted));
+        }
+        out.push('\r');
+        for line in lines {
+            out.push_str(line);
+            out.push_str("\u{1b}[K\r\n");
+        }
+        out.push_str("\u{1b}[J\u{1b}[?2026l");
+        self.painted = lines.len();
+        io.out.write_all(out.as_bytes())?;
+        io.out.flush()
+    }
+}
+
+/// A stage as one heading.
+fn head(stage: &StageReport) -> String {
+    let mut out = String::new();
+    if stage.pass > 1 {
+        out.push_str(&format!("pass {}, ", stage.pass));
+    }
+    if stage.depth > 0 {
+        out.push_str(&format!("sub-council {}, ", stage.depth));
+    }
+    if stage.round > 0 {
+        out.push_str(&format!("round {}, ", stage.round + 1));
+    }
+    out.push_str(&stage.title);
+    out
+}
+
+fn names(stage: &StageReport) -> String {
+    let names: Vec<&str> = stage.seats.iter().map(|s| s.seat.as_str()).collect();
+    names.join(", ")
+}
+
+/// What came of a seat in the last stage.
+fn said(report: &Report, seat: &str) -> Option<String> {
+    let stage = report.stages.last()?;
+    let found = stage
+        .seats
+        .iter()
+        .rev()
+        .find(|s| s.seat.as_str() == seat && s.state == SeatState::Replied)?;
+    Some(match found.what.is_empty() {
+        true => "done".into(),
+        false => found.what.clone(),
+    })
+}
+
+impl Face for Deliberating {
+    fn hear(&mut self, record: &Record, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        {
+            let mut report = self.report.borrow_mut();
+            report.thread = Some(record.thread.clone());
+            report.fold(&record.event);
+        }
+        match &record.event {
+            Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
+            Event::SaveFailed { why, .. } => writeln!(
+                io.err,
+                "warning: a message could not be kept: {}",
+                clean::line(why)
+            )?,
+            _ if self.manner == Manner::Plain => self.tell(record, io)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn catch_up(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        writeln!(
+            io.err,
+            "warning: this program fell behind; `kd why` has the whole record"
+        )
+    }
+
+    fn tick(&mut self, now: Timestamp, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        if self.manner != Manner::Live || self.tick_in(now).is_none_or(|left| !left.is_zero()) {
+            return Ok(());
+        }
+        self.drawn_at = Some(now);
+        let lines = self.region(round);
+        self.paint(&lines, io)
+    }
+
+    fn tick_in(&self, now: Timestamp) -> Option<Duration> {
+        if self.manner != Manner::Live {
+            return None;
+        }
+        let since = self.drawn_at.map_or(FRAME, |at| {
+            Duration::try_from(now.duration_since(at)).unwrap_or(FRAME)
+        });
+        Some(FRAME.saturating_sub(since))
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.columns = columns.max(20).into();
+        self.rows = rows.max(4).into();
+        self.painted = 0;
+    }
+
+    fn hide(&mut self, io: &mut Io<'_>) -> io::Result<()> {
+        if self.manner == Manner::Live {
+            self.paint(&[], io)?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
+        match self.manner {
+            Manner::Quiet => Ok(()),
+            Manner::Live => {
+                self.paint(&[], io)?;
+                write!(io.out, "{}\r\n", clean::line(line))
+            }
+            Manner::Plain => writeln!(io.err, "{}", clean::line(line)),
+        }
+    }
+
+    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        if std::mem::replace(&mut self.shown, true) {
+            return Ok(());
+        }
+        if self.manner == Manner::Live {
+            // What happened stays in the scrollback.
+            let mut lines = self.region(round);
+            lines.pop();
+            self.paint(&lines, io)?;
+        }
+        let report = self.report.borrow();
+        let columns = self.columns.saturating_sub(1).min(PROSE_MAX);
+        let eol = if self.manner == Manner::Live {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        if let Some(verdict) = &report.verdict {
+            write!(io.out, "{eol}")?;
+            for line in markdown::render(&verdict.answer, columns, self.styles) {
+                write!(io.out, "{line}{eol}")?;
+            }
+        }
+        for line in tables::all(&report, columns, self.styles) {
+            write!(io.out, "{line}{eol}")?;
+        }
+        io.out.flush()
+    }
+}

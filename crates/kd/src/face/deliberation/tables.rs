@@ -1,0 +1,278 @@
+//! The plan, the vote, the map of claims and the trend as lines of text.
+
+use crate::render::clean;
+use crate::render::style::Styles;
+use crate::render::wrap::{clip, width};
+use kd_core::deliberation::protocols;
+use kd_core::deliberation::report::{Report, Stance};
+use kd_core::deliberation::{Plan, Spent};
+use kd_core::roles::Duty;
+
+/// The heights of a small chart.
+const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// The plan as people read it before it runs.
+pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
+    let dot = styles.glyph("·", "-");
+    let mut out = vec![styles.bold(&format!(
+        "Plan {dot} {} {dot} {} {dot} rule {}",
+        plan.protocol,
+        plan.answers.words(),
+        plan.voting.method
+    ))];
+    out.push(format!("  why: {}", clean::line(&plan.meta.reasoning)));
+    let rows: Vec<[String; 4]> = plan
+        .seats
+        .iter()
+        .map(|seat| {
+            let model = seat
+                .member
+                .model
+                .clone()
+                .unwrap_or_else(|| "its own model".into());
+            let price = match seat.price {
+                Some(p) if p.input == 0 && p.output == 0 => "free".to_owned(),
+                Some(p) => format!(
+                    "${:.2} / ${:.2} a million tokens",
+                    p.input as f64 / 1e6,
+                    p.output as f64 / 1e6
+                ),
+                None => "price unknown".to_owned(),
+            };
+            let mut role = seat.role.clone();
+            if let Some(persona) = &seat.persona {
+                role.push_str(&format!(" ({persona})"));
+            }
+            if seat.member.weight != 1.0 {
+                role.push_str(&format!(", weight {}", seat.member.weight));
+            }
+            [
+                seat.name().to_string(),
+                clean::line(&role),
+                format!("{}: {}", seat.member.backend, clean::line(&model)),
+                price,
+            ]
+        })
+        .collect();
+    out.extend(columns(&rows));
+    let (calls, tokens, usd) = estimate(plan);
+    let mut cost = format!("  at most {calls} calls a pass, about {tokens} tokens");
+    match usd {
+        Some(usd) if usd > 0.0 => cost.push_str(&format!(", about ${usd:.4}")),
+        Some(_) => cost.push_str(", free"),
+        None => cost.push_str(", price unknown"),
+    }
+    out.push(cost);
+    let mut limits: Vec<String> = Vec::new();
+    limits.extend(plan.limits.calls.map(|n| format!("{n} calls")));
+    limits.extend(plan.limits.tokens.map(|n| format!("{n} tokens")));
+    limits.extend(
+        plan.limits
+            .micro_usd
+            .map(|n| format!("${:.4}", n as f64 / 1e6)),
+    );
+    limits.extend(plan.limits.duration_ms.map(|n| format!("{} s", n / 1000)));
+    out.push(format!("  limits: {}", limits.join(", ")));
+    if plan.iteration.enabled {
+        out.push(format!(
+            "  iteration: {} passes at most, strategy {}, until agreement {}",
+            plan.iteration.max_iterations,
+            format!("{:?}", plan.iteration.strategy).to_lowercase(),
+            plan.iteration.convergence_threshold
+        ));
+    }
+    out
+}
+
+/// Calls, tokens and price of one pass, about: prompts at four bytes a token, answers at half their bound.
+pub(crate) fn estimate(plan: &Plan) -> (u64, u64, Option<f64>) {
+    let members = plan
+        .seats
+        .iter()
+        .filter(|s| s.has(Duty::Opine) || s.has(Duty::Vote))
+        .count() as u64;
+    let calls = protocols::find(&plan.protocol).map_or(1, |p| {
+        (p.calls)(members, plan.rounds.into(), plan.samples.into())
+    });
+    let prompt = plan.question.len() as u64 / 4 + 300;
+    let answer = u64::from(plan.limits.answer_tokens) / 2;
+    // Later stages read what the earlier ones wrote.
+    let read = answer * members / 2;
+    let mut spent = Spent::default();
+    let mut known = true;
+    for at in 0..calls {
+        let seat = &plan.seats[at as usize % plan.seats.len().max(1)];
+        known &= seat.price.is_some();
+        let more = if at < members { 0 } else { read };
+        spent += Spent::of(prompt + more, answer, seat.price);
+    }
+    (calls, spent.tokens, known.then(|| spent.usd()))
+}
+
+/// Everything that stands below the answer.
+pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in [
+        vote(report, columns, styles),
+        map(report, columns, styles),
+        trend(report, styles),
+    ] {
+        if !part.is_empty() {
+            out.push(String::new());
+            out.extend(part);
+        }
+    }
+    if let Some(verdict) = &report.verdict {
+        let dot = styles.glyph("·", "-");
+        let mut line = format!(
+            "{} calls {dot} {} tokens",
+            verdict.spent.calls, verdict.spent.tokens
+        );
+        if verdict.spent.pico_usd > 0 {
+            line.push_str(&format!(" {dot} ${:.4}", verdict.spent.usd()));
+        }
+        line.push_str(&format!(" {dot} stopped: {}", verdict.stopped));
+        out.push(String::new());
+        out.push(styles.dim(&clip(&clean::line(&line), columns)));
+    }
+    out
+}
+
+/// Who voted for what.
+pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
+    let Some(counted) = report.count() else {
+        return Vec::new();
+    };
+    let mut out = vec![styles.bold(&format!(
+        "Vote by {}: {}",
+        counted.rule,
+        counted.form.word()
+    ))];
+    let name = |c: usize| counted.candidates.get(c).map_or("", String::as_str);
+    let rows: Vec<[String; 4]> = counted
+        .firsts
+        .iter()
+        .map(|f| {
+            let choice = match f.candidate {
+                Some(c) => clean::line(name(c)),
+                None => "abstains".into(),
+            };
+            let sure = f
+                .confidence
+                .map_or(String::new(), |c| format!("says {:.0} %", c * 100.0));
+            [
+                f.seat.to_string(),
+                clip(&choice, 40),
+                sure,
+                clean::line(&f.reason),
+            ]
+        })
+        .collect();
+    out.extend(columns(&rows).into_iter().map(|l| clip(&l, columns_max)));
+    for (at, score) in counted.scores.iter().enumerate() {
+        if let Some(score) = score {
+            let mark = if counted.winner == Some(at) {
+                styles.glyph("★", "*")
+            } else {
+                " "
+            };
+            out.push(clip(
+                &format!("  {mark} {}  {score}", clean::line(name(at))),
+                columns_max,
+            ));
+        }
+    }
+    for step in &counted.tie_path {
+        out.push(clip(&format!("  tie: {}", clean::line(step)), columns_max));
+    }
+    for note in counted.notes.iter().chain(&counted.abstained) {
+        out.push(clip(&format!("  note: {}", clean::line(note)), columns_max));
+    }
+    out
+}
+
+/// The map of claims: who holds, opposes, is silent.
+pub(crate) fn map(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
+    let claims = report.claims();
+    if claims.len() < 2 {
+        return Vec::new();
+    }
+    let mark = |s: Stance| match s {
+        Stance::Holds => styles.glyph("●", "+"),
+        Stance::Opposes => styles.glyph("○", "-"),
+        Stance::Silent => styles.glyph("·", "."),
+    };
+    let members = report.members();
+    let longest = claims
+        .iter()
+        .map(|c| width(&c.claim))
+        .max()
+        .unwrap_or(0)
+        .min(40);
+    let mut out = vec![styles.bold(&format!(
+        "Claims ({} holds, {} opposes, {} silent)",
+        mark(Stance::Holds),
+        mark(Stance::Opposes),
+        mark(Stance::Silent)
+    ))];
+    for claim in &claims {
+        let text = clip(&clean::line(&claim.claim), longest);
+        let pad = " ".repeat(longest.saturating_sub(width(&text)));
+        let marks: Vec<&str> = claim.stances.iter().map(|(_, s)| mark(*s)).collect();
+        out.push(clip(
+            &format!("  {text}{pad}  {}", marks.join(" ")),
+            columns_max,
+        ));
+    }
+    let names: Vec<String> = members
+        .iter()
+        .enumerate()
+        .map(|(at, m)| format!("{} {m}", at + 1))
+        .collect();
+    out.push(styles.dim(&clip(
+        &format!("  columns: {}", names.join(", ")),
+        columns_max,
+    )));
+    out
+}
+
+/// The agreement of each pass.
+pub(crate) fn trend(report: &Report, styles: Styles) -> Vec<String> {
+    let trend = report.trend();
+    if trend.is_empty() {
+        return Vec::new();
+    }
+    let bars: String = trend
+        .iter()
+        .map(|c| BARS[((c * 8.0) as usize).min(7)])
+        .collect();
+    let numbers: Vec<String> = trend.iter().map(|c| format!("{c:.2}")).collect();
+    let shown = numbers.join(styles.glyph(" → ", " -> "));
+    let bars = if styles.unicode {
+        format!("{bars}  ")
+    } else {
+        String::new()
+    };
+    vec![format!(
+        "{} {bars}{shown}",
+        styles.bold("Agreement by pass")
+    )]
+}
+
+/// Rows in columns as wide as their widest cell.
+fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let widths: Vec<usize> = (0..N)
+        .map(|c| rows.iter().map(|r| width(&r[c])).max().unwrap_or(0))
+        .collect();
+    rows.iter()
+        .map(|row| {
+            let mut line = String::from(" ");
+            for (cell, w) in row.iter().zip(&widths) {
+                line.push(' ');
+                line.push_str(cell);
+                line.push_str(&" ".repeat(w.saturating_sub(width(cell)) + 1));
+            }
+            line.trim_end().to_owned()
+        })
+        .collect()
+}

@@ -1,0 +1,476 @@
+//! `kd deliberate`: plans, shows the plan, runs it, and shows what came of it.
+
+mod edit;
+pub(super) mod record;
+
+use super::here::Here;
+use super::stage::{self, Played};
+use super::{first, model, outfile, question, terminal};
+use crate::args::deliberate::Deliberate;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::deliberation::export::{self, Form};
+use crate::face::deliberation::{Deliberating, Manner, tables};
+use crate::face::jsonl::JsonLines;
+use crate::face::{Face, json};
+use crate::render::clean;
+use jiff::Timestamp;
+use kd_backends::{Hands, Options};
+use kd_core::config::Config;
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{Deliberation, Plan};
+use kd_core::memory::Session as Remembered;
+use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::prompt::PREAMBLE;
+use kd_core::voting::Outcome;
+use kd_core::{Address, Op, Roster};
+use kd_engine::{Engine, Opening};
+use kd_store::{Layout, Thread, memory};
+use serde_json::{Map, Value, json as object};
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
+    let quiet = args.output.quiet;
+    let found = here.find_layout()?;
+    let loaded = here.config(found.as_ref())?;
+    let config = settings(args, &loaded.config)?;
+    let asked = question::read(&args.question, quiet)?;
+    if !quiet {
+        loaded.notices.iter().for_each(|n| note(n));
+    }
+    let remembered = match (&found, config.deliberation.memory.long_term) {
+        (Some(layout), true) => memory::read(layout)?,
+        _ => Default::default(),
+    };
+    let brief = OwnedBrief {
+        question: asked.text.clone(),
+        asked: asked.asked.clone(),
+        members: args.members.clone(),
+        rest: Brief {
+            seed: args.seed.unwrap_or_else(clock_seed),
+            seeded: args.seed.is_some(),
+            personas: found
+                .as_ref()
+                .map(memory::roles)
+                .transpose()?
+                .unwrap_or_default(),
+            background: remembered.background(),
+            model: args.model.clone(),
+            timeout: args.timeout.map(|t| t.as_secs()),
+            ..Brief::default()
+        },
+    };
+    let mode = config.deliberation.meta.planning_mode;
+    let by_model =
+        planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
+    let mut thread = None;
+    let mut planned = if by_model {
+        let (planned, made) = plan_by_model(args, &config, &brief, here)?;
+        thread = Some(made);
+        planned
+    } else {
+        planner::plan(&config, &brief.brief())?
+    };
+    if args.edit {
+        planned = edit::plan(&planned.plan, &config, &brief)?;
+    }
+    let json = args.output.json || args.output.jsonl;
+    if args.dry_run {
+        return dry_run(args, &planned, here);
+    }
+    if !quiet && !json {
+        show_plan(&planned, here)?;
+    }
+    make_ready(args, &config, &planned.plan)?;
+    if !quiet && config.agents.is_empty() && args.members.is_empty() {
+        first::notice(found.is_none());
+    }
+    let thread = match thread {
+        Some(thread) => thread,
+        None => open_thread(here, &planned.plan, quiet)?,
+    };
+    let id = thread.id().clone();
+    let layout = here.layout()?;
+    let report = Rc::new(RefCell::new(Report::default()));
+    let (face, repaint) = face(args, here, report.clone());
+    let folder = thread.path().to_owned();
+    let plan = planned.plan;
+    let played = stage::play(face, repaint, &id, say(&plan), || {
+        open(&config, thread, plan)
+    })?;
+    let report = report.take();
+    finish(args, &config, &layout, &folder, &report)?;
+    if !quiet && !played.closed {
+        closing(&id.0, here);
+    }
+    Ok(exit(&report, &played))
+}
+
+fn say(plan: &Plan) -> Op {
+    Op::Say {
+        body: plan.question.clone(),
+        to: Address::All,
+    }
+}
+
+fn open(config: &Config, thread: Thread, plan: Plan) -> Result<kd_engine::Session, Error> {
+    let messages = u32::try_from(thread.messages()?.messages.len()).unwrap_or(u32::MAX);
+    let seats = plan.seats.iter().map(|s| s.member.clone()).collect();
+    let preamble = config
+        .council
+        .preamble
+        .clone()
+        .unwrap_or_else(|| PREAMBLE.trim().to_owned());
+    let id = thread.id().clone();
+    let (machine, opened) = Deliberation::open(plan, preamble, messages);
+    let engine = Engine::new(Hands::new(config, Options::default()));
+    Ok(engine.run(
+        thread,
+        Opening {
+            id,
+            machine: Box::new(machine),
+            opened,
+            seats,
+        },
+    )?)
+}
+
+/// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
+fn settings(args: &Deliberate, config: &Config) -> Result<Config, Error> {
+    let mut value = serde_json::to_value(config)
+        .map_err(|e| Error::usage("the settings cannot be read").because(e))?;
+    if let Some(path) = &args.plan {
+        let text = if path == Path::new("-") {
+            io::read_to_string(io::stdin())
+                .map_err(|e| Error::usage("the plan cannot be read from stdin").because(e))?
+        } else {
+            std::fs::read_to_string(path).map_err(|e| {
+                Error::usage(format!("the plan {} cannot be read", path.display())).because(e)
+            })?
+        };
+        let document: Value = serde_json::from_str(&text)
+            .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
+        value["deliberation"] = document;
+    }
+    let mut flags: Vec<(&str, Value)> = Vec::new();
+    let mut flag =
+        |path: &'static str, value: Option<Value>| flags.extend(value.map(|v| (path, v)));
+    flag(
+        "meta.planningMode",
+        args.planning.as_ref().map(|v| object!(v)),
+    );
+    flag("preset", args.preset.as_ref().map(|v| object!(v)));
+    flag("council.size", args.size.map(|v| object!(v)));
+    flag("protocol", args.protocol.as_ref().map(|v| object!(v)));
+    flag(
+        "council.voting.method",
+        args.rule.as_ref().map(|v| object!(v)),
+    );
+    flag("answer", args.answer.as_ref().map(|v| object!(v)));
+    let iterates = args.iterate || args.strategy.is_some() || args.max_iterations.is_some();
+    flag("iteration.enabled", iterates.then(|| object!(true)));
+    flag(
+        "iteration.strategy",
+        args.strategy.as_ref().map(|v| object!(v)),
+    );
+    flag(
+        "iteration.maxIterations",
+        args.max_iterations.map(|v| object!(v)),
+    );
+    flag("rounds", args.rounds.map(|v| object!(v)));
+    flag(
+        "iteration.maxTokens",
+        args.max_total_tokens.map(|v| object!(v)),
+    );
+    flag(
+        "iteration.maxDurationMs",
+        args.max_time.map(|v| object!(v.as_millis() as u64)),
+    );
+    flag("maxCalls", args.max_calls.map(|v| object!(v)));
+    flag("maxUsd", args.max_usd.map(|v| object!(v)));
+    flag("answerTokens", args.max_tokens.map(|v| object!(v)));
+    if !value["deliberation"].is_object() {
+        value["deliberation"] = Value::Object(Map::new());
+    }
+    for (path, flag) in flags {
+        let mut at = &mut value["deliberation"];
+        for part in path.split('.') {
+            at = &mut at[part];
+        }
+        *at = flag;
+    }
+    let mut checked = Config::from_value(&value).map_err(|problems| {
+        let lines: Vec<String> = problems
+            .iter()
+            .map(|p| p.to_string().replace("deliberation.", ""))
+            .collect();
+        let what = match lines.len() {
+            1 => lines[0].clone(),
+            n => format!("the plan has {n} mistakes"),
+        };
+        let mut error = Error::new("plan", Exit::Usage, what)
+            .next("`kd config schema` has every field; `kd deliberate --dry-run` shows the plan");
+        if lines.len() > 1 {
+            error.why = Some(lines.join("\n"));
+        }
+        error
+    })?;
+    checked.local.offline |= args.offline;
+    Ok(checked)
+}
+
+/// A seat plans, in the thread where the deliberation will run.
+fn plan_by_model(
+    args: &Deliberate,
+    config: &Config,
+    brief: &OwnedBrief,
+    here: &Here,
+) -> Result<(Planned, Thread), Error> {
+    let (seat, agents) = planner::planner_seat(config, &brief.brief())?;
+    let draft = planner::plan(config, &brief.brief())?;
+    make_ready(args, config, &draft.plan)?;
+    let thread = open_thread(here, &draft.plan, args.output.quiet)?;
+    let id = thread.id().clone();
+    let again = Thread::open_folder(thread.path())?;
+    let about = PlannerBrief {
+        config: config.clone(),
+        brief: brief.clone(),
+        seat: seat.clone(),
+        agents,
+    };
+    let report = Rc::new(RefCell::new(Report::default()));
+    let manner = match args.output.quiet || args.output.json || args.output.jsonl {
+        true => Manner::Quiet,
+        false => Manner::Plain,
+    };
+    let face = Box::new(Deliberating::new(
+        report.clone(),
+        manner,
+        here.err_styles(),
+        (80, 24),
+    ));
+    if manner == Manner::Plain {
+        note(&format!("{} plans the council", seat.member.backend));
+    }
+    let engine = Engine::new(Hands::new(config, Options::default()));
+    let played = stage::play(
+        face,
+        false,
+        &id,
+        Op::Unmute {
+            seat: seat.name().clone(),
+        },
+        || {
+            let (machine, opened) = Planner::open(about);
+            Ok(engine.run(
+                thread,
+                Opening {
+                    id: id.clone(),
+                    machine: Box::new(machine),
+                    opened,
+                    seats: vec![seat.member.clone()],
+                },
+            )?)
+        },
+    )?;
+    let report = report.take();
+    match report.plan {
+        Some(plan) if !played.stopped => Ok((
+            Planned {
+                plan: *plan,
+                notices: report.notices,
+            },
+            again,
+        )),
+        _ => Err(Error::new("plan", Exit::Interrupted, "there is no plan")
+            .next("`--planning static` plans by rules")),
+    }
+}
+
+fn make_ready(args: &Deliberate, config: &Config, plan: &Plan) -> Result<(), Error> {
+    let roster = Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None);
+    model::make_ready(config, args.offline, args.output.quiet, &roster)
+}
+
+fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
+    let opened = here.make_layout()?;
+    if opened.elsewhere && !quiet {
+        note(&format!(
+            "this folder cannot be written; the thread is kept in {}",
+            opened.layout.kd().display()
+        ));
+    }
+    let names: Vec<_> = plan.seats.iter().map(|s| s.name().clone()).collect();
+    Ok(Thread::create(&opened.layout, &names)?)
+}
+
+fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn Face>, bool) {
+    let quiet = args.output.quiet;
+    let size = terminal::size().unwrap_or((100, 24));
+    let styles = here.out_styles();
+    if args.output.jsonl {
+        let lines = JsonLines::new(quiet).with_council(true);
+        return (
+            Box::new(record::Recorded::new(report, Box::new(lines))),
+            false,
+        );
+    }
+    if args.output.json {
+        return (
+            Box::new(record::Recorded::new(report, Box::new(record::Silent))),
+            false,
+        );
+    }
+    let repaint = here.can_repaint() && !args.output.plain && !quiet;
+    let manner = match (repaint, quiet) {
+        (true, _) => Manner::Live,
+        (false, true) => Manner::Quiet,
+        (false, false) => Manner::Plain,
+    };
+    (
+        Box::new(Deliberating::new(report, manner, styles, size)),
+        repaint,
+    )
+}
+
+fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
+    let mut out = io::stdout().lock();
+    if args.output.json || args.output.jsonl {
+        let (calls, tokens, usd) = tables::estimate(&planned.plan);
+        let value = object!({
+            "plan": planner::document(&planned.plan), "task": planned.plan.meta.task, "notices": planned.notices,
+            "estimate": {"calls": calls, "tokens": tokens, "usd": usd},
+        });
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else {
+        for line in tables::plan(&planned.plan, here.out_styles()) {
+            writeln!(out, "{line}")?;
+        }
+        for notice in &planned.notices {
+            writeln!(out, "  note: {}", clean::line(notice))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
+    let mut err = io::stderr().lock();
+    for line in tables::plan(&planned.plan, here.err_styles()) {
+        writeln!(err, "{line}")?;
+    }
+    for notice in &planned.notices {
+        writeln!(err, "  note: {}", clean::line(notice))?;
+    }
+    Ok(())
+}
+
+/// Whatever is to be left behind: the JSON object, documents, long-term memory.
+fn finish(
+    args: &Deliberate,
+    config: &Config,
+    layout: &Layout,
+    folder: &Path,
+    report: &Report,
+) -> Result<(), Error> {
+    let messages = Thread::open_folder(folder)?.messages()?.messages;
+    if args.output.json {
+        let mut out = io::stdout().lock();
+        writeln!(
+            out,
+            "{}",
+            json::text(&export::value(report, &messages), true)?
+        )?;
+    }
+    if let Some(path) = &args.export {
+        outfile::write(
+            path,
+            export::text(form(path), report, &messages)?.as_bytes(),
+        )?;
+    }
+    if let Some(path) = &args.output.output {
+        let form = if args.output.json {
+            Form::Json
+        } else {
+            form(path)
+        };
+        outfile::write(path, export::text(form, report, &messages)?.as_bytes())?;
+    }
+    if config.deliberation.memory.long_term
+        && let (Some(plan), Some(verdict), Some(thread)) =
+            (&report.plan, &report.verdict, &report.thread)
+    {
+        let mut kept = memory::read(layout)?;
+        kept.remember(Remembered {
+            thread: thread.clone(),
+            question: plan.question.clone(),
+            answer: verdict
+                .winner
+                .clone()
+                .unwrap_or_else(|| verdict.heading.clone()),
+            message: verdict.message,
+        });
+        memory::write(layout, &kept)?;
+    }
+    Ok(())
+}
+
+/// Which document a file name asks for.
+fn form(path: &Path) -> Form {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("html" | "htm") => Form::Html,
+        Some("json") => Form::Json,
+        _ => Form::Markdown,
+    }
+}
+
+/// The code follows the outcome.
+fn exit(report: &Report, played: &Played) -> Exit {
+    match &report.verdict {
+        _ if played.stopped || played.closed => Exit::Interrupted,
+        None => Exit::Error,
+        Some(_) if report.ended == Some(kd_core::event::Outcome::Failed) => Exit::Failed,
+        Some(verdict) => match verdict.outcome {
+            Outcome::Unanimous | Outcome::Majority | Outcome::Plurality => Exit::Done,
+            Outcome::Split => Exit::Split,
+            Outcome::NoQuorum => Exit::NoQuorum,
+            Outcome::Degraded => Exit::Partial,
+            Outcome::CutByBudget => Exit::Cut,
+        },
+    }
+}
+
+fn closing(id: &str, here: &Here) {
+    let styles = here.err_styles();
+    let mut err = io::stderr().lock();
+    for line in [
+        format!("why:    kd why {id}"),
+        format!("again:  kd replay {id}"),
+        format!("see it: kd council show {id}"),
+    ] {
+        let _ = writeln!(err, "{}", styles.dim(&line));
+    }
+}
+
+/// A seed where the person gave none; it is recorded, so the run can be replayed all the same.
+fn clock_seed() -> u64 {
+    // Whole numbers that every reader of JSON keeps.
+    Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
+}
+
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", clean::line(text));
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        let kind = match &error {
+            PlanError::Seating(_) => "unknown_member",
+            PlanError::TooLow { .. } => "budget",
+            PlanError::NoPrice { .. } => "no_price",
+        };
+        Error::new(kind, Exit::Usage, error.to_string()).next(error.hint())
+    }
+}

@@ -1,0 +1,74 @@
+//! `--edit`: the plan in the person's editor, and back.
+
+use super::super::here::Here;
+use crate::args::Color;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::config::Config;
+use kd_core::deliberation::Plan;
+use kd_core::planner::{self, OwnedBrief, Planned};
+use serde_json::Value;
+use std::io::Write;
+use std::process::Command;
+
+/// Opens the plan, and reads back what the person made of it.
+pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<Planned, Error> {
+    let here = Here::new(Color::Auto);
+    let editor = here
+        .var("VISUAL")
+        .or_else(|| here.var("EDITOR"))
+        .filter(|e| !e.trim().is_empty())
+        .ok_or_else(|| {
+            Error::usage("no editor is set")
+                .next("export EDITOR=vi, or write a file and pass it with `--plan FILE`")
+        })?;
+    let failed = |e: std::io::Error| {
+        Error::new(
+            "io",
+            Exit::Error,
+            "the plan could not be handed to the editor",
+        )
+        .because(e)
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix("kd-plan-")
+        .suffix(".json")
+        .tempfile()
+        .map_err(failed)?;
+    let text = serde_json::to_string_pretty(&planner::document(plan)).unwrap_or_default();
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.flush())
+        .map_err(failed)?;
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status = Command::new(program)
+        .args(words)
+        .arg(file.path())
+        .status()
+        .map_err(failed)?;
+    if !status.success() {
+        return Err(Error::new(
+            "edit",
+            Exit::Interrupted,
+            format!("{program} ended without a plan; nothing was asked"),
+        ));
+    }
+    let text = std::fs::read_to_string(file.path()).map_err(failed)?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|e| Error::usage("the plan is no JSON any more; nothing was asked").because(e))?;
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    value["deliberation"] = document;
+    let config = Config::from_value(&value).map_err(|problems| {
+        let lines: Vec<String> = problems
+            .iter()
+            .map(|p| p.to_string().replace("deliberation.", ""))
+            .collect();
+        Error::new(
+            "plan",
+            Exit::Usage,
+            "the plan has mistakes; nothing was asked",
+        )
+        .because(lines.join("\n"))
+    })?;
+    Ok(planner::plan(&config, &brief.brief())?)
+}

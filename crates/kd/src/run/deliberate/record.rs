@@ -1,0 +1,160 @@
+//! `kd replay` and `kd why`: what a deliberation left in its thread.
+
+use super::super::here::Here;
+use super::super::thread;
+use crate::args::deliberate::{Format, Replay, Why};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::deliberation::export::{self, Form};
+use crate::face::round::Round;
+use crate::face::{Face, Io, json};
+use crate::render::clean;
+use kd_core::Record;
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{self, Fact};
+use kd_core::event::Event;
+use kd_store::{Thread, log};
+use serde_json::json as object;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+/// Folds the report while another face shows.
+pub(in crate::run) struct Recorded {
+    report: Rc<RefCell<Report>>,
+    inner: Box<dyn Face>,
+}
+
+impl Recorded {
+    pub(in crate::run) fn new(report: Rc<RefCell<Report>>, inner: Box<dyn Face>) -> Self {
+        Self { report, inner }
+    }
+}
+
+impl Face for Recorded {
+    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        {
+            let mut report = self.report.borrow_mut();
+            report.thread = Some(record.thread.clone());
+            report.fold(&record.event);
+        }
+        self.inner.hear(record, round, io)
+    }
+
+    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.inner.catch_up(round, io)
+    }
+
+    fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
+        self.inner.notice(line, io)
+    }
+
+    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        self.inner.end(round, io)
+    }
+}
+
+/// Shows nothing.
+pub(in crate::run) struct Silent;
+
+impl Face for Silent {
+    fn hear(&mut self, _: &Record, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn catch_up(&mut self, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The records of a thread's last deliberation.
+fn records(here: &Here, id: Option<&str>) -> Result<(Thread, Vec<Record>), Error> {
+    let (_, place) = thread::find(here, id)?;
+    let open = Thread::open(&place)?;
+    let mut records = log::read(&open)?.records;
+    let begins = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }));
+    let Some(at) = records.iter().rposition(begins) else {
+        return Err(Error::new(
+            "no_deliberation",
+            Exit::Error,
+            format!("{} holds no deliberation", place.id),
+        )
+        .next("`kd deliberate \"…\"` begins one; `kd council list` has all threads"));
+    };
+    // The event that opened the thread for it stands before it.
+    records.drain(..at.saturating_sub(1));
+    Ok((open, records))
+}
+
+/// Decides again, and compares.
+pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> {
+    let (open, records) = records(here, args.id.as_deref())?;
+    let replayed = deliberation::replay(&records).ok_or_else(|| {
+        Error::new(
+            "no_deliberation",
+            Exit::Error,
+            "the record does not begin with its plan",
+        )
+    })?;
+    let same = replayed.difference.is_none();
+    let mut report = Report::default();
+    replayed.events.iter().for_each(|e| report.fold(e));
+    let heading = report.verdict.as_ref().map(|v| v.heading.clone());
+    let mut out = io::stdout().lock();
+    if args.json {
+        let value = object!({"v": 1, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
+            "verdict": report.verdict, "difference": replayed.difference.map(|(then, now)| object!({"recorded": then, "decided": now}))});
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else if let Some((then, now)) = &replayed.difference {
+        let none = "nothing".to_owned();
+        writeln!(
+            out,
+            "{} events agree; then the record and the decision differ:",
+            replayed.agreed
+        )?;
+        writeln!(
+            out,
+            "recorded: {}",
+            clean::line(then.as_ref().unwrap_or(&none))
+        )?;
+        writeln!(
+            out,
+            "decided:  {}",
+            clean::line(now.as_ref().unwrap_or(&none))
+        )?;
+    } else {
+        writeln!(
+            out,
+            "{} events were decided again without a model and agree byte for byte",
+            replayed.agreed
+        )?;
+        if let Some(heading) = heading {
+            writeln!(out, "{}", clean::line(&heading))?;
+        }
+    }
+    Ok(if same { Exit::Done } else { Exit::Error })
+}
+
+/// Says why.
+pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
+    let (open, records) = records(here, args.id.as_deref())?;
+    let report = Report::of(&records);
+    let mut out = io::stdout().lock();
+    if let Some(format) = args.export {
+        let form = match format {
+            Format::Md => Form::Markdown,
+            Format::Html => Form::Html,
+            Format::Json => Form::Json,
+        };
+        out.write_all(export::text(form, &report, &open.messages()?.messages)?.as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    for line in deliberation::why(&report) {
+        writeln!(out, "{}", clean::line(&line))?;
+    }
+    Ok(Exit::Done)
+}
