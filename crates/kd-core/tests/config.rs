@@ -586,6 +586,19 @@ fn leaf(kind: Kind) -> BoxedStrategy<Value> {
                 .prop_map(Value::from)
                 .boxed()
         }
+        Kind::Seats => {
+            let seat = (
+                proptest::sample::select(vec!["skeptic", "arbiter", "x"]),
+                proptest::option::of(-0.5f64..2.5),
+            )
+                .prop_map(|(role, weight)| match weight {
+                    Some(weight) => json!({"model": "local", "role": role, "weight": weight}),
+                    None => json!({"model": "local", "role": role}),
+                });
+            proptest::collection::vec(seat, 2..5)
+                .prop_map(Value::from)
+                .boxed()
+        }
         Kind::Backend | Kind::Agent => {
             proptest::sample::select(vec!["local", "codex", "a", "b", "p", ""])
                 .prop_map(Value::from)

@@ -359,7 +359,7 @@ impl Deliberation {
             return;
         }
         for (id, turn) in &mut self.open {
-            if !turn.needless {
+            if !turn.needless && turn.speaks() {
                 turn.needless = true;
                 fx.commands.push(Command::Cancel { turn: *id });
             }

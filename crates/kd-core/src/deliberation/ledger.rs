@@ -13,7 +13,7 @@ use std::ops::{Add, AddAssign};
 /// Tokens that wires add around the parts of a prompt.
 const FRAMING_TOKENS: u64 = 64;
 /// Pico-dollars in a millionth of a dollar.
-const PICO_IN_MICRO: u128 = 1_000_000;
+const PICO_IN_MICRO: u64 = 1_000_000;
 
 /// What a token costs, in millionths of a millionth of a US dollar: a dollar for a million tokens is a million of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Spent {
     /// Tokens of prompts and answers.
     pub tokens: u64,
     /// Money, in pico-dollars.
-    pub pico_usd: u128,
+    pub pico_usd: u64,
 }
 
 impl Add for Spent {
@@ -76,8 +76,9 @@ impl Spent {
         Self {
             calls: 1,
             tokens: input.saturating_add(output),
-            pico_usd: u128::from(input) * u128::from(price.input)
-                + u128::from(output) * u128::from(price.output),
+            pico_usd: input
+                .saturating_mul(price.input)
+                .saturating_add(output.saturating_mul(price.output)),
         }
     }
 
@@ -205,7 +206,10 @@ impl Ledger {
         if over(self.limits.tokens, all.tokens) {
             return Err(Cut::Tokens);
         }
-        let most = self.limits.micro_usd.map(|m| u128::from(m) * PICO_IN_MICRO);
+        let most = self
+            .limits
+            .micro_usd
+            .map(|m| m.saturating_mul(PICO_IN_MICRO));
         if most.is_some_and(|most| all.pico_usd > most) {
             return Err(Cut::Money);
         }

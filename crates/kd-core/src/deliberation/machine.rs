@@ -110,6 +110,13 @@ pub(super) struct Turn {
     reply: Option<(String, Option<Usage>)>,
 }
 
+impl Turn {
+    /// Whether its words are still on their way.
+    pub(super) fn speaks(&self) -> bool {
+        self.reply.is_none()
+    }
+}
+
 impl Machine for Deliberation {
     fn step(&mut self, now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();

@@ -323,7 +323,7 @@ impl Report {
         Spent {
             calls: self.calls,
             tokens: self.usage.input_tokens + self.usage.output_tokens,
-            pico_usd: (self.usage.cost_usd.unwrap_or(0.0) * 1e12) as u128,
+            pico_usd: (self.usage.cost_usd.unwrap_or(0.0) * 1e12) as u64,
         }
     }
 

@@ -11,17 +11,18 @@ pub mod rules;
 pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
-use crate::config::{Config, DeliberationConfig, MemberPlan};
+use crate::config::{Config, MemberPlan};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
     Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, Seat, Task, Voting,
 };
 use crate::deliberation::{Cut, Price, protocols};
+use crate::eval::auto::{Auto, Known, Strength, auto};
 use crate::ids::SeatName;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
-use crate::voting;
+use crate::voting::{self, NANOS};
 use std::collections::BTreeMap;
 
 /// What a plan is made for.
@@ -149,14 +150,38 @@ pub fn plan_with(
         .as_deref()
         .and_then(|a| AnswerKind::parse(a).ok())
         .unwrap_or(found.answers.clone());
-    let (protocol, auto) = protocol_of(settings, found.task, &mut notices);
-    let seats = seats(config, brief, choice, preset, protocol, &mut notices)?;
+    let mut seats = seats(
+        config,
+        brief,
+        choice,
+        preset,
+        &settings.protocol,
+        &mut notices,
+    )?;
+    // A question whose answers can be compared is no open text, whatever its words.
+    let task = match found.task {
+        Task::Open if answers.is_keyed() => Task::Reasoning,
+        task => task,
+    };
+    let auto = (settings.protocol == "auto").then(|| choose(task, &seats));
+    let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
+    let mut why = vec![found.why.clone()];
+    if let Some(auto) = &auto {
+        notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
+        notices.extend(auto.warning.clone());
+        why.extend(auto.why.iter().map(|w| format!("auto: {w}")));
+        let opining = seats.iter_mut().filter(|s| s.has(Duty::Opine));
+        for (seat, weight) in opining.zip(&auto.weights) {
+            seat.member.weight = *weight as f64 / NANOS as f64;
+        }
+    }
     let method = settings
         .council
         .voting
         .method
         .as_deref()
         .or(choice.method.as_deref())
+        .or(auto.as_ref().map(|a| a.rule))
         .unwrap_or(preset.voting);
     let method = voting::find(method)
         .map_or("plurality", |rule| rule.name)
@@ -171,8 +196,6 @@ pub fn plan_with(
             "the rules would let this council begin anew where it does not agree: --iterate".into(),
         );
     }
-    let mut why = vec![found.why.clone()];
-    why.extend(auto);
     let plan = Plan {
         question: brief.question.to_owned(),
         meta: Meta {
@@ -188,7 +211,7 @@ pub fn plan_with(
                 .clone()
                 .or(choice.domain.clone())
                 .unwrap_or_else(|| found.domain.to_owned()),
-            task: found.task,
+            task,
             reasoning: settings
                 .meta
                 .reasoning
@@ -313,44 +336,44 @@ fn warn(plan: &Plan, notices: &mut Vec<String>) {
     }
 }
 
-/// The protocol, and why where a rule chose it.
-fn protocol_of(
-    settings: &DeliberationConfig,
-    task: Task,
-    notices: &mut Vec<String>,
-) -> (&'static str, Option<String>) {
-    let wanted = settings.protocol.as_str();
-    if wanted != "auto" {
-        let row = protocols::find(wanted).unwrap_or(protocols::PROTOCOLS[0]);
-        return (row.name, None);
-    }
-    let (name, why) = by_task(task);
-    notices.push(format!("auto chose {name}: {why}"));
-    (name, Some(format!("auto: {why}")))
+/// What `auto` chooses for seats that give opinions, in the names of our tables.
+fn choose(task: Task, seats: &[Seat]) -> Auto {
+    use crate::eval::auto::Task as Kind;
+    let members = seats
+        .iter()
+        .filter(|s| s.has(Duty::Opine))
+        .map(|s| {
+            // Whoever wrote a reliability down had measured it: it counts as a hundred questions.
+            s.reliability.map(|right| Strength {
+                right,
+                questions: 100,
+            })
+        })
+        .collect();
+    auto(&Known {
+        task: match task {
+            Task::Knowledge => Kind::Knowledge,
+            Task::Reasoning => Kind::Reasoning,
+            Task::Open => Kind::OpenText,
+            Task::Checkable => Kind::Checkable,
+            Task::Sequential => Kind::Sequential,
+            Task::Estimate => Kind::Estimate,
+        },
+        members,
+        ..Known::default()
+    })
 }
 
-/// Which protocol the measurements favour for a sort of task.
-fn by_task(task: Task) -> (&'static str, &'static str) {
-    match task {
-        Task::Knowledge => (
-            "gated-debate",
-            "knowledge gains a little from consensus, where a vote is open",
-        ),
-        Task::Reasoning => (
-            "vote",
-            "voting gives most of what councils gain on reasoning",
-        ),
-        Task::Open => ("council", "open text is reviewed and synthesised"),
-        Task::Checkable => ("vote", "what can be checked is voted on"),
-        Task::Sequential => (
-            "solo",
-            "steps that build on each other are done best by one",
-        ),
-        Task::Estimate => (
-            "delphi",
-            "estimates gain from median and quartiles fed back",
-        ),
-    }
+/// The row of a protocol that `auto` or the settings name.
+fn protocol_of(name: &str) -> &'static str {
+    let name = if name == "gate-debate" {
+        "gated-debate"
+    } else {
+        name
+    };
+    protocols::find(name)
+        .unwrap_or(protocols::PROTOCOLS[0])
+        .name
 }
 
 /// The seats of a plan: the settings' own, the planner's, or the preset's roles over the agents in turn.

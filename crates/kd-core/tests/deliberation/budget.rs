@@ -1,0 +1,61 @@
+//! No limit is ever passed: not by a token, a call or a millionth of a cent, whatever the prices and whoever is greedy.
+
+use crate::room::{Answer, good, plan, run};
+use kd_core::deliberation::plan::{Limits, Strategy};
+use kd_core::deliberation::protocols::PROTOCOLS;
+use kd_core::deliberation::{Deliberation, Fact, Price};
+use kd_core::request::Usage;
+use kd_core::voting::Outcome;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn no_limit_is_passed(
+        tokens in 8_000u64..120_000,
+        calls in 1u64..40,
+        micro in 1u64..400_000,
+        prices in proptest::collection::vec((0.0f64..30.0, 0.0f64..90.0), 4),
+        answer_tokens in 16u32..800,
+        greed in proptest::collection::vec(0u64..=100, 64),
+        protocol in 0..PROTOCOLS.len(),
+        iterate in any::<bool>(),
+    ) {
+        let mut plan = plan();
+        plan.protocol = PROTOCOLS[protocol].name.into();
+        plan.iteration.enabled = iterate;
+        plan.iteration.strategy = Strategy::Specialize;
+        plan.limits = Limits { calls: Some(calls), tokens: Some(tokens), micro_usd: Some(micro), duration_ms: None, answer_tokens };
+        for (seat, (input, output)) in plan.seats.iter_mut().zip(&prices) {
+            seat.price = Some(Price::per_million(*input, *output));
+        }
+        prop_assume!(Deliberation::affordable(&plan, "Preamble.").is_ok());
+        let mut call = 0;
+        let mut used = (0u64, 0u64, 0u128);
+        let done = run(&plan, |asked| {
+            let greedy = greed[call % greed.len()];
+            call += 1;
+            let price = plan.seats.iter().find(|s| s.name().as_str() == asked.seat).and_then(|s| s.price).expect("priced");
+            // The worst tokenizer makes a token of each byte; the model says as much as it may.
+            let bytes = asked.request.prompt.as_text().len() as u64 + asked.request.schema.as_ref().map_or(0, |s| s.to_string().len() as u64);
+            let most = u64::from(asked.request.sampling.max_tokens.expect("always bounded"));
+            let usage = Usage { input_tokens: (bytes * greedy / 100).max(1), output_tokens: most * greedy / 100, ..Usage::default() };
+            used.0 += usage.input_tokens + usage.output_tokens;
+            used.1 += 1;
+            used.2 += u128::from(usage.input_tokens) * u128::from(price.input) + u128::from(usage.output_tokens) * u128::from(price.output);
+            let wants = if call % 3 == 0 { "no" } else { "yes" };
+            Answer::Used(good(asked, wants), usage)
+        });
+        prop_assert!(used.0 <= tokens, "{} of {tokens} tokens", used.0);
+        prop_assert!(used.1 <= calls, "{} of {calls} calls", used.1);
+        prop_assert!(used.2 <= u128::from(micro) * 1_000_000, "money");
+        let verdict = done.verdict();
+        // A call that was stopped counts in full: nobody knows what it used.
+        prop_assert!((used.0..=tokens).contains(&verdict.spent.tokens));
+        prop_assert!(u128::from(verdict.spent.pico_usd) >= used.2);
+        prop_assert!(!verdict.answer.is_empty());
+        let cut = done.facts().any(|f| matches!(f, Fact::Cut { .. }));
+        prop_assert_eq!(cut, verdict.outcome == Outcome::CutByBudget);
+        done.replays();
+    }
+}

@@ -1,0 +1,7 @@
+//! Whole deliberations with scripted seats: the machine and nothing else.
+
+mod budget;
+mod faults;
+mod passes;
+mod protocols;
+mod room;

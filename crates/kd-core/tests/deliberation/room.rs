@@ -1,0 +1,305 @@
+//! A room for one deliberation: plays seats, saves messages, and keeps the record as the log would.
+
+use jiff::Timestamp;
+use kd_core::deliberation::fact::Labelled;
+use kd_core::deliberation::plan::{Iteration, Limits, MemoryPlan, Meta, Seat, Voting};
+use kd_core::deliberation::{
+    AnswerKind, Deliberation, Fact, Plan, Price, Replayed, Verdict, replay,
+};
+use kd_core::event::FORMAT;
+use kd_core::machine::{Command, Effects, Input};
+use kd_core::request::{Deadlines, Usage};
+use kd_core::{
+    Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Message, Op, Record,
+    Request, Sampling, SeatName, ThreadId, TurnId,
+};
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+
+/// Somebody who is asked.
+pub(crate) struct Asked {
+    pub(crate) seat: String,
+    pub(crate) stage: String,
+    pub(crate) labels: Vec<Labelled>,
+    pub(crate) request: Request,
+}
+
+/// What comes of it.
+pub(crate) enum Answer {
+    Text(String),
+    Used(String, Usage),
+    Fail(FailureKind),
+}
+
+/// What a run left.
+pub(crate) struct Run {
+    pub(crate) records: Vec<Record>,
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) commands: usize,
+}
+
+pub(crate) fn seat(name: &str, role: &str) -> Seat {
+    Seat {
+        member: Member {
+            name: SeatName::new(name).expect("a name"),
+            backend: "scripted".into(),
+            model: None,
+            role: Some(role.into()),
+            persona: format!("You are a {role}."),
+            sampling: Sampling::default(),
+            deadlines: Deadlines::default(),
+            weight: 1.0,
+            writable: false,
+        },
+        agent: name.into(),
+        role: role.into(),
+        persona: None,
+        price: Some(Price::default()),
+        reliability: None,
+    }
+}
+
+/// Three members and a chair on a question of yes and no.
+pub(crate) fn plan() -> Plan {
+    Plan {
+        question: "Is it safe?".into(),
+        meta: Meta::default(),
+        protocol: "council".into(),
+        seats: vec![
+            seat("ann", "opinion-giver"),
+            seat("bob", "opinion-giver"),
+            seat("cyd", "skeptic"),
+            seat("eve", "synthesizer"),
+        ],
+        answers: AnswerKind::parse("yes-no").expect("known"),
+        voting: Voting {
+            method: "plurality".into(),
+            threshold: None,
+        },
+        rounds: 2,
+        samples: 3,
+        iteration: Iteration::default(),
+        memory: MemoryPlan::default(),
+        limits: Limits::default(),
+        background: String::new(),
+        seed: 7,
+    }
+}
+
+/// Runs a plan to its end; `answer` plays every seat.
+pub(crate) fn run(plan: &Plan, mut answer: impl FnMut(&Asked) -> Answer) -> Run {
+    run_with(plan, &mut answer, |_| None)
+}
+
+/// The same; `meddle` may add an input before each step, counted from 0.
+pub(crate) fn run_with(
+    plan: &Plan,
+    answer: &mut dyn FnMut(&Asked) -> Answer,
+    mut meddle: impl FnMut(usize) -> Option<Input>,
+) -> Run {
+    let (mut machine, opened) = Deliberation::open(plan.clone(), "Preamble.".into(), 0);
+    let mut room = Run {
+        records: Vec::new(),
+        verdict: None,
+        commands: 0,
+    };
+    let mut inputs: VecDeque<Input> = VecDeque::new();
+    let mut messages = 0;
+    let now = Timestamp::UNIX_EPOCH;
+    room.take(opened, &mut inputs, &mut messages, answer);
+    inputs.push_back(Input::Op(Op::Say {
+        body: plan.question.clone(),
+        to: Address::All,
+    }));
+    for step in 0..10_000 {
+        if let Some(input) = meddle(step) {
+            inputs.push_front(input);
+        }
+        let Some(input) = inputs.pop_front() else {
+            assert!(
+                machine.is_done(),
+                "it stands still: {:?}",
+                room.records.last()
+            );
+            return room;
+        };
+        let effects = machine.step(now, input);
+        room.take(effects, &mut inputs, &mut messages, answer);
+    }
+    panic!("it does not end");
+}
+
+impl Run {
+    fn take(
+        &mut self,
+        effects: Effects,
+        inputs: &mut VecDeque<Input>,
+        messages: &mut u32,
+        answer: &mut dyn FnMut(&Asked) -> Answer,
+    ) {
+        let mut asked: Vec<(TurnId, String, Vec<Labelled>)> = Vec::new();
+        for event in effects.events {
+            if let Event::Deliberated { fact } = &event {
+                match &**fact {
+                    Fact::SeatAsked {
+                        turn,
+                        stage,
+                        labels,
+                        ..
+                    } => asked.push((*turn, stage.clone(), labels.clone())),
+                    Fact::Concluded(verdict) => {
+                        assert!(self.verdict.is_none(), "it concludes once");
+                        self.verdict = Some((**verdict).clone());
+                    }
+                    _ => {}
+                }
+            }
+            if !matches!(event, Event::TurnDelta { .. }) {
+                self.records.push(Record {
+                    v: FORMAT,
+                    seq: self.records.len() as u64 + 1,
+                    ts: Timestamp::UNIX_EPOCH,
+                    thread: ThreadId("council-test".into()),
+                    event,
+                });
+            }
+        }
+        for command in effects.commands {
+            self.commands += 1;
+            match command {
+                Command::Ask { turn, request } => {
+                    let (_, stage, labels) = asked
+                        .iter()
+                        .find(|(t, ..)| *t == turn)
+                        .cloned()
+                        .expect("a fact first");
+                    let asked = Asked {
+                        seat: request.seat.to_string(),
+                        stage,
+                        labels,
+                        request: *request,
+                    };
+                    let finished = |text: String, usage| Input::Delta {
+                        turn,
+                        delta: Delta::Finished {
+                            finish: Finish::Stop,
+                            text: Some(text),
+                            usage,
+                            choices: Vec::new(),
+                        },
+                    };
+                    inputs.push_back(match answer(&asked) {
+                        Answer::Text(text) => finished(text, None),
+                        Answer::Used(text, usage) => finished(text, Some(usage)),
+                        Answer::Fail(kind) => Input::Failed {
+                            turn,
+                            failure: Failure::new(kind, "scripted"),
+                        },
+                    });
+                }
+                Command::Cancel { turn } => {
+                    inputs.retain(|i| !matches!(i, Input::Delta { turn: t, .. } | Input::Failed { turn: t, .. } if *t == turn));
+                    inputs.push_back(Input::Failed {
+                        turn,
+                        failure: Failure::new(FailureKind::Cancelled, "stopped"),
+                    });
+                }
+                Command::Save(draft) => {
+                    *messages += 1;
+                    inputs.push_front(Input::Saved {
+                        turn: draft.turn,
+                        message: Message {
+                            seq: *messages,
+                            from: draft.from,
+                            to: draft.to,
+                            at: draft.at,
+                            status: draft.status,
+                            refs: draft.refs,
+                            provenance: draft.provenance,
+                            extra: draft.extra,
+                            body: draft.body,
+                        },
+                    });
+                }
+                Command::Wake { .. } => {}
+            }
+        }
+    }
+
+    /// Decides again from the record as the disk has it; everything must agree.
+    pub(crate) fn replays(&self) -> Replayed {
+        let lines: Vec<Record> = self
+            .records
+            .iter()
+            .map(|r| {
+                serde_json::from_str(&serde_json::to_string(r).expect("JSON"))
+                    .expect("it reads back")
+            })
+            .collect();
+        assert_eq!(lines, self.records);
+        let replayed = replay(&lines).expect("a deliberation");
+        assert_eq!(replayed.difference, None);
+        assert_eq!(replayed.agreed, self.records.len());
+        replayed
+    }
+
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.records.iter().filter_map(|r| match &r.event {
+            Event::Deliberated { fact } => Some(&**fact),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn verdict(&self) -> &Verdict {
+        self.verdict.as_ref().expect("a verdict")
+    }
+}
+
+/// A reply in the form asked for, by somebody who wants an answer and votes for it.
+pub(crate) fn good(asked: &Asked, wants: &str) -> String {
+    let Some(schema) = &asked.request.schema else {
+        return format!(
+            "I take {wants}, says {}. It is the best in {}.\nConfidence: 0.8",
+            asked.seat, asked.stage
+        );
+    };
+    fill(schema, "", asked, wants).to_string()
+}
+
+fn fill(schema: &Value, name: &str, asked: &Asked, wants: &str) -> Value {
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        let of_label = |l: &&Labelled| l.item == wants || l.item.ends_with(wants);
+        let label = asked.labels.iter().find(of_label).map(|l| json!(l.label));
+        return label
+            .filter(|l| options.contains(l))
+            .or_else(|| options.iter().find(|o| o.as_str() == Some(wants)).cloned())
+            .unwrap_or_else(|| options[0].clone());
+    }
+    match schema["type"].as_str().expect("a type") {
+        "object" => {
+            let fields = schema["properties"].as_object().expect("fields");
+            Value::Object(
+                fields
+                    .iter()
+                    .map(|(n, s)| (n.clone(), fill(s, n, asked, wants)))
+                    .collect::<Map<_, _>>(),
+            )
+        }
+        "array" if name == "ranking" => {
+            let mut options = schema["items"]["enum"].as_array().expect("labels").clone();
+            let first = fill(&schema["items"], "", asked, wants);
+            options.retain(|o| *o != first);
+            options.insert(0, first);
+            json!(options)
+        }
+        "array" => json!([fill(&schema["items"], name, asked, wants)]),
+        "integer" => json!(7),
+        "number" if name == "answer" => json!(wants.parse::<f64>().unwrap_or(42.0)),
+        "number" => json!(0.8),
+        _ => match name {
+            "answer" => json!(wants),
+            "flaw" => json!("a false step"),
+            _ => json!(format!("because of {name}")),
+        },
+    }
+}

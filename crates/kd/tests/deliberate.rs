@@ -1,0 +1,263 @@
+//! `kd deliberate` and what looks at it, through the real program with scripted members.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Home;
+
+/// A reply that fits every stage: each reads of it what it asked for.
+fn script(answer: &str) -> Value {
+    let reply = json!({
+        "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": "A",
+        "A": {"rating": 7, "weakness": "<script>alert(1)</script>"}, "B": {"rating": 6, "weakness": "w"},
+        "ranking": ["A", "B"], "recommendation": "Do it.", "consensus": "All like it.", "support": "Reasons.",
+        "dissent": "none", "cites": ["A"],
+    });
+    json!({"runs": [[{"text": reply.to_string()}, {"finish": {"usage": {"input_tokens": 10, "output_tokens": 5}}}]]})
+}
+
+fn home(answers: [&str; 3]) -> Home {
+    let home = Home::scripted(&[
+        ("ann", script(answers[0])),
+        ("bob", script(answers[1])),
+        ("cyd", script(answers[2])),
+    ]);
+    let plan = json!({
+        "council": {
+            "size": 4,
+            "members": [
+                {"model": "ann", "role": "opinion-giver", "persona": "Deep Reasoner"},
+                {"model": "bob", "role": "opinion-giver"},
+                {"model": "cyd", "role": "skeptic", "temperature": 0.5},
+                {"model": "ann", "role": "synthesizer"},
+            ],
+            "voting": {"method": "majority"},
+        },
+        "meta": {"planningMode": "static", "complexity": "simple"},
+        "memory": {"longTerm": true},
+    });
+    std::fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+    home
+}
+
+const QUESTION: &str = "Is it safe?";
+
+#[test]
+fn a_council_decides_and_its_record_decides_the_same_again() {
+    let home = home(["yes", "yes", "yes"]);
+    let said = home.run(&[
+        "deliberate",
+        "--plan",
+        "plan.json",
+        "--json",
+        "--seed",
+        "3",
+        "--export",
+        "r.html",
+        QUESTION,
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let object = said.json();
+    assert_eq!(object["outcome"], "unanimous");
+    assert_eq!(object["verdict"]["winner"], "yes");
+    assert_eq!(object["verdict"]["by"], "ann-synthesizer");
+    let answer = object["verdict"]["answer"].as_str().expect("text");
+    for part in [
+        "## The council is unanimous (3 of 3)",
+        "**Recommendation.** Do it.",
+        "**Rests on.** ann, bob, cyd (#2, #3, #4)",
+    ] {
+        assert!(answer.contains(part), "{part} in\n{answer}");
+    }
+    let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
+    assert!(
+        page.contains("<svg") && !page.contains("<script"),
+        "charts, and no markup of a model's"
+    );
+
+    let replayed = home.run(&["replay", "--json"]).json();
+    assert_eq!(replayed["agrees"], true, "{replayed}");
+    assert!(replayed["events"].as_u64().expect("a number") > 20);
+    let why = home.run(&["why"]);
+    assert_eq!(why.code, Some(0));
+    assert!(
+        why.out.contains("ann (opinion-giver)") && why.out.contains("for yes"),
+        "{}",
+        why.out
+    );
+
+    let memory = home.run(&["memory", "show"]);
+    assert!(
+        memory.out.contains(QUESTION) && memory.out.contains("yes"),
+        "{}",
+        memory.out
+    );
+    assert_eq!(home.run(&["memory", "forget", "--all"]).code, Some(0));
+    assert!(
+        home.run(&["memory", "show"])
+            .out
+            .contains("nothing is remembered")
+    );
+}
+
+#[test]
+fn a_record_that_was_changed_does_not_agree() {
+    let home = home(["yes", "yes", "no"]);
+    let said = home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);
+    assert!(
+        said.out.contains("Vote by majority"),
+        "{}\n{}",
+        said.out,
+        said.err
+    );
+    assert!(said.err.contains("opinions, blind"), "{}", said.err);
+    let log = home.threads()[0].join(".kd-events.jsonl");
+    let text = std::fs::read_to_string(&log).expect("a log");
+    std::fs::write(
+        &log,
+        text.replacen("\\\"answer\\\":\\\"no\\\"", "\\\"answer\\\":\\\"yes\\\"", 1),
+    )
+    .expect("written");
+    let replayed = home.run(&["replay"]);
+    assert_eq!(replayed.code, Some(1));
+    assert!(replayed.out.contains("differ"), "{}", replayed.out);
+}
+
+#[test]
+fn the_exit_code_follows_the_outcome() {
+    let split = home(["yes", "no", "yes"]);
+    // Everybody votes for label A of an order of its own.
+    let said = split.run(&[
+        "deliberate",
+        "--plan",
+        "plan.json",
+        "--seed",
+        "1",
+        "--rule",
+        "unanimity",
+        "--quiet",
+        QUESTION,
+    ]);
+    assert!(matches!(said.code, Some(0 | 7)), "{}", said.out);
+    assert_eq!(
+        said.code == Some(7),
+        said.out.contains("The council is split"),
+        "{}",
+        said.out
+    );
+    let cut = split.run(&[
+        "deliberate",
+        "--plan",
+        "plan.json",
+        "--max-calls",
+        "2",
+        "--quiet",
+        QUESTION,
+    ]);
+    assert_eq!(cut.code, Some(4), "{}", cut.out);
+    assert!(
+        cut.out.contains("The limit of calls cut the deliberation"),
+        "{}",
+        cut.out
+    );
+    let low = split.run(&[
+        "deliberate",
+        "--plan",
+        "plan.json",
+        "--max-total-tokens",
+        "100",
+        QUESTION,
+    ]);
+    assert_eq!(low.code, Some(2));
+    assert!(low.err.contains("too low"), "{}", low.err);
+}
+
+#[test]
+fn a_plan_is_shown_and_nothing_is_asked() {
+    let home = home(["yes", "yes", "yes"]);
+    let said = home.run(&["deliberate", "--dry-run", "--plan", "plan.json", QUESTION]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for part in [
+        "a choice of yes, no",
+        "rule majority",
+        "Deep Reasoner",
+        "at most 13 calls",
+        "free",
+    ] {
+        assert!(said.out.contains(part), "{part} in\n{}", said.out);
+    }
+    assert!(home.threads().is_empty());
+    // What is shown as JSON is a plan that can be run.
+    let shown = home
+        .run(&[
+            "deliberate",
+            "--dry-run",
+            "--plan",
+            "plan.json",
+            "--json",
+            QUESTION,
+        ])
+        .json();
+    std::fs::write(home.work().join("again.json"), shown["plan"].to_string()).expect("written");
+    let again = home
+        .run(&[
+            "deliberate",
+            "--dry-run",
+            "--plan",
+            "again.json",
+            "--json",
+            QUESTION,
+        ])
+        .json();
+    assert_eq!(again["plan"], shown["plan"]);
+}
+
+#[test]
+fn every_mistake_of_a_plan_is_told_at_once() {
+    let home = home(["yes", "yes", "yes"]);
+    let plan = json!({
+        "council": {"size": 12, "members": [
+            {"model": "ann", "role": "opinion-givr"}, {"model": "gpt-9", "role": "skeptic"}, {"role": "skeptic", "weight": 5}],
+            "voting": {"method": "majorty"}},
+        "iteration": {"maxIterations": 9, "startegy": "refine"},
+    });
+    std::fs::write(home.work().join("bad.json"), plan.to_string()).expect("written");
+    let said = home.run(&["deliberate", "--plan", "bad.json", QUESTION]);
+    assert_eq!(said.code, Some(2));
+    for part in [
+        "council.size",
+        "council.members.0.role",
+        "opinion-giver",
+        "council.members.1.model",
+        "council.members.2.model",
+        "council.members.2.weight",
+        "council.voting.method",
+        "majority",
+        "iteration.maxIterations",
+        "iteration.startegy",
+        "iteration.strategy",
+    ] {
+        assert!(said.err.contains(part), "{part} in\n{}", said.err);
+    }
+    assert!(home.threads().is_empty());
+}
+
+#[test]
+fn a_model_that_plans_badly_is_asked_once_more_and_then_the_rules_plan() {
+    let home = home(["yes", "yes", "yes"]);
+    let said = home.run(&[
+        "deliberate",
+        "--planning",
+        "llm",
+        "--preset",
+        "small",
+        "--json",
+        "--seed",
+        "1",
+        QUESTION,
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let notices = said.json()["notices"].to_string();
+    assert!(notices.contains("the rules do"), "{notices}");
+    assert_eq!(home.run(&["replay", "--json"]).json()["agrees"], true);
+}
