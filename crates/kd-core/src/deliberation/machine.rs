@@ -133,7 +133,10 @@ impl Machine for Deliberation {
                 }
                 fx.events.push(Event::StreamFound { seat, delta });
             }
+            Input::FoundEnd { seat } => fx.events.push(Event::StreamLost { seat }),
             Input::Woke { timer } => self.bell(timer, &mut fx),
+            // It keeps no delivery: the question stands in the record.
+            Input::Kept { .. } | Input::KeepFailed { .. } => {}
         }
         self.advance(now, &mut fx);
         fx
@@ -282,6 +285,7 @@ impl Deliberation {
             turn: id,
             seat: name.clone(),
             purpose: stage.purpose,
+            replaces: None,
         });
         fact(
             fx,

@@ -25,7 +25,12 @@ pub struct Replayed {
 pub fn replay(records: &[Record]) -> Option<Replayed> {
     let records: Vec<&Record> = records
         .iter()
-        .filter(|r| !matches!(r.event, Event::TurnDelta { .. } | Event::StreamFound { .. }))
+        .filter(|r| {
+            !matches!(
+                r.event,
+                Event::TurnDelta { .. } | Event::StreamFound { .. } | Event::StreamLost { .. }
+            )
+        })
         .collect();
     let (at, plan) = records
         .iter()
@@ -149,9 +154,12 @@ fn input(event: &Event) -> Option<Input> {
 }
 
 fn without_deltas(events: Vec<Event>) -> impl Iterator<Item = Event> {
-    events
-        .into_iter()
-        .filter(|e| !matches!(e, Event::TurnDelta { .. } | Event::StreamFound { .. }))
+    events.into_iter().filter(|e| {
+        !matches!(
+            e,
+            Event::TurnDelta { .. } | Event::StreamFound { .. } | Event::StreamLost { .. }
+        )
+    })
 }
 
 /// An event as the record has it.

@@ -143,6 +143,7 @@ impl Planner {
             turn,
             seat: member.name.clone(),
             purpose: Purpose::Plan,
+            replaces: None,
         });
         fx.commands.push(Command::Ask {
             turn,
