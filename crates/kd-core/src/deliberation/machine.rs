@@ -233,7 +233,8 @@ impl Deliberation {
                     .collect();
                 fx.commands.extend(turns.into_iter().map(|turn| Command::Cancel { turn }));
             }
-            (Op::Mute { .. } | Op::Unmute { .. } | Op::Retry { .. }, _) => fx.events.push(Event::OpRefused {
+            (Op::Resume, _) => {}
+            (Op::Mute { .. } | Op::Unmute { .. } | Op::Retry { .. } | Op::Mode { .. } | Op::Auto { .. }, _) => fx.events.push(Event::OpRefused {
                 why: "seats of a deliberation are settled by its plan; `--edit` changes it before it runs".into(),
             }),
         }
