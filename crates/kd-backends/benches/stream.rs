@@ -194,5 +194,6 @@ fn request() -> Request {
         schema: None,
         deadlines: Deadlines::default(),
         writable: false,
+        tools: None,
     }
 }

@@ -141,6 +141,7 @@ fn question(member: &Member, agent: bool, limit: Duration) -> Request {
             total: limit,
         },
         writable: false,
+        tools: None,
     }
 }
 

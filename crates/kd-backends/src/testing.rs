@@ -17,6 +17,7 @@ pub(crate) fn request(question: &str) -> Request {
         schema: None,
         deadlines: Deadlines::default(),
         writable: false,
+        tools: None,
     }
 }
 

@@ -94,6 +94,7 @@ fn request(question: &str) -> Request {
         schema: None,
         deadlines: Deadlines::default(),
         writable: false,
+        tools: None,
     }
 }
 

@@ -97,6 +97,63 @@ pub struct Request {
     pub deadlines: Deadlines,
     /// Whether an agent may change files.
     pub writable: bool,
+    /// Tools of ours that the model can call natively, and what was said of them so far. Only HTTP services have a place
+    /// for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Box<ToolTalk>>,
+}
+
+/// Tools that a model can call, and the talk since the prompt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolTalk {
+    /// What can be called.
+    pub tools: Vec<ToolSpec>,
+    /// What was said and called after the prompt, in order.
+    pub said: Vec<Said>,
+}
+
+/// A tool, as a model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub doc: String,
+    /// The JSON schema of its arguments.
+    pub schema: serde_json::Value,
+}
+
+/// A tool call of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The service's id of it; the result goes back under it.
+    pub id: String,
+    /// Which tool.
+    pub name: String,
+    /// Its arguments; text that was no JSON stands here as a JSON string.
+    pub arguments: serde_json::Value,
+}
+
+/// One step of the talk after the prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Said {
+    /// The model answered.
+    Agent {
+        /// Its words.
+        text: String,
+        /// What it called.
+        calls: Vec<ToolCall>,
+    },
+    /// A tool answered.
+    Tool {
+        /// The id of the call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// What came of it.
+        result: String,
+    },
 }
 
 /// What a call used, as the provider counted it.
@@ -175,6 +232,11 @@ pub enum Delta {
         name: String,
         /// What it was used on, in one line.
         detail: String,
+    },
+    /// The model calls a tool of ours; the result is asked for by the next request.
+    Call {
+        /// The call.
+        call: ToolCall,
     },
     /// The call failed and will be made again: everything that came so far is void.
     Retrying {

@@ -497,7 +497,7 @@ impl Growing {
                     failure: failure.clone(),
                 };
             }
-            Delta::Notice { .. } => {}
+            Delta::Notice { .. } | Delta::Call { .. } => {}
             Delta::Finished { finish, text, .. } => {
                 if let Some(text) = text {
                     self.text.clone_from(text);

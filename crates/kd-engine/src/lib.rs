@@ -6,6 +6,7 @@ pub mod agents;
 mod ask;
 pub mod bus;
 mod clock;
+pub mod forum;
 mod scribe;
 pub mod watch;
 

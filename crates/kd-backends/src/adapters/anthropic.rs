@@ -4,6 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out};
 use crate::transport::sse::Event;
+use kd_core::request::Said as Spoken;
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -32,8 +33,19 @@ impl Dialect for Anthropic {
     fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
         let (system, user) = parts::system_and_user(&request.prompt);
         let sampling = &request.sampling;
+        let mut messages = vec![json!({"role": "user", "content": user})];
+        let talk = request.tools.as_deref();
+        talk.into_iter()
+            .flat_map(|talk| &talk.said)
+            .for_each(|said| add(&mut messages, said));
         let mut body = json!({"model": model, "stream": true, "max_tokens": sampling.max_tokens.unwrap_or(MAX_TOKENS),
-            "messages": [{"role": "user", "content": user}]});
+            "messages": messages});
+        if let Some(talk) = talk {
+            let tools = talk.tools.iter();
+            body["tools"] = tools
+                .map(|t| json!({"name": t.name, "description": t.doc, "input_schema": t.schema}))
+                .collect();
+        }
         parts::put(&mut body, "system", (!system.is_empty()).then_some(system));
         // Its scale ends at 1.
         parts::put(
@@ -69,9 +81,38 @@ impl Dialect for Anthropic {
     }
 }
 
+/// Adds a step of the talk. Results that follow one another stand in one message: the roles must alternate.
+fn add(messages: &mut Vec<Value>, said: &Spoken) {
+    match said {
+        Spoken::Agent { text, calls } => {
+            let words = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
+            let calls = calls.iter().map(|c| {
+                let input = if c.arguments.is_object() {
+                    c.arguments.clone()
+                } else {
+                    json!({})
+                };
+                json!({"type": "tool_use", "id": c.id, "name": c.name, "input": input})
+            });
+            let content: Vec<Value> = words.into_iter().chain(calls).collect();
+            messages.push(json!({"role": "assistant", "content": content}));
+        }
+        Spoken::Tool { id, result, .. } => {
+            let block = json!({"type": "tool_result", "tool_use_id": id, "content": result});
+            let open = messages.last_mut().filter(|m| m["role"] == "user");
+            match open.and_then(|m| m["content"].as_array_mut()) {
+                Some(blocks) => blocks.push(block),
+                None => messages.push(json!({"role": "user", "content": [block]})),
+            }
+        }
+    }
+}
+
 /// What is known of the answer so far.
 #[derive(Default)]
 struct Reading {
+    /// The tool call that is being written: id, name, arguments.
+    call: Option<(String, String, String)>,
     usage: Usage,
     stop: Option<String>,
 }
@@ -119,13 +160,27 @@ impl Decoder for Reading {
             }
             "content_block_delta" => {
                 let delta = said.delta.unwrap_or_default();
+                if let (Some(call), Some(piece)) = (&mut self.call, &delta.partial_json) {
+                    call.2.push_str(piece);
+                }
                 out.text(delta.text.as_deref().unwrap_or_default());
                 out.thinking(delta.thinking.as_deref().unwrap_or_default());
             }
             "content_block_start" => {
                 let block = said.content_block.unwrap_or_default();
+                if block.kind.as_deref() == Some("tool_use") {
+                    let own = |text: &Option<Cow<'_, str>>| {
+                        text.as_deref().unwrap_or_default().to_owned()
+                    };
+                    self.call = Some((own(&block.id), own(&block.name), String::new()));
+                }
                 out.text(block.text.as_deref().unwrap_or_default());
                 out.thinking(block.thinking.as_deref().unwrap_or_default());
+            }
+            "content_block_stop" => {
+                if let Some((id, name, arguments)) = self.call.take() {
+                    out.call(&id, &name, &arguments);
+                }
             }
             "message_delta" => {
                 self.count(said.usage.unwrap_or_default());
@@ -138,7 +193,7 @@ impl Decoder for Reading {
                 self.finish(&reason, out);
             }
             "error" => out.fail(status::in_stream(&said.error.unwrap_or_default())),
-            // `ping`, `content_block_stop` and what may come to be.
+            // `ping` and what may come to be.
             _ => {}
         }
         Ok(())
@@ -180,6 +235,14 @@ struct Opening<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Piece<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    partial_json: Option<Cow<'a, str>>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow)]

@@ -4,6 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out};
 use crate::transport::sse::Event;
+use kd_core::request::Said;
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -36,7 +37,19 @@ impl Dialect for Gemini {
 
     fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
         let (system, user) = parts::system_and_user(&request.prompt);
-        let mut body = json!({"contents": [{"role": "user", "parts": [{"text": user}]}]});
+        let mut contents = vec![json!({"role": "user", "parts": [{"text": user}]})];
+        let talk = request.tools.as_deref();
+        talk.into_iter()
+            .flat_map(|talk| &talk.said)
+            .for_each(|said| add(&mut contents, said));
+        let mut body = json!({"contents": contents});
+        if let Some(talk) = talk {
+            let tools = talk.tools.iter();
+            let declared: Vec<Value> = tools
+                .map(|t| json!({"name": t.name, "description": t.doc, "parametersJsonSchema": t.schema}))
+                .collect();
+            body["tools"] = json!([{"functionDeclarations": declared}]);
+        }
         if !system.is_empty() {
             body["systemInstruction"] = json!({"parts": [{"text": system}]});
         }
@@ -90,6 +103,30 @@ fn thinks(model: &str) -> bool {
     number.parse::<f32>().is_ok_and(|v| v >= 2.5)
 }
 
+/// Adds a step of the talk. Results that follow one another stand in one content.
+fn add(contents: &mut Vec<Value>, said: &Said) {
+    match said {
+        Said::Agent { text, calls } => {
+            let words = (!text.is_empty()).then(|| json!({"text": text}));
+            let calls = calls
+                .iter()
+                .map(|c| json!({"functionCall": {"name": c.name, "args": c.arguments}}));
+            let parts: Vec<Value> = words.into_iter().chain(calls).collect();
+            contents.push(json!({"role": "model", "parts": parts}));
+        }
+        Said::Tool { name, result, .. } => {
+            let part = json!({"functionResponse": {"name": name, "response": {"result": result}}});
+            let open = contents
+                .last_mut()
+                .filter(|c| c["parts"][0].get("functionResponse").is_some());
+            match open.and_then(|c| c["parts"].as_array_mut()) {
+                Some(parts) => parts.push(part),
+                None => contents.push(json!({"role": "user", "parts": [part]})),
+            }
+        }
+    }
+}
+
 /// What is known of the answer so far.
 #[derive(Default)]
 struct Reading {
@@ -128,7 +165,13 @@ impl Decoder for Reading {
             .flatten()
         {
             let text = part.text.as_deref().unwrap_or_default();
-            if part.thought {
+            if let Some(call) = part.call {
+                out.call(
+                    &call.id.unwrap_or_default(),
+                    &call.name,
+                    &call.args.to_string(),
+                );
+            } else if part.thought {
                 out.thinking(text)
             } else {
                 out.text(text)
@@ -203,6 +246,17 @@ struct Part<'a> {
     text: Option<Cow<'a, str>>,
     #[serde(default)]
     thought: bool,
+    #[serde(default, rename = "functionCall")]
+    call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    #[serde(default)]
+    id: Option<String>,
+    name: String,
+    #[serde(default)]
+    args: Value,
 }
 
 #[derive(Deserialize)]

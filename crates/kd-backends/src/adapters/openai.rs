@@ -4,12 +4,14 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out};
 use crate::transport::sse::Event;
+use kd_core::request::Said;
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// OpenAI chat completions.
@@ -31,6 +33,8 @@ impl Dialect for OpenAi {
             messages.push(json!({"role": "system", "content": system}));
         }
         messages.push(json!({"role": "user", "content": user}));
+        let talk = request.tools.as_deref();
+        messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
         let sampling = &request.sampling;
         // OpenAI itself refuses the old name of the limit for its thinking models; others do not know the new one.
@@ -59,6 +63,12 @@ impl Dialect for OpenAi {
             "stop",
             (!sampling.stop.is_empty()).then_some(&sampling.stop),
         );
+        if let Some(talk) = talk {
+            let tools = talk.tools.iter().map(|t| {
+                json!({"type": "function", "function": {"name": t.name, "description": t.doc, "parameters": t.schema}})
+            });
+            body["tools"] = tools.collect();
+        }
         if base.contains("://openrouter.ai/") {
             body["usage"] = json!({"include": true});
         }
@@ -74,9 +84,34 @@ impl Dialect for OpenAi {
     }
 }
 
+/// A step of the talk after the prompt.
+fn message(said: &Said) -> Value {
+    match said {
+        Said::Agent { text, calls } => {
+            let mut message =
+                json!({"role": "assistant", "content": (!text.is_empty()).then_some(text)});
+            let calls: Vec<Value> = calls
+                .iter()
+                .map(|c| json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments.to_string()}}))
+                .collect();
+            parts::put(
+                &mut message,
+                "tool_calls",
+                (!calls.is_empty()).then_some(calls),
+            );
+            message
+        }
+        Said::Tool { id, result, .. } => {
+            json!({"role": "tool", "tool_call_id": id, "content": result})
+        }
+    }
+}
+
 /// What is known of the answer so far.
 #[derive(Default)]
 struct Reading {
+    /// Tool calls arrive in pieces, by their place: id, name, arguments.
+    calls: BTreeMap<u64, (String, String, String)>,
     finish: Option<Result<Finish, ()>>,
     usage: Option<Usage>,
     refusal: String,
@@ -106,6 +141,17 @@ impl Decoder for Reading {
                     out.thinking(&thinking);
                 }
                 delta.content.say(out);
+                for piece in delta.tool_calls.into_iter().flatten() {
+                    let place = piece.index.unwrap_or(self.calls.len() as u64);
+                    let call = self.calls.entry(place).or_default();
+                    call.0.push_str(piece.id.as_deref().unwrap_or_default());
+                    if let Some(function) = piece.function {
+                        call.1
+                            .push_str(function.name.as_deref().unwrap_or_default());
+                        call.2
+                            .push_str(function.arguments.as_deref().unwrap_or_default());
+                    }
+                }
                 self.refusal
                     .push_str(delta.refusal.as_deref().unwrap_or_default());
             }
@@ -131,7 +177,12 @@ impl Decoder for Reading {
                 FailureKind::Refused,
                 "the provider's filter withheld the answer",
             )),
-            Some(Ok(finish)) => out.finish(finish, self.usage),
+            Some(Ok(finish)) => {
+                for (id, name, arguments) in std::mem::take(&mut self.calls).into_values() {
+                    out.call(&id, &name, &arguments);
+                }
+                out.finish(finish, self.usage);
+            }
             // The reader reports the cut.
             None => {}
         }
@@ -170,6 +221,22 @@ struct Piece<'a> {
     reasoning: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     refusal: Option<Cow<'a, str>>,
+    #[serde(default)]
+    tool_calls: Option<Vec<CallPiece>>,
+}
+
+/// A piece of a tool call; some services leave out the place where there is only one.
+#[derive(Deserialize)]
+struct CallPiece {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionPiece>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPiece {
+    name: Option<String>,
+    arguments: Option<String>,
 }
 
 /// Text is a string with most services and a list of typed parts with some.

@@ -8,6 +8,7 @@ use crate::transport::sse::{Event, Splitter, TooLong};
 use crate::{providers::Service, status};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::request::ToolCall;
 use kd_core::{Delta, Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::collections::VecDeque;
@@ -93,6 +94,22 @@ impl Out {
                 text: piece.to_owned(),
             }),
         }
+    }
+
+    /// The model calls a tool. Arguments that are no JSON are handed on as text: whoever carries the call out says what
+    /// is wrong with them.
+    pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &str) {
+        self.grow(arguments);
+        let arguments = match arguments.trim() {
+            "" => serde_json::Value::Object(serde_json::Map::new()),
+            text => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+        };
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments,
+        };
+        self.deltas.push_back(Delta::Call { call });
     }
 
     /// A sign of life without words.

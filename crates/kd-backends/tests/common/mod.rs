@@ -136,6 +136,7 @@ pub fn request() -> Request {
             total: Duration::from_secs(120),
         },
         writable: false,
+        tools: None,
     }
 }
 

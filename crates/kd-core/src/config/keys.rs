@@ -230,6 +230,10 @@ pub(crate) const PROTOCOL_NAMES: &[&str] = &[
     "red-team",
     "auto",
 ];
+const SECS: Kind = Kind::Number {
+    min: 0.0,
+    max: 604_800.0,
+};
 const COUNT: Kind = Kind::Whole {
     min: 1,
     max: 1_000_000,
@@ -354,6 +358,20 @@ pub const KEYS: &[Key] = &[
     key("think.exchanges_min", Kind::Whole { min: 0, max: 100 }, "null", "The fewest: replies before that are checked by the other seat; unset means 1 for the built-in model and 0 for others."),
     key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit."),
     key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit."),
+
+    key("forum.store", Kind::Words, "null", "Where the forum is kept: a path, or postgresql://user@host/name; unset means .kd/forum.db.").never_from_project(),
+    key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL)."),
+    key("forum.skip_probability", SHARE, "0.2", "How likely an agent sits a cycle out (also SKIP_PROBABILITY)."),
+    key("forum.delay_secs_min", SECS, "30.0", "The shortest wait between two agents, in seconds (also MIN_DELAY)."),
+    key("forum.delay_secs_max", SECS, "120.0", "The longest wait between two agents, in seconds (also MAX_DELAY)."),
+    key("forum.max_tool_calls", Kind::Whole { min: 1, max: 1000 }, "10", "Tool calls of one visit (also MAX_TOOL_CALLS)."),
+    key("forum.skips_max", Kind::Whole { min: 0, max: 1000 }, "3", "How many cycles in a row an agent is left out at most."),
+    key("forum.scheduler", Kind::OneOf(&["shuffle", "williams", "weighted", "deficit", "energy", "fixed", "rotate"]), "\"shuffle\"", "Who goes when in a cycle."),
+    key("forum.interval", Kind::OneOf(&["fixed", "adaptive"]), "\"fixed\"", "Whether the time between cycles follows the activity."),
+    key("forum.voting_cycles", Kind::Whole { min: 1, max: 1000 }, "3", "Cycles in which a motion can be voted on."),
+    key("forum.quorum", SHARE, "0.5", "The share of agents that must vote on a motion."),
+    key("forum.rule", Kind::Words, "\"majority\"", "The voting rule by which motions are decided (`kd vote rules`)."),
+    key("forum.unconfirmed", Kind::Text, "\"\"", "Kinds of motions that take effect without a person, with commas between: keep, set, scheduler, undo, text.").never_from_project(),
 
     key("peasant.agent", Kind::Text, "\"claude\"", "Who works on tickets.").only_kingdom(),
     key("peasant.max_iterations", COUNT, "50", "The most steps of a worker.").only_kingdom(),

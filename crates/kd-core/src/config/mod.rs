@@ -47,6 +47,8 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The built-in model.
     pub local: LocalConfig,
+    /// The forum.
+    pub forum: ForumConfig,
     /// The two seats of `kd think`.
     pub think: ThinkConfig,
     /// How a council plans itself.
@@ -85,6 +87,17 @@ impl Default for ThinkConfig {
             seconds_max: None,
         }
     }
+}
+
+/// `forum.*`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ForumConfig {
+    /// A path or a PostgreSQL address; none means `.kd/forum.db`.
+    pub store: Option<String>,
+    /// The rules, before motions change them.
+    #[serde(flatten)]
+    pub settings: crate::forum::settings::Settings,
 }
 
 /// `council.*`

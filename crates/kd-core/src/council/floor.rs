@@ -141,6 +141,8 @@ impl Turn {
                 *detail = clean_line(detail, 400);
             }
             Delta::Notice { text } => *text = clean_line(text, 400),
+            // No tools are offered here; what a service makes up is shown and not carried out.
+            Delta::Call { call } => call.name = clean_line(&call.name, 80),
             Delta::Retrying { failure, .. } => {
                 failure.message = clean_line(&failure.message, 400);
                 self.text.clear();

@@ -375,6 +375,7 @@ impl Council {
                 schema: None,
                 deadlines: member.deadlines,
                 writable: member.writable,
+                tools: None,
             };
             fx.events.push(Event::TurnQueued {
                 turn,

@@ -60,6 +60,7 @@ impl Council {
                 *detail = clean_line(detail, LINE_CHARS_MAX);
             }
             Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            Delta::Call { call } => call.name = clean_line(&call.name, 80),
             Delta::Retrying { failure, .. } => {
                 failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
                 *cleaner = Cleaner::default();

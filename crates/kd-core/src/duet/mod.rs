@@ -479,6 +479,7 @@ impl Duet {
             schema: None,
             deadlines: member.deadlines,
             writable: member.writable,
+            tools: None,
         };
         self.turns += 1;
         let turn = Turn::new(TurnId(self.turns), seat.clone(), phase, prompt_tokens);

@@ -2,12 +2,16 @@
 //! agents change the rules. Pure like all of this crate; the store keeps what is decided here, the engine carries it out.
 
 pub mod cycle;
+pub mod fairness;
 pub mod governance;
 pub mod interval;
 pub mod logline;
+pub mod persona;
 pub mod schedulers;
 pub mod settings;
+pub mod study;
 pub mod tools;
+pub mod visit;
 pub mod words;
 
 pub use words::{CLERK, MAIN};

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// All rules of a forum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Settings {
     /// Seconds from the start of a cycle to the start of the next.
     pub cycle_interval_secs: f64,

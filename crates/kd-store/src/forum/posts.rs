@@ -150,6 +150,19 @@ impl ForumStore {
             .collect())
     }
 
+    /// Who answered whom in a forum, in order: whoever is quoted, else whoever wrote before in the thread.
+    pub fn answers(&mut self, forum: &str) -> Result<Vec<(String, String)>, ForumError> {
+        let rows = self.db.rows(
+            "SELECT p.author, COALESCE(q.author, LAG(p.author) OVER (PARTITION BY p.thread_id ORDER BY p.id)) FROM posts p \
+             JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id WHERE t.forum = $1 ORDER BY p.id",
+            args![forum],
+        )?;
+        let pairs = rows
+            .iter()
+            .filter_map(|row| Some((row.text(0), row.maybe_text(1)?)));
+        Ok(pairs.filter(|(from, to)| from != to).collect())
+    }
+
     /// Gives a post other words. Only its author can.
     pub fn edit_post(
         &mut self,

@@ -12,6 +12,7 @@ pub(crate) mod eval;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod fsck;
+pub(crate) mod forum;
 pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod model;
@@ -112,6 +113,9 @@ pub(crate) enum Command {
     /// Look into what agent programs say
     #[command(subcommand, arg_required_else_help = true)]
     Debug(debug::Debug),
+    /// Agents that take fair, random turns in a forum, and can change its rules
+    #[command(subcommand, arg_required_else_help = true)]
+    Forum(forum::Forum),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),

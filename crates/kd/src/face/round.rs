@@ -412,7 +412,7 @@ impl Turn {
                     failure: failure.clone(),
                 };
             }
-            Delta::Notice { .. } => {}
+            Delta::Notice { .. } | Delta::Call { .. } => {}
             Delta::Finished { usage, text, .. } => {
                 if let Some(text) = text {
                     self.text.clone_from(text);

@@ -12,6 +12,7 @@ mod eval;
 mod export;
 mod first;
 mod fsck;
+mod forum;
 mod here;
 mod init;
 mod kingdom;
@@ -91,6 +92,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
         Command::Eval(args) => return eval::run(&args, here),
+        Command::Forum(args) => return forum::run(&args, here),
         Command::Completions(args) => shell::completions(&args)?,
         Command::ExitCodes(_) => shell::exit_codes()?,
         Command::Man(args) => shell::man(&args)?,
@@ -127,6 +129,7 @@ impl Command {
             Command::Model(Model::List(args)) => args.json,
             Command::Model(Model::Bench(args)) => args.json,
             Command::Eval(args) => args.json,
+            Command::Forum(args) => args.wants_json(),
             Command::Vote(Vote::Tally(args)) => args.json,
             Command::Vote(Vote::Check(args)) => args.json,
             Command::Vote(Vote::Rules(args)) => args.json,

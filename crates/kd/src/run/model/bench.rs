@@ -132,6 +132,7 @@ async fn one(
         schema: None,
         deadlines: member.deadlines,
         writable: false,
+        tools: None,
     });
     let (mut first, mut used) = (None, Usage::default());
     while let Some(delta) = answer.next().await {

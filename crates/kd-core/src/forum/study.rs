@@ -1,0 +1,144 @@
+//! A forum on a virtual clock: thousands of cycles in a moment, with scripted agents, for tests and studies. The draws
+//! are the real ones; only the visits are made up, from the same seed.
+
+use super::cycle::{Candidate, Cards, draw};
+use super::fairness::Sample;
+use super::interval;
+use super::settings::Settings;
+use rand::rngs::ChaCha12Rng;
+use rand::{RngExt, SeedableRng};
+
+/// What is to be studied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// The rules.
+    pub settings: Settings,
+    /// Who takes part.
+    pub agents: Vec<Candidate>,
+    /// How many cycles.
+    pub cycles: usize,
+    /// The seed of everything.
+    pub seed: u64,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Studied {
+    /// The agents, in the order that samples refer to.
+    pub names: Vec<String>,
+    /// Each cycle.
+    pub samples: Vec<Sample>,
+    /// How much time passed on the virtual clock, in seconds.
+    pub secs: f64,
+    /// Turns that were taken.
+    pub turns: usize,
+    /// Turns that ended in a post.
+    pub posts: usize,
+    /// Who answered whom.
+    pub answers: Vec<(usize, usize)>,
+}
+
+impl Study {
+    /// Agents that differ in nothing but their names.
+    pub fn alike(settings: &Settings, agents: usize, cycles: usize, seed: u64) -> Self {
+        let width = agents.to_string().len();
+        let agents = (1..=agents)
+            .map(|i| Candidate {
+                skip_probability: settings.skip_probability,
+                ..Candidate::named(&format!("agent-{i:0width$}"))
+            })
+            .collect();
+        Self {
+            settings: settings.clone(),
+            agents,
+            cycles,
+            seed,
+        }
+    }
+}
+
+/// Lives through all cycles.
+pub fn study(what: &Study) -> Studied {
+    // Visits have a chance of their own: how long one takes must not move who goes next.
+    let mut visits = ChaCha12Rng::seed_from_u64(what.seed);
+    visits.set_stream(u64::MAX / 2);
+    let mut cards = Cards::new(&what.settings, what.seed, 0, what.agents.clone());
+    let mut done = Studied {
+        names: cards.candidates.iter().map(|c| c.name.clone()).collect(),
+        ..Studied::default()
+    };
+    let mut last_turn: Vec<Option<f64>> = vec![None; done.names.len()];
+    let mut last_author: Option<usize> = None;
+    let mut interval_ms = None;
+    let place = |names: &[String], name: &str| {
+        names
+            .binary_search_by(|n| n.as_str().cmp(name))
+            .unwrap_or(0)
+    };
+    let mut start = 0.0;
+    for index in 0..what.cycles {
+        cards.index = index as u64;
+        let plan = draw(&cards);
+        let mut sample = Sample {
+            order: plan.order.iter().map(|n| place(&done.names, n)).collect(),
+            ..Sample::default()
+        };
+        let mut now = start;
+        let mut took = vec![None; done.names.len()];
+        let mut posts = 0;
+        for turn in &plan.turns {
+            let who = place(&done.names, &turn.agent);
+            now += turn.delay_ms as f64 / 1000.0;
+            sample.waits.extend(last_turn[who].map(|then| now - then));
+            last_turn[who] = Some(now);
+            now += visits.random_range(2.0..20.0);
+            let tokens = visits.random_range(200..1200);
+            if visits.random_bool(0.8) {
+                posts += 1;
+                done.answers.extend(
+                    last_author
+                        .filter(|other| *other != who)
+                        .map(|other| (who, other)),
+                );
+                last_author = Some(who);
+            }
+            took[who] = Some(tokens);
+            sample.turns.push((who, tokens));
+        }
+        for (candidate, took) in cards.candidates.iter_mut().zip(took) {
+            candidate.lived(took.is_some(), took.unwrap_or(0));
+        }
+        let next = interval::next_ms(&what.settings, interval_ms, posts, sample.turns.len());
+        interval_ms = Some(next);
+        done.turns += sample.turns.len();
+        done.posts += posts;
+        done.samples.push(sample);
+        // From start to start; a cycle that takes longer is followed at once.
+        start = now.max(start + next as f64 / 1000.0);
+    }
+    done.secs = start;
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_is_the_same_life_and_another_is_another() {
+        let of = |seed| study(&Study::alike(&Settings::default(), 5, 200, seed));
+        assert_eq!(of(11), of(11));
+        assert_ne!(of(11).samples, of(12).samples);
+        let lived = of(11);
+        assert!(
+            lived.secs >= 200.0 * 300.0,
+            "from start to start: {}",
+            lived.secs
+        );
+        let share = lived.turns as f64 / 1000.0;
+        assert!(
+            (0.77..0.86).contains(&share),
+            "a fifth sits out, less those who are due: {share}"
+        );
+    }
+}

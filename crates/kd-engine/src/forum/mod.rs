@@ -1,0 +1,371 @@
+//! Runs a forum: draws cycles, waits between agents, lets each have its visit, and keeps what happened. Comes in: a
+//! store, personas, settings. Goes out: log lines, and runs in the store. It decides nothing: orders, skips, visits and
+//! motions are decided by [`kd_core::forum`].
+//!
+//! One agent has its turn at a time, so this runs on one plain thread; only waiting and asking use the runtime. A person
+//! can stop it at any moment; what was cut off, by a person or by a crash, goes on with the next call.
+
+mod visit;
+
+use kd_backends::{Backend, Hands};
+use kd_core::config::Config;
+use kd_core::forum::cycle::{Candidate, Cards, draw};
+use kd_core::forum::interval;
+use kd_core::forum::logline::{LogEvent, LogLine};
+use kd_core::forum::persona::Persona;
+use kd_core::forum::settings::{BadSetting, Settings};
+use kd_core::forum::words::{Outcome, Run};
+use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How far a person wants it to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Not at all.
+    #[default]
+    No,
+    /// After the agent that runs.
+    AfterAgent,
+    /// Now.
+    Now,
+}
+
+/// What a forum is run with.
+pub struct Plan {
+    /// Its name.
+    pub forum: String,
+    /// The personas that take part.
+    pub personas: Vec<Persona>,
+    /// The configured settings.
+    pub settings: Settings,
+    /// Settings that a person named this time: they stand above motions.
+    pub wishes: Vec<(String, String)>,
+    /// The seed of the draws.
+    pub seed: u64,
+    /// Whether time only passes in the record: nobody waits.
+    pub is_virtual: bool,
+}
+
+/// A forum that runs.
+pub struct Forum<'a> {
+    plan: Plan,
+    store: &'a mut ForumStore,
+    hands: Hands,
+    config: Config,
+    runtime: tokio::runtime::Runtime,
+    stop: watch::Receiver<Stop>,
+    say: Box<dyn FnMut(&LogLine) + 'a>,
+    seats: BTreeMap<String, Arc<dyn Backend>>,
+    /// How far a virtual clock is ahead.
+    ahead: jiff::SignedDuration,
+    interval_ms: Option<u64>,
+    /// Held as long as cycles run.
+    _leader: Option<Leader>,
+}
+
+/// Why a forum cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] ForumError),
+    /// A setting.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// No thread could be started.
+    #[error("no thread could be started: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// A cycle that came to its end, or was stopped.
+#[derive(Clone, Debug)]
+pub struct Cycled {
+    /// As recorded.
+    pub cycle: CycleRecord,
+    /// Its runs.
+    pub runs: Vec<Run>,
+    /// Whether everybody had a turn.
+    pub complete: bool,
+}
+
+impl<'a> Forum<'a> {
+    /// A forum that is ready to run. `say` hears each log line.
+    pub fn new(
+        plan: Plan,
+        store: &'a mut ForumStore,
+        config: &Config,
+        hands: Hands,
+        stop: watch::Receiver<Stop>,
+        say: Box<dyn FnMut(&LogLine) + 'a>,
+    ) -> Result<Self, RunError> {
+        // Waiting and one agent at a time: one thread is enough. The built-in model brings its own.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .map_err(RunError::Runtime)?;
+        Ok(Self {
+            plan,
+            store,
+            hands,
+            config: config.clone(),
+            runtime,
+            stop,
+            say,
+            seats: BTreeMap::new(),
+            ahead: jiff::SignedDuration::ZERO,
+            interval_ms: None,
+            _leader: None,
+        })
+    }
+
+    /// Becomes the one that runs cycles here; an error if another process does.
+    pub fn lead(&mut self) -> Result<(), RunError> {
+        self._leader = Some(self.store.lead(&self.plan.forum)?);
+        Ok(())
+    }
+
+    /// The settings in force: configured, changed by motions, and above both what a person named this time.
+    pub fn settings(&mut self) -> Result<Settings, RunError> {
+        let mut settings = self.store.settings(&self.plan.forum, &self.plan.settings)?;
+        settings.set_all(
+            self.plan
+                .wishes
+                .iter()
+                .map(|(k, v)| (k.as_str(), v.as_str())),
+        )?;
+        Ok(settings)
+    }
+
+    /// Runs a cycle: the one that was cut off, else a new one.
+    pub fn cycle(&mut self) -> Result<Cycled, RunError> {
+        let settings = self.settings()?;
+        let forum = self.plan.forum.clone();
+        let record = match self.store.open_cycle(&forum)? {
+            Some(record) => self.resume(record)?,
+            None => self.draw(&settings)?,
+        };
+        let ran: Vec<String> = self
+            .store
+            .runs_of(record.id)?
+            .into_iter()
+            .map(|run| run.agent)
+            .collect();
+        let mut turns = record
+            .plan
+            .turns
+            .iter()
+            .filter(|turn| !ran.contains(&turn.agent))
+            .peekable();
+        let mut first = true;
+        while let Some(turn) = turns.peek() {
+            let wait = if first { 0 } else { turn.delay_ms };
+            first = false;
+            if wait > 0 {
+                self.log(LogEvent::WaitingForAgent {
+                    secs: wait as f64 / 1000.0,
+                })?;
+            }
+            if !self.wait(Duration::from_millis(wait)) {
+                break;
+            }
+            let Some(turn) = turns.next() else { break };
+            if let Some(run) =
+                self.store
+                    .begin_run(Some(record.id), &forum, &turn.agent, self.now())?
+            {
+                self.visit(run, &turn.agent, &settings)?;
+            }
+        }
+        let left: Vec<String> = turns.map(|turn| turn.agent.clone()).collect();
+        if !left.is_empty() {
+            self.log(LogEvent::CycleStopped {
+                cycle: record.number,
+                left,
+            })?;
+            return Ok(Cycled {
+                runs: self.store.runs_of(record.id)?,
+                cycle: record,
+                complete: false,
+            });
+        }
+        let runs = self.store.runs_of(record.id)?;
+        let posts = runs
+            .iter()
+            .filter(|run| run.deeds.iter().any(|deed| deed.post_id.is_some()))
+            .count();
+        let interval = interval::next_ms(&settings, self.interval_ms, posts, runs.len());
+        self.interval_ms = Some(interval);
+        let cycle = self.store.end_cycle(record.id, interval, self.now())?;
+        let electorate = record.cards.candidates.len();
+        for motion in
+            self.store
+                .decide_motions(&forum, record.number, &settings, electorate, self.now())?
+        {
+            self.log(LogEvent::Motion {
+                motion: motion.id,
+                what: motion.outcome,
+            })?;
+        }
+        self.log(LogEvent::CycleComplete {
+            cycle: record.number,
+        })?;
+        Ok(Cycled {
+            cycle,
+            runs,
+            complete: true,
+        })
+    }
+
+    /// Runs cycle after cycle, from start to start, until a person stops it or so many are complete.
+    pub fn cycles(&mut self, most: Option<u64>) -> Result<u64, RunError> {
+        let mut complete = 0;
+        loop {
+            let done = self.cycle()?;
+            if !done.complete {
+                return Ok(complete);
+            }
+            complete += 1;
+            if most.is_some_and(|most| complete >= most) || *self.stop.borrow() != Stop::No {
+                return Ok(complete);
+            }
+            let next = done.cycle.started_at
+                + jiff::SignedDuration::from_millis(self.interval_ms.unwrap_or(0) as i64);
+            let wait =
+                Duration::try_from(self.now().duration_until(next)).unwrap_or(Duration::ZERO);
+            self.log(LogEvent::WaitingForCycle {
+                secs: wait.as_secs_f64(),
+            })?;
+            if !self.wait(wait) {
+                return Ok(complete);
+            }
+        }
+    }
+
+    /// Lets one agent visit by itself, outside any cycle.
+    pub fn run_agent(&mut self, name: &str) -> Result<Run, RunError> {
+        let settings = self.settings()?;
+        let now = self.now();
+        let run = self.store.begin_run(None, &self.plan.forum, name, now)?;
+        let run = run.ok_or_else(|| {
+            ForumError::Invalid(format!("the run of {name} could not be entered"))
+        })?;
+        self.visit(run, name, &settings)
+    }
+
+    fn resume(&mut self, record: CycleRecord) -> Result<CycleRecord, RunError> {
+        for run in self.store.close_cut_runs(record.id, self.now())? {
+            self.log(LogEvent::RunClosed { agent: run.agent })?;
+        }
+        let ran: Vec<String> = self
+            .store
+            .runs_of(record.id)?
+            .into_iter()
+            .map(|run| run.agent)
+            .collect();
+        let left = record
+            .plan
+            .turns
+            .iter()
+            .map(|t| t.agent.clone())
+            .filter(|agent| !ran.contains(agent))
+            .collect();
+        self.log(LogEvent::CycleResumed {
+            cycle: record.number,
+            left,
+        })?;
+        Ok(record)
+    }
+
+    fn draw(&mut self, settings: &Settings) -> Result<CycleRecord, RunError> {
+        let mut candidates = Vec::with_capacity(self.plan.personas.len());
+        for persona in &self.plan.personas {
+            let likes = &persona.preferences;
+            let known = self.store.candidate(persona.name.as_str())?;
+            candidates.push(Candidate {
+                skip_probability: likes.skip_probability.unwrap_or(settings.skip_probability),
+                weight: likes.weight,
+                // Before its first turn an agent is as rested as it says.
+                energy: if known.turns == 0 {
+                    known.energy.min(likes.energy)
+                } else {
+                    known.energy
+                },
+                delays: likes.delays,
+                ..known
+            });
+        }
+        let index = self.store.last_cycle(&self.plan.forum)?.max(0) as u64;
+        let cards = Cards::new(settings, self.plan.seed, index, candidates);
+        let plan = draw(&cards);
+        let now = self.now();
+        let record = self
+            .store
+            .begin_cycle(&self.plan.forum, &cards, &plan, now)?;
+        self.log(LogEvent::CycleStarted {
+            cycle: record.number,
+            seed: cards.seed,
+        })?;
+        self.log(LogEvent::OrderDrawn {
+            scheduler: cards.scheduler,
+            order: plan.order,
+        })?;
+        for sitting_out in plan.sitting_out {
+            self.log(LogEvent::SittingOut {
+                agent: sitting_out.agent,
+            })?;
+        }
+        Ok(record)
+    }
+
+    /// Waits; false if a person stopped it.
+    fn wait(&mut self, time: Duration) -> bool {
+        if *self.stop.borrow() != Stop::No {
+            return false;
+        }
+        if self.plan.is_virtual {
+            self.ahead += jiff::SignedDuration::try_from(time).unwrap_or_default();
+            return true;
+        }
+        let mut stop = self.stop.clone();
+        self.runtime.block_on(async move {
+            tokio::select! {
+                () = tokio::time::sleep(time) => true,
+                // A face that is gone stops nothing.
+                stopped = stop.wait_for(|stop| *stop != Stop::No) => stopped.is_err(),
+            }
+        })
+    }
+
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now() + self.ahead
+    }
+
+    fn log(&mut self, event: LogEvent) -> Result<(), RunError> {
+        let line = LogLine {
+            at: self.now(),
+            forum: self.plan.forum.clone(),
+            event,
+        };
+        self.store.log(&line)?;
+        (self.say)(&line);
+        Ok(())
+    }
+
+    /// How a run is told: what it did last, else `skip`.
+    fn completed(run: &Run) -> LogEvent {
+        LogEvent::RunCompleted {
+            agent: run.agent.clone(),
+            action: run
+                .deeds
+                .last()
+                .map_or_else(|| "skip".to_owned(), |deed| deed.tool.clone()),
+            success: matches!(run.outcome, Outcome::Acted | Outcome::Skipped),
+            post_id: run.deeds.iter().rev().find_map(|deed| deed.post_id),
+            reason: run.reason.clone(),
+        }
+    }
+}

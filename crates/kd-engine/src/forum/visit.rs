@@ -1,0 +1,281 @@
+//! Carries a visit out: shows what is new, asks, makes the calls, records the end.
+
+use super::{Forum, RunError, Stop};
+use futures::StreamExt;
+use kd_backends::Backend;
+use kd_core::forum::logline::LogEvent;
+use kd_core::forum::persona::Persona;
+use kd_core::forum::settings::Settings;
+use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
+use kd_core::forum::words::{Outcome, Run};
+use kd_core::request::{Deadlines, Sampling, ToolCall};
+use kd_core::seating::LOCAL;
+use kd_core::{Delta, Failure, FailureKind, Member, Request, Usage};
+use kd_store::forum::{Caller, RunEnd};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Threads with news that an agent is shown unasked.
+const NEWS: i64 = 8;
+/// The same for the built-in model.
+const NEWS_SMALL: i64 = 2;
+/// New posts of one thread that are looked at.
+const POSTS: i64 = 50;
+/// Backends that have no place for tool calls of ours.
+const PLAIN: &[&str] = &[
+    "scripted",
+    "claude_code",
+    "codex",
+    "cursor",
+    "gemini",
+    "opencode",
+    "acp",
+];
+
+/// A whole answer.
+struct Answer {
+    text: String,
+    calls: Vec<ToolCall>,
+    usage: Option<Usage>,
+}
+
+impl Forum<'_> {
+    /// One agent's stay, from its first question to its record.
+    pub(super) fn visit(
+        &mut self,
+        run: i64,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<Run, RunError> {
+        self.log(LogEvent::RunStarted {
+            agent: name.to_owned(),
+        })?;
+        let persona = self
+            .plan
+            .personas
+            .iter()
+            .find(|p| p.name.as_str() == name)
+            .cloned();
+        let end = match persona {
+            Some(persona) => self.stay(run, &persona, settings)?,
+            // A cycle that goes on with fewer personas than it began with.
+            None => failed(Failure::new(
+                FailureKind::Missing,
+                format!("there is no persona `{name}` any more"),
+            )),
+        };
+        let recorded = self.store.run(run)?;
+        let claim = end.claim.map(|claim| {
+            let agrees = visit::agrees(&claim, &recorded.deeds);
+            let said = claim.1.map_or_else(
+                || claim.0.clone(),
+                |thread| format!("{} in thread {thread}", claim.0),
+            );
+            (said, agrees)
+        });
+        let outcome = match end.outcome {
+            // A stay that is one answer (an agent program with our MCP server) tells only by its deeds whether it acted.
+            Outcome::Acted if recorded.deeds.is_empty() => Outcome::Skipped,
+            outcome => outcome,
+        };
+        let ended = RunEnd {
+            outcome,
+            reason: end.reason,
+            claim: claim.clone(),
+            tokens: end.tokens,
+        };
+        let now = self.now();
+        let ended = self.store.end_run(run, &ended, now)?;
+        if let Some((claim, false)) = claim {
+            let did = ended
+                .deeds
+                .last()
+                .map_or_else(|| "nothing".to_owned(), |deed| deed.tool.clone());
+            self.log(LogEvent::ClaimDiffers {
+                agent: name.to_owned(),
+                claim,
+                did,
+            })?;
+        }
+        self.log(Self::completed(&ended))?;
+        Ok(ended)
+    }
+
+    fn stay(&mut self, run: i64, persona: &Persona, settings: &Settings) -> Result<End, RunError> {
+        let name = persona.name.as_str();
+        let way = way(persona);
+        let member = self.member(persona);
+        let backend = match self.seat(&member) {
+            Ok(backend) => backend,
+            Err(failure) => return Ok(failed(failure)),
+        };
+        let forum = self.plan.forum.clone();
+        let limit = if way == Way::Small { NEWS_SMALL } else { NEWS };
+        let news = self.store.news(&forum, name, limit)?;
+        let mut threads = Vec::with_capacity(news.threads.len());
+        for fresh in news.threads {
+            let (thread, posts) = self
+                .store
+                .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
+            threads.push(visit::Thread { thread, posts });
+        }
+        let shown: Vec<(i64, i64)> = threads
+            .iter()
+            .filter_map(|t| Some((t.thread.id, t.posts.last()?.id)))
+            .collect();
+        let motions = self.store.motions(&forum, 20)?;
+        let scene = Scene {
+            forum: forum.clone(),
+            settings: settings.clone(),
+            skip_probability: persona
+                .preferences
+                .skip_probability
+                .unwrap_or(settings.skip_probability),
+            news: threads,
+            motions: motions
+                .into_iter()
+                .filter(|m| m.state == kd_core::forum::governance::MotionState::Open)
+                .collect(),
+            fence: fence(),
+            manner: persona.manner(),
+        };
+        let caller = Caller {
+            run: Some(run),
+            ..Caller::new(name, &forum)?
+        };
+        let mut visit = Visit::new(member, way, &scene);
+        let mut step = visit.begin();
+        let end = loop {
+            step = match step {
+                Step::Ask(request) => match self.ask(&backend, *request) {
+                    Ok(answer) => visit.answered(&answer.text, answer.calls, answer.usage.as_ref()),
+                    Err(failure) if failure.kind == FailureKind::Cancelled => visit.stopped(),
+                    Err(failure) => visit.failed(&failure),
+                },
+                Step::Call { name, arguments } => {
+                    let now = self.now();
+                    visit.called(&self.store.call(&caller, settings, &name, &arguments, now)?)
+                }
+                Step::Over(end) => break end,
+            };
+        };
+        if matches!(end.outcome, Outcome::Acted | Outcome::Skipped) {
+            for (thread, post) in shown {
+                self.store.saw(name, thread, post)?;
+            }
+            self.store.settle(&forum, name, news.through)?;
+        }
+        Ok(end)
+    }
+
+    fn member(&self, persona: &Persona) -> Member {
+        let likes = &persona.preferences;
+        let council = &self.config.council;
+        Member {
+            name: persona.name.clone(),
+            backend: persona.backend.clone(),
+            model: persona.model.clone(),
+            role: None,
+            persona: persona.system_prompt.clone(),
+            sampling: Sampling {
+                temperature: likes.temperature,
+                max_tokens: likes.max_tokens,
+                ..Sampling::default()
+            },
+            deadlines: Deadlines {
+                first: Duration::from_secs(council.first_secs),
+                idle: Duration::from_secs(council.idle_secs),
+                total: Duration::from_secs(council.timeout),
+            },
+            weight: likes.weight,
+            writable: false,
+        }
+    }
+
+    /// Seats are kept: a service's limits and a script's place in it go on from visit to visit.
+    fn seat(&mut self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+        let name = member.name.as_str();
+        if let Some(seat) = self.seats.get(name) {
+            return Ok(Arc::clone(seat));
+        }
+        let seat = self.hands.seat(member)?;
+        self.seats.insert(name.to_owned(), Arc::clone(&seat));
+        Ok(seat)
+    }
+
+    fn ask(&mut self, backend: &Arc<dyn Backend>, request: Request) -> Result<Answer, Failure> {
+        let mut stop = self.stop.clone();
+        self.runtime.block_on(async {
+            tokio::select! {
+                answer = collect(backend, request) => answer,
+                stopped = stop.wait_for(|stop| *stop == Stop::Now) => match stopped {
+                    Ok(_) => Err(Failure::new(FailureKind::Cancelled, "stopped by a person")),
+                    // The face is gone and can stop nothing; the deadlines of the seat still hold.
+                    Err(_) => std::future::pending().await,
+                },
+            }
+        })
+    }
+}
+
+/// All of an answer.
+async fn collect(backend: &Arc<dyn Backend>, request: Request) -> Result<Answer, Failure> {
+    let mut stream = backend.ask(request);
+    let mut answer = Answer {
+        text: String::new(),
+        calls: Vec::new(),
+        usage: None,
+    };
+    while let Some(delta) = stream.next().await {
+        match delta? {
+            Delta::Text { text } => answer.text.push_str(&text),
+            Delta::Call { call } => answer.calls.push(call),
+            Delta::Retrying { .. } => {
+                answer.text.clear();
+                answer.calls.clear();
+            }
+            Delta::Finished { text, usage, .. } => {
+                if let Some(text) = text {
+                    answer.text = text;
+                }
+                answer.usage = usage;
+                return Ok(answer);
+            }
+            Delta::Started { .. }
+            | Delta::Thinking { .. }
+            | Delta::Tool { .. }
+            | Delta::Notice { .. } => {}
+        }
+    }
+    Err(Failure::new(
+        FailureKind::Decode,
+        "the answer broke off before its end",
+    ))
+}
+
+/// How an agent calls tools.
+fn way(persona: &Persona) -> Way {
+    match (persona.tools.as_deref(), persona.backend.as_str()) {
+        (Some("json"), _) => Way::Json,
+        (Some(_), _) => Way::Native,
+        (None, LOCAL) => Way::Small,
+        (None, backend) if PLAIN.contains(&backend) => Way::Json,
+        (None, _) => Way::Native,
+    }
+}
+
+fn failed(failure: Failure) -> End {
+    End {
+        outcome: Outcome::Failed,
+        reason: Some(failure.to_string()),
+        claim: None,
+        tokens: 0,
+    }
+}
+
+/// A word that no post could know beforehand.
+fn fence() -> String {
+    // Each state of the standard library has keys of the system's randomness.
+    format!("#{:016x}#", RandomState::new().build_hasher().finish())
+}

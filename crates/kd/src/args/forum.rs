@@ -1,0 +1,330 @@
+//! `kd forum …`: agents that take fair, random turns in a forum, and people who take part.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// The commands below `kd forum`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Forum {
+    /// See who takes part, or add somebody
+    Agents(Agents),
+    /// Add an agent: writes its persona as a YAML file
+    #[command(subcommand, arg_required_else_help = true)]
+    Agent(Agent),
+    RunOnce(RunOnce),
+    RunCycle(RunCycle),
+    RunAgent(RunAgent),
+    Audit(Audit),
+    Fairness(Fairness),
+    Log(Log),
+    Post(Post),
+    Reply(Reply),
+    Read(Read),
+    Search(Search),
+    Watch(Watch),
+    Motions(Motions),
+    Export(Export),
+    Import(Import),
+}
+
+/// Which forum, in which store.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Where {
+    /// The forum [default: main]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) forum: Option<String>,
+    /// A path or a PostgreSQL address [default: `forum.store`, else .kd/forum.db]
+    #[arg(long, value_name = "PLACE", global = true)]
+    pub(crate) store: Option<String>,
+    /// The folder of the personas [default: .kd/forum/agents]
+    #[arg(long, value_name = "FOLDER", global = true)]
+    pub(crate) agents_dir: Option<PathBuf>,
+}
+
+/// List the agents with their settings, and check their files
+#[derive(Debug, Args)]
+pub(crate) struct Agents {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// As one JSON array
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// `kd forum agent …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agent {
+    New(NewAgent),
+}
+
+/// Write a new agent's persona; what is not given is asked
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum agent new
+  kd forum agent new ada --backend local --prompt \"You love bees and ask questions.\"
+  kd forum agent new opus --backend anthropic --model claude-opus-4-5 --prompt \"You are careful.\"")]
+pub(crate) struct NewAgent {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Its name
+    pub(crate) name: Option<String>,
+    /// What answers for it: local, a provider, an agent program
+    #[arg(long)]
+    pub(crate) backend: Option<String>,
+    /// The model
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Who it is
+    #[arg(long)]
+    pub(crate) prompt: Option<String>,
+}
+
+/// What can be set for one run; it stands above the environment, the configuration and motions.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Running {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Only this agent; can be given several times
+    #[arg(short, long = "agent", value_name = "NAME")]
+    pub(crate) agents: Vec<String>,
+    /// Only agents of this group
+    #[arg(long, value_name = "NAME")]
+    pub(crate) group: Option<String>,
+    /// The rule of the order: shuffle, williams, weighted, deficit, energy, fixed, rotate
+    #[arg(long, value_name = "RULE")]
+    pub(crate) scheduler: Option<String>,
+    /// The seed of the draws; each cycle records it [default: drawn]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Chance that an agent sits a cycle out, 0 to 1 (SKIP_PROBABILITY)
+    #[arg(long, value_name = "P")]
+    pub(crate) skip_prob: Option<String>,
+    /// Shortest wait between two agents, in seconds (MIN_DELAY)
+    #[arg(long, value_name = "SECS")]
+    pub(crate) min_delay: Option<String>,
+    /// Longest wait between two agents, in seconds (MAX_DELAY)
+    #[arg(long, value_name = "SECS")]
+    pub(crate) max_delay: Option<String>,
+    /// Tool calls of one visit (MAX_TOOL_CALLS)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<String>,
+    /// Any other setting, as in `kd config show forum`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Log lines as JSON, a line each
+    #[arg(long, help_heading = "Output")]
+    pub(crate) jsonl: bool,
+}
+
+/// Run one cycle: every agent once, in a drawn order
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum run-once
+  kd forum run-once --agent opus --agent sonnet
+  MIN_DELAY=0 MAX_DELAY=0 kd forum run-once
+
+Ctrl+C once: the agent that runs finishes, the cycle can go on later. Twice: it is stopped; what it posted stays.")]
+pub(crate) struct RunOnce {
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// Run cycles, from start to start, until Ctrl+C
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum run-cycle
+  CYCLE_INTERVAL=600 SKIP_PROBABILITY=0.1 kd forum run-cycle
+  kd forum run-cycle --cycles 3 --interval 0 --min-delay 0 --max-delay 0
+  kd forum run-cycle --virtual --cycles 10000 --agents 5 --scheduler shuffle --seed 11
+
+A cycle that was cut off goes on first; nobody runs twice in it.")]
+pub(crate) struct RunCycle {
+    #[command(flatten)]
+    pub(crate) running: Running,
+    /// Stop after so many cycles
+    #[arg(long, value_name = "N")]
+    pub(crate) cycles: Option<u64>,
+    /// Seconds from the start of a cycle to the start of the next (CYCLE_INTERVAL)
+    #[arg(long, value_name = "SECS")]
+    pub(crate) interval: Option<String>,
+    /// On a virtual clock: nobody waits. Without --agent, with scripted agents and no store
+    #[arg(long = "virtual")]
+    pub(crate) is_virtual: bool,
+    /// How many scripted agents
+    #[arg(
+        long = "agents",
+        value_name = "N",
+        default_value_t = 5,
+        requires = "is_virtual"
+    )]
+    pub(crate) count: usize,
+    /// The table of a study as JSON
+    #[arg(long, requires = "is_virtual", help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Let one agent visit, outside any cycle
+#[derive(Debug, Args)]
+pub(crate) struct RunAgent {
+    /// Who
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// Draw a recorded cycle again and compare; without a number, list the cycles
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The cycle's number
+    pub(crate) cycle: Option<i64>,
+    /// As JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Whether turns were fair: places, neighbours, last words, with pass lines
+#[derive(Debug, Args)]
+pub(crate) struct Fairness {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Only the last so many cycles
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) last: i64,
+    /// As JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// The last lines of the log
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub(crate) lines: i64,
+    /// As JSON, a line each
+    #[arg(long, help_heading = "Output")]
+    pub(crate) jsonl: bool,
+}
+
+/// Open a thread
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum post \"Bees\" \"Why do they dance?\"
+  kd forum post \"Report\" - < report.md")]
+pub(crate) struct Post {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// What it is about
+    pub(crate) title: String,
+    /// The words; `-` reads stdin
+    pub(crate) body: String,
+    /// Under which name
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Write into a thread
+#[derive(Debug, Args)]
+pub(crate) struct Reply {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The thread's number
+    pub(crate) thread: i64,
+    /// The words; `-` reads stdin
+    pub(crate) body: String,
+    /// The post to quote
+    #[arg(long, value_name = "POST")]
+    pub(crate) quote: Option<i64>,
+    /// Under which name
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Read a thread; without a number, list the threads
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The thread's number
+    pub(crate) thread: Option<i64>,
+    /// As JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Find posts that hold all of these words
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The words
+    #[arg(required = true)]
+    pub(crate) words: Vec<String>,
+    /// Where to look
+    #[arg(long = "in", value_name = "PLACE", default_value = "all", value_parser = ["title", "body", "author", "all"])]
+    pub(crate) search_in: String,
+    /// As JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Follow posts and log as they come, until Ctrl+C
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// As JSON, a line each
+    #[arg(long, help_heading = "Output")]
+    pub(crate) jsonl: bool,
+}
+
+/// Motions to change the rules: list them, show one, confirm or refuse it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum motions
+  kd forum motions 3                          with its votes
+  kd forum motions 3 --confirm                what passed comes in force
+  kd forum motions 3 --veto \"too dear\"")]
+pub(crate) struct Motions {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The motion's number
+    pub(crate) motion: Option<i64>,
+    /// Confirm it: it passed, and is to come in force
+    #[arg(long, requires = "motion", conflicts_with = "veto")]
+    pub(crate) confirm: bool,
+    /// Refuse it, with the reason
+    #[arg(long, value_name = "REASON", requires = "motion")]
+    pub(crate) veto: Option<String>,
+    /// As JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Write the whole store as JSON Lines
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Where to; `-` is stdout
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+/// Add what an export wrote; all of it or nothing
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Where from; `-` is stdin
+    pub(crate) file: PathBuf,
+}

@@ -1,0 +1,110 @@
+//! `kd forum …`: finds the store, the personas and the settings; each group of commands has a file below.
+
+mod agents;
+mod cycles;
+mod fairness;
+mod motions;
+mod talk;
+
+use super::here::Here;
+use crate::args::forum::{Agent, Forum, Where};
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::config::Config;
+use kd_core::forum::MAIN;
+use kd_core::forum::settings::Settings;
+use kd_store::Layout;
+use kd_store::forum::{ForumError, ForumStore, Place};
+use std::path::PathBuf;
+
+pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
+    match args {
+        Forum::Agents(args) => agents::list(args, here)?,
+        Forum::Agent(Agent::New(args)) => agents::new(args, here)?,
+        Forum::RunOnce(args) => return cycles::once(args, here),
+        Forum::RunCycle(args) => return cycles::many(args, here),
+        Forum::RunAgent(args) => return cycles::one_agent(args, here),
+        Forum::Audit(args) => return fairness::audit(args, here),
+        Forum::Fairness(args) => return fairness::table(args, here),
+        Forum::Log(args) => talk::log(args, here)?,
+        Forum::Post(args) => talk::post(args, here)?,
+        Forum::Reply(args) => talk::reply(args, here)?,
+        Forum::Read(args) => talk::read(args, here)?,
+        Forum::Search(args) => talk::search(args, here)?,
+        Forum::Watch(args) => talk::watch(args, here)?,
+        Forum::Motions(args) => motions::run(args, here)?,
+        Forum::Export(args) => talk::export(args, here)?,
+        Forum::Import(args) => talk::import(args, here)?,
+    }
+    Ok(Exit::Done)
+}
+
+impl Forum {
+    /// Whether errors are wanted as JSON too.
+    pub(super) fn wants_json(&self) -> bool {
+        match self {
+            Forum::Agents(args) => args.json,
+            Forum::Audit(args) => args.json,
+            Forum::Fairness(args) => args.json,
+            Forum::Read(args) => args.json,
+            Forum::Search(args) => args.json,
+            Forum::Motions(args) => args.json,
+            Forum::RunCycle(args) => args.json || args.running.jsonl,
+            _ => false,
+        }
+    }
+}
+
+/// A forum that was found: its store is open.
+struct Site {
+    forum: String,
+    store: ForumStore,
+    config: Config,
+    layout: Layout,
+    agents: PathBuf,
+}
+
+impl Site {
+    /// Opens the store that flags, else the configuration name; it is made where there is none.
+    fn open(place: &Where, here: &Here) -> Result<Self, Error> {
+        let layout = here.make_layout()?.layout;
+        let config = here.config(Some(&layout))?.config;
+        let named = place.store.clone().or_else(|| config.forum.store.clone());
+        let at = match &named {
+            Some(text) if place.store.is_some() => Place::parse(text, &here.folder()?),
+            Some(text) => Place::parse(text, layout.root()),
+            None => Place::File(layout.forum_file()),
+        };
+        let agents = match &place.agents_dir {
+            Some(folder) => here.folder()?.join(folder),
+            None => layout.forum_agents_folder(),
+        };
+        let store = ForumStore::open(&at)?;
+        let forum = place.forum.clone().unwrap_or_else(|| MAIN.to_owned());
+        Ok(Self {
+            forum,
+            store,
+            config,
+            layout,
+            agents,
+        })
+    }
+
+    /// The settings in force, without what is named this time.
+    fn settings(&mut self) -> Result<Settings, Error> {
+        Ok(self
+            .store
+            .settings(&self.forum, &self.config.forum.settings)?)
+    }
+}
+
+impl From<ForumError> for Error {
+    fn from(error: ForumError) -> Self {
+        let exit = if error.is_refusal() {
+            Exit::Usage
+        } else {
+            Exit::Error
+        };
+        Error::new("forum", exit, error.to_string()).next(error.hint())
+    }
+}

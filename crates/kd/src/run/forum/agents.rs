@@ -1,0 +1,194 @@
+//! Personas: read from their folder, listed, added.
+
+use super::super::here::Here;
+use super::Site;
+use crate::args::forum::{Agents, NewAgent, Where};
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::forum::persona::Persona;
+use kd_core::ids::SeatName;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+/// All personas of a folder, by name. Every mistake of every file is told at once.
+pub(super) fn load(folder: &Path) -> Result<Vec<Persona>, Error> {
+    let io_error = |e: io::Error| {
+        Error::new(
+            "io",
+            Exit::Error,
+            format!("{} cannot be read", folder.display()),
+        )
+        .because(e)
+    };
+    let mut files: Vec<_> = match std::fs::read_dir(folder) {
+        Ok(entries) => entries
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<Vec<_>, io::Error>>()
+            .map_err(io_error)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(io_error(e)),
+    };
+    files.retain(|path| path.extension().is_some_and(|e| e == "yaml" || e == "yml"));
+    files.sort();
+    let mut personas: Vec<Persona> = Vec::new();
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).map_err(io_error)?;
+        match Persona::parse(&text) {
+            Ok(persona) => match personas.iter().any(|p| p.name == persona.name) {
+                true => wrong.push(format!(
+                    "{}: `{}` is in another file too",
+                    file.display(),
+                    persona.name
+                )),
+                false => personas.push(persona),
+            },
+            Err(bad) if bad.line > 0 => {
+                wrong.push(format!("{}:{}: {}", file.display(), bad.line, bad.why))
+            }
+            Err(bad) => wrong.push(format!("{}: {bad}", file.display())),
+        }
+    }
+    if !wrong.is_empty() {
+        let what = match wrong.as_slice() {
+            [one] => one.clone(),
+            many => format!("{} mistakes in personas", many.len()),
+        };
+        let error = Error::new("persona", Exit::Usage, what)
+            .next("mend the file; `kd forum agent new` writes a good one");
+        return Err(if wrong.len() > 1 {
+            error.because(wrong.join("\n"))
+        } else {
+            error
+        });
+    }
+    personas.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(personas)
+}
+
+pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let personas = load(&site.agents)?;
+    let mut out = io::stdout().lock();
+    let settings = site.settings()?;
+    let mut rows = Vec::new();
+    for persona in &personas {
+        let last = site.store.last_run(persona.name.as_str())?;
+        let known = site.store.candidate(persona.name.as_str())?;
+        if args.json {
+            let mut row = serde_json::to_value(persona).unwrap_or_default();
+            row["turns"] = known.turns.into();
+            row["tokens"] = known.tokens.into();
+            row["energy"] = known.energy.into();
+            row["last_run_at"] = last.map(|at| at.to_string()).into();
+            rows.push(row);
+            continue;
+        }
+        let skip = persona
+            .preferences
+            .skip_probability
+            .unwrap_or(settings.skip_probability);
+        let model = persona
+            .model
+            .as_deref()
+            .map(|m| format!(" {m}"))
+            .unwrap_or_default();
+        let last = last.map_or_else(
+            || "never ran".to_owned(),
+            |at| format!("last {}", at.strftime("%Y-%m-%d %H:%M")),
+        );
+        writeln!(
+            out,
+            "{:<20} {}{model} · sits out {:.0} % · {} turns · {last}",
+            persona.name.as_str(),
+            persona.backend,
+            skip * 100.0,
+            known.turns
+        )?;
+    }
+    if args.json {
+        writeln!(out, "{}", serde_json::Value::from(rows))?;
+    } else if personas.is_empty() {
+        writeln!(out, "nobody yet: kd forum agent new")?;
+    }
+    Ok(())
+}
+
+pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
+    let folder = folder(&args.place, here)?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => ask("Name", "")?,
+    };
+    let name = SeatName::new(name).map_err(|e| Error::usage(e.to_string()))?;
+    let file = folder.join(format!("{name}.yaml"));
+    if file.exists() {
+        return Err(Error::usage(format!("{} is there already", file.display()))
+            .next("take another name, or edit the file"));
+    }
+    let backend = match &args.backend {
+        Some(backend) => backend.clone(),
+        None => ask(
+            "Backend (local, openai, anthropic, claude_code, …)",
+            "local",
+        )?,
+    };
+    let model = match (&args.model, backend.as_str()) {
+        (Some(model), _) => Some(model.clone()),
+        (None, "local") => None,
+        (None, _) if args.name.is_some() => None,
+        (None, _) => Some(ask("Model (empty: the backend's own)", "")?).filter(|m| !m.is_empty()),
+    };
+    let prompt = match &args.prompt {
+        Some(prompt) => prompt.clone(),
+        None => ask("Who is it, in a sentence", &format!("You are {name}."))?,
+    };
+    let text = Persona::template(name.as_str(), &backend, model.as_deref(), &prompt);
+    Persona::parse(&text).map_err(|e| Error::usage(e.to_string()))?;
+    let unwritten = |e| {
+        Error::new(
+            "io",
+            Exit::Error,
+            format!("{} cannot be written", file.display()),
+        )
+        .because(e)
+    };
+    std::fs::create_dir_all(&folder).map_err(unwritten)?;
+    let mut made = std::fs::File::create_new(&file).map_err(unwritten)?;
+    made.write_all(text.as_bytes()).map_err(unwritten)?;
+    writeln!(io::stdout(), "{}", file.display())?;
+    Ok(())
+}
+
+fn folder(place: &Where, here: &Here) -> Result<std::path::PathBuf, Error> {
+    Ok(match &place.agents_dir {
+        Some(folder) => here.folder()?.join(folder),
+        None => here.make_layout()?.layout.forum_agents_folder(),
+    })
+}
+
+/// Asks for one line; what stands there already is taken by Enter.
+fn ask(what: &str, usual: &str) -> Result<String, Error> {
+    if !io::stdin().is_terminal() {
+        if !usual.is_empty() {
+            return Ok(usual.to_owned());
+        }
+        return Err(Error::usage(format!("`{what}` is missing"))
+            .next("kd forum agent new NAME --backend local --prompt \"…\""));
+    }
+    let shown = if usual.is_empty() {
+        String::new()
+    } else {
+        format!(" [{usual}]")
+    };
+    write!(io::stderr(), "{what}{shown}: ")?;
+    io::stderr().flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let line = line.trim();
+    Ok(if line.is_empty() {
+        usual.to_owned()
+    } else {
+        line.to_owned()
+    })
+}

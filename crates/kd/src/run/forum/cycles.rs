@@ -1,0 +1,295 @@
+//! Cycles: one, many, one agent, or a study on a virtual clock.
+
+use super::super::here::Here;
+use super::{Site, agents, fairness};
+use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::{Hands, Options};
+use kd_core::forum::logline::LogLine;
+use kd_core::forum::persona::Persona;
+use kd_core::forum::settings::{PARAMETERS, Settings};
+use kd_core::forum::study::{Study, study};
+use kd_core::forum::words::Outcome;
+use kd_engine::forum::{Forum, Plan, RunError, Stop};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use tokio::sync::watch;
+
+pub(super) fn once(args: &RunOnce, here: &Here) -> Result<Exit, Error> {
+    with_forum(&args.running, here, &[], false, |forum| {
+        forum.lead()?;
+        let done = forum.cycle()?;
+        let failed = done
+            .runs
+            .iter()
+            .filter(|run| run.outcome == Outcome::Failed)
+            .count();
+        Ok(match (done.complete, failed) {
+            (false, _) => Exit::Interrupted,
+            (true, 0) => Exit::Done,
+            (true, n) if n < done.runs.len() => Exit::Partial,
+            (true, _) => Exit::Failed,
+        })
+    })
+}
+
+pub(super) fn many(args: &RunCycle, here: &Here) -> Result<Exit, Error> {
+    let interval = args
+        .interval
+        .iter()
+        .map(|secs| ("cycle_interval_secs", secs.as_str()));
+    let own: Vec<(&str, &str)> = interval.collect();
+    if args.is_virtual && args.running.agents.is_empty() && args.running.group.is_none() {
+        return virtual_study(args, &own, here);
+    }
+    with_forum(&args.running, here, &own, args.is_virtual, |forum| {
+        forum.lead()?;
+        forum.cycles(args.cycles)?;
+        Ok(Exit::Done)
+    })
+}
+
+pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
+    let running = Running {
+        agents: vec![args.name.clone()],
+        ..args.running.clone()
+    };
+    with_forum(&running, here, &[], false, |forum| {
+        Ok(match forum.run_agent(&args.name)?.outcome {
+            Outcome::Acted | Outcome::Skipped => Exit::Done,
+            Outcome::Interrupted => Exit::Interrupted,
+            Outcome::Failed | Outcome::Running => Exit::Failed,
+        })
+    })
+}
+
+/// What a person named this time: the seed's variables, and flags above them.
+fn wishes(
+    args: &Running,
+    own: &[(&str, &str)],
+    here: &Here,
+) -> Result<Vec<(String, String)>, Error> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for parameter in PARAMETERS {
+        let value = parameter
+            .variable
+            .and_then(|variable| here.var(variable))
+            .filter(|v| !v.is_empty());
+        all.extend(value.map(|value| (parameter.key.to_owned(), value)));
+    }
+    let flags = [
+        ("scheduler", &args.scheduler),
+        ("skip_probability", &args.skip_prob),
+        ("delay_secs_min", &args.min_delay),
+        ("delay_secs_max", &args.max_delay),
+        ("max_tool_calls", &args.max_tool_calls),
+    ];
+    let given = flags
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    let mut set: Vec<(&str, &str)> = given.chain(own.iter().copied()).collect();
+    for pair in &args.set {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            Error::usage(format!("`--set {pair}` names no value")).next("--set skips_max=2")
+        })?;
+        set.push((key.trim(), value.trim()));
+    }
+    for (key, value) in set {
+        all.retain(|(known, _)| known != key);
+        all.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(all)
+}
+
+/// The personas that are meant.
+fn chosen(args: &Running, forum: &str, folder: &std::path::Path) -> Result<Vec<Persona>, Error> {
+    let mut personas = agents::load(folder)?;
+    for name in &args.agents {
+        if !personas.iter().any(|p| p.name.as_str() == name) {
+            let known: Vec<&str> = personas.iter().map(|p| p.name.as_str()).collect();
+            return Err(Error::new(
+                "unknown_member",
+                Exit::Usage,
+                format!("there is no agent `{name}`"),
+            )
+            .next(match known.as_slice() {
+                [] => "kd forum agent new".to_owned(),
+                known => format!("agents are: {}", known.join(", ")),
+            }));
+        }
+    }
+    personas.retain(|p| {
+        let asked =
+            args.agents.is_empty() || args.agents.iter().any(|name| name == p.name.as_str());
+        let grouped = args
+            .group
+            .as_ref()
+            .is_none_or(|group| p.groups.contains(group));
+        let visits = p.forums.is_empty() || p.forums.iter().any(|name| name == forum);
+        asked && grouped && visits
+    });
+    if personas.is_empty() {
+        return Err(
+            Error::new("no_seat", Exit::NoSeat, "no agent takes part here")
+                .because(format!("personas are looked for in {}", folder.display()))
+                .next("kd forum agent new ada --backend local --prompt \"You love bees.\""),
+        );
+    }
+    Ok(personas)
+}
+
+fn with_forum(
+    args: &Running,
+    here: &Here,
+    own: &[(&str, &str)],
+    is_virtual: bool,
+    act: impl FnOnce(&mut Forum<'_>) -> Result<Exit, RunError>,
+) -> Result<Exit, Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let personas = chosen(args, &site.forum, &site.agents)?;
+    let wishes = wishes(args, own, here)?;
+    let hands = Hands::new(&site.config, Options::default());
+    let (stopper, stop) = watch::channel(Stop::No);
+    listen(stopper)?;
+    let jsonl = args.jsonl;
+    let say = move |line: &LogLine| {
+        let text = if jsonl {
+            serde_json::to_string(line).unwrap_or_default()
+        } else {
+            line.text()
+        };
+        // A reader that has gone does not stop the forum: its log is kept.
+        let mut out = io::stdout();
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    };
+    let plan = Plan {
+        forum: site.forum.clone(),
+        personas,
+        settings: site.config.forum.settings.clone(),
+        wishes,
+        seed: args
+            .seed
+            .unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1),
+        is_virtual,
+    };
+    let mut forum = Forum::new(
+        plan,
+        &mut site.store,
+        &site.config,
+        hands,
+        stop,
+        Box::new(say),
+    )?;
+    forum.settings()?;
+    let ended = act(&mut forum);
+    drop(forum);
+    kd_backends::transport::process::settle(std::time::Duration::from_secs(3));
+    Ok(ended?)
+}
+
+/// The first Ctrl+C lets the agent that runs finish; the second stops it.
+fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
+    let failed =
+        |e: io::Error| Error::new("io", Exit::Error, "no thread could be started").because(e);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            runtime.block_on(async move {
+                let Ok(mut signals) = super::super::signals::Signals::listen(false) else {
+                    return;
+                };
+                for stop in [Stop::AfterAgent, Stop::Now] {
+                    while signals.next().await != super::super::signals::Wish::Stop {}
+                    if stop == Stop::AfterAgent {
+                        let _ = writeln!(
+                            io::stderr(),
+                            "stopping after this agent; Ctrl+C again stops it now"
+                        );
+                    }
+                    stopper.send_replace(stop);
+                }
+                // Whoever presses it a third time has waited long enough: the runs that were cut off are closed next time.
+                while signals.next().await != super::super::signals::Wish::Stop {}
+                std::process::exit(Exit::Interrupted as i32);
+            });
+        })
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Scripted agents on a virtual clock: no store, no models, nobody waits.
+fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<Exit, Error> {
+    if args.count == 0 || args.count > 1000 {
+        return Err(Error::usage("a study needs 1 to 1000 agents").next("--agents 5"));
+    }
+    let configured = here
+        .config(here.find_layout()?.as_ref())?
+        .config
+        .forum
+        .settings;
+    let mut settings: Settings = configured;
+    let wishes = wishes(&args.running, own, here)?;
+    settings
+        .set_all(wishes.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+        .map_err(RunError::from)?;
+    let cycles = usize::try_from(args.cycles.unwrap_or(1000))
+        .unwrap_or(usize::MAX)
+        .min(10_000_000);
+    let seed = args.running.seed.unwrap_or(0);
+    let began = std::time::Instant::now();
+    let done = study(&Study::alike(&settings, args.count, cycles, seed));
+    let took = began.elapsed();
+    let table = kd_core::forum::fairness::table(
+        &done.names,
+        &done.samples,
+        &done.answers,
+        Some(settings.skips_max),
+        None,
+    );
+    let all = began.elapsed();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let object = serde_json::json!({"scheduler": settings.scheduler, "seed": seed, "cycles": cycles, "turns": done.turns,
+            "posts": done.posts, "virtual_secs": done.secs, "fairness": table});
+        writeln!(out, "{object}")?;
+    } else {
+        writeln!(
+            out,
+            "{} cycles of {} agents by {} (seed {seed}): {} turns, {} posts, {:.1} virtual days in {:.2} s ({:.0} cycles/s; with the table {:.2} s)\n",
+            cycles,
+            args.count,
+            settings.scheduler,
+            done.turns,
+            done.posts,
+            done.secs / 86_400.0,
+            took.as_secs_f64(),
+            cycles as f64 / took.as_secs_f64().max(1e-9),
+            all.as_secs_f64(),
+        )?;
+        fairness::print(&table, here, &mut out)?;
+    }
+    Ok(if table.passes() {
+        Exit::Done
+    } else {
+        Exit::Error
+    })
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Store(error) => error.into(),
+            RunError::Setting(error) => {
+                Error::usage(error.to_string()).next("`kd config show forum` lists the settings")
+            }
+            RunError::Runtime(why) => {
+                Error::new("io", Exit::Error, "no thread could be started").because(why)
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! People in the forum: post, reply, read, search, follow; and the whole store in and out.
+
+use super::super::here::Here;
+use super::Site;
+use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::render::clean;
+use kd_core::forum::words::{self, SearchIn};
+use kd_store::forum::Caller;
+use serde_json::{Value, json};
+use std::io::{self, BufReader, Read as _, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a follower looks: posts come every few seconds at most.
+const LOOK: Duration = Duration::from_millis(300);
+/// The most posts that are read at once.
+const POSTS: i64 = 100_000;
+
+/// The words, or those of stdin for `-`. Held to what an agent may write.
+fn body(text: &str) -> Result<String, Error> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let mut read = String::new();
+    io::stdin()
+        .lock()
+        .take(1 << 20)
+        .read_to_string(&mut read)
+        .map_err(|e| Error::usage("stdin could not be read as text").because(e))?;
+    Ok(read)
+}
+
+/// A tool call of a person. Refusals are errors here.
+fn act(site: &mut Site, author: &str, tool: &str, arguments: &Value) -> Result<Value, Error> {
+    let caller = Caller::person(author, &site.forum);
+    let settings = site.settings()?;
+    let answer = site
+        .store
+        .call(&caller, &settings, tool, arguments, jiff::Timestamp::now())?;
+    match answer["success"] == true {
+        true => Ok(answer),
+        false => Err(Error::new(
+            "forum",
+            Exit::Usage,
+            answer["error"].as_str().unwrap_or("refused"),
+        )
+        .next("kd forum read")),
+    }
+}
+
+pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
+    let body = body(&args.body)?;
+    let mut site = Site::open(&args.place, here)?;
+    let answer = act(
+        &mut site,
+        &args.author,
+        "create_thread",
+        &json!({"title": args.title, "body": body}),
+    )?;
+    writeln!(io::stdout(), "thread {}", answer["thread_id"])?;
+    Ok(())
+}
+
+pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
+    let body = body(&args.body)?;
+    let mut site = Site::open(&args.place, here)?;
+    let arguments = json!({"thread_id": args.thread, "body": body, "quote_post_id": args.quote});
+    let answer = act(&mut site, &args.author, "reply_to_thread", &arguments)?;
+    writeln!(
+        io::stdout(),
+        "post {} in thread {}",
+        answer["post_id"],
+        args.thread
+    )?;
+    Ok(())
+}
+
+pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let mut out = io::stdout().lock();
+    let Some(id) = args.thread else {
+        let threads = site.store.threads(&site.forum, 200)?;
+        if args.json {
+            writeln!(
+                out,
+                "{}",
+                serde_json::to_string(&threads).unwrap_or_default()
+            )?;
+        } else if threads.is_empty() {
+            writeln!(
+                out,
+                "no threads yet: kd forum post \"A title\" \"Some words\""
+            )?;
+        }
+        for thread in threads.iter().filter(|_| !args.json) {
+            let posts = if thread.post_count == 1 {
+                "1 post".to_owned()
+            } else {
+                format!("{} posts", thread.post_count)
+            };
+            writeln!(
+                out,
+                "{:>5}  {}  by {} · {posts} · last {} {}",
+                thread.id,
+                clean::text(&thread.title),
+                thread.author,
+                thread.last_author,
+                thread.updated_at.strftime("%Y-%m-%d %H:%M")
+            )?;
+        }
+        return Ok(());
+    };
+    let (thread, posts) = site.store.thread(id, 0, POSTS)?;
+    if args.json {
+        writeln!(out, "{}", json!({"thread": thread, "posts": posts}))?;
+        return Ok(());
+    }
+    writeln!(out, "{}\n", clean::text(&thread.title))?;
+    posts.iter().try_for_each(|post| show(post, &mut out))?;
+    Ok(())
+}
+
+/// A post for people. Whatever it holds, it starts no escape and no line that looks like another post's head: its lines
+/// are indented.
+fn show(post: &words::Post, out: &mut dyn Write) -> io::Result<()> {
+    let edited = if post.edited_at.is_some() {
+        " (edited)"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "#{} {} · {}{edited}",
+        post.id,
+        post.author,
+        post.created_at.strftime("%Y-%m-%d %H:%M")
+    )?;
+    if let (Some(id), Some(author)) = (post.quote_post_id, &post.quoted_author) {
+        let quoted = post.quoted_post_body.as_deref().unwrap_or("(deleted)");
+        writeln!(
+            out,
+            "  > #{id} {author}: {}",
+            clean::text(quoted).lines().next().unwrap_or_default()
+        )?;
+    }
+    if post.deleted_at.is_some() {
+        writeln!(out, "  (deleted)")?;
+    }
+    clean::text(&post.body)
+        .lines()
+        .try_for_each(|line| writeln!(out, "  {line}"))?;
+    writeln!(out)
+}
+
+pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let place = SearchIn::parse(&args.search_in).unwrap_or_default();
+    let hits = site
+        .store
+        .search(&site.forum, &args.words.join(" "), place, 100)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&hits).unwrap_or_default())?;
+    } else if hits.is_empty() {
+        writeln!(out, "nothing found")?;
+    }
+    for hit in hits.iter().filter(|_| !args.json) {
+        let excerpt = clean::text(&hit.excerpt);
+        let line = excerpt.split_whitespace().collect::<Vec<_>>().join(" ");
+        writeln!(
+            out,
+            "{:>5}  {} · #{} {}: {line}",
+            hit.thread.id,
+            clean::text(&hit.thread.title),
+            hit.post_id,
+            hit.author
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let mut out = io::stdout().lock();
+    for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
+        match args.jsonl {
+            true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
+            false => writeln!(out, "{}", clean::text(&line.text()))?,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let mut logged = site.store.log_end(&site.forum)?;
+    let mut seen = site
+        .store
+        .threads(&site.forum, 1)?
+        .first()
+        .map_or(0, |t| t.last_post_id);
+    let mut out = io::stdout();
+    loop {
+        for post in site.store.posts_after(&site.forum, seen, 500)? {
+            seen = post.id;
+            match args.jsonl {
+                true => writeln!(out, "{}", json!({"post": post}))?,
+                false => {
+                    writeln!(out, "thread {}", post.thread_id)?;
+                    show(&post, &mut out)?;
+                }
+            }
+        }
+        for (number, line) in site.store.log_after(&site.forum, logged, 500)? {
+            logged = number;
+            match args.jsonl {
+                true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
+                false => writeln!(out, "{}", clean::text(&line.text()))?,
+            }
+        }
+        out.flush()?;
+        std::thread::sleep(LOOK);
+    }
+}
+
+pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    if args.file == Path::new("-") {
+        site.store
+            .export(&mut io::BufWriter::new(io::stdout().lock()))?;
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    let count = site.store.export(&mut lines)?;
+    super::super::outfile::write(&args.file, &lines)?;
+    writeln!(io::stderr(), "{count} lines in {}", args.file.display())?;
+    Ok(())
+}
+
+pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let unread = |e| Error::usage(format!("{} cannot be read", args.file.display())).because(e);
+    let done = if args.file == Path::new("-") {
+        site.store.import(&mut io::stdin().lock())?
+    } else {
+        site.store.import(&mut BufReader::new(
+            std::fs::File::open(&args.file).map_err(unread)?,
+        ))?
+    };
+    writeln!(
+        io::stdout(),
+        "{} threads, {} posts, {} other lines",
+        done.threads,
+        done.posts,
+        done.others
+    )?;
+    Ok(())
+}
