@@ -311,7 +311,7 @@ impl ChatLines {
             }
             Delta::Notice { text } => writeln!(out, "{}: {}", turn.seat, clean::line(text))?,
             Delta::Started { model, .. } => turn.model.clone_from(model),
-            Delta::Thinking { .. } | Delta::Finished { .. } => {}
+            Delta::Thinking { .. } | Delta::Call { .. } | Delta::Finished { .. } => {}
         }
         self.turns.insert(id, turn);
         Ok(())
