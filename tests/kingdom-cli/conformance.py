@@ -184,7 +184,7 @@ def settings(house: House) -> None:
     done = house.ours("config", "set", "council.timeout", "120")
     check("ours keeps council.timeout where both read it", done.returncode == 0 and load_config(house.work).council.timeout == 120, said(done))
     check("theirs still starts", house.theirs("config", "show").returncode == 0)
-    house.config({"council": {"auto_messages": 2, "mode": "sequential"}})
+    house.config({"agents": agents, "council": {"auto_messages": 2, "mode": "sequential"}})
     shown = house.ours("config", "show", "--json")
     values = {row["key"]: row["value"] for row in json.loads(shown.stdout)} if shown.returncode == 0 else {}
     check("ours reads the flat keys of older versions", values.get("council.auto_messages") == 2, said(shown))

@@ -23,6 +23,8 @@ use std::time::{Duration, SystemTime};
 const FILE: &str = ".kd-index.jsonl";
 /// Lines are about 75 bytes; a name of 255 bytes, escaped, stays below this.
 const LINE_MAX: u64 = 4096;
+/// A stamp that no folder has, as wide as one.
+const UNTRUE: &str = "00000000000.000000000";
 
 /// One message file, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +51,7 @@ pub(crate) struct Tip {
     /// The highest number; 0 in an empty thread.
     pub(crate) seq: u32,
     name: String,
+    ours: bool,
     /// Where the line begins.
     offset: u64,
 }
@@ -76,6 +79,9 @@ struct Line<'l> {
     #[serde(borrow)]
     name: Cow<'l, str>,
     at: Cow<'l, str>,
+    /// Whether a writer of ours made the message: its number was announced and stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ours: bool,
 }
 
 impl Index {
@@ -102,6 +108,7 @@ impl Index {
         (line.at == now_stamp(&self.folder)?).then(|| Tip {
             count: line.n,
             seq: line.seq,
+            ours: line.ours,
             name: line.name.into_owned(),
             offset: from + start as u64,
         })
@@ -132,20 +139,29 @@ impl Index {
         }
     }
 
-    /// The names that the index holds, true or not: what our writers have seen.
-    pub(crate) fn known(&self) -> BTreeSet<String> {
+    /// The names of messages that our writers made, whether the index is true or not.
+    pub(crate) fn ours(&self) -> BTreeSet<String> {
         let bytes = fs::read(&self.file).unwrap_or_default();
         bytes
             .split(|b| *b == b'\n')
             .filter_map(|text| serde_json::from_slice::<Line<'_>>(text).ok())
+            .filter(|line| line.ours)
             .map(|line| line.name.into_owned())
             .collect()
+    }
+
+    /// Notes a message of ours in an index that is not true any more, so that it is known as ours when the index is
+    /// written anew. The caller holds the lock.
+    pub(crate) fn note(&self, entry: &Entry) -> io::Result<()> {
+        let line = line(1, entry.seq, &entry.name, UNTRUE, true);
+        let mut file = OpenOptions::new().append(true).open(&self.file)?;
+        io::Write::write_all(&mut file, line.as_bytes())
     }
 
     /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a true `tip`.
     pub(crate) fn push(&self, tip: &Tip, entry: &Entry) -> io::Result<()> {
         let at = stamp(&self.folder)?;
-        let line = line(tip.count + 1, entry.seq, &entry.name, &at);
+        let line = line(tip.count + 1, entry.seq, &entry.name, &at, true);
         let mut file = OpenOptions::new().append(true).open(&self.file)?;
         io::Write::write_all(&mut file, line.as_bytes())
     }
@@ -155,7 +171,7 @@ impl Index {
     pub(crate) fn touch(&self, tip: &Tip) -> io::Result<()> {
         let at = stamp(&self.folder)?;
         // Stamps are of one width, so that the line is overwritten in its place.
-        let line = line(tip.count, tip.seq, &tip.name, &at);
+        let line = line(tip.count, tip.seq, &tip.name, &at, tip.ours);
         OpenOptions::new()
             .write(true)
             .open(&self.file)?
@@ -175,12 +191,14 @@ impl Index {
     fn write(&self, entries: &[Entry], before: &str, temp: &Path) -> io::Result<()> {
         // The stamp must be in the file before the file is in the folder, and the folder's time is set after.
         let (time, at) = fresh_stamp();
+        let ours = self.ours();
         let mut text = String::with_capacity(entries.len() * 80 + 80);
         for (i, entry) in entries.iter().enumerate() {
-            text += &line(i as u32 + 1, entry.seq, &entry.name, &at);
+            let ours = ours.contains(&entry.name);
+            text += &line(i as u32 + 1, entry.seq, &entry.name, &at, ours);
         }
         if entries.is_empty() {
-            text = line(0, 0, "", &at);
+            text = line(0, 0, "", &at, false);
         }
         let temp = temp.join(format!("index-{}.jsonl", std::process::id()));
         fs::write(&temp, text)?;
@@ -231,12 +249,13 @@ pub(crate) fn entry(name: &str) -> Option<Entry> {
     })
 }
 
-fn line(n: u32, seq: u32, name: &str, at: &str) -> String {
+fn line(n: u32, seq: u32, name: &str, at: &str, ours: bool) -> String {
     let line = Line {
         n,
         seq,
         name: name.into(),
         at: at.into(),
+        ours,
     };
     let mut text = serde_json::to_string(&line).unwrap_or_default();
     text.push('\n');

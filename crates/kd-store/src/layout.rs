@@ -226,6 +226,8 @@ impl Layout {
     /// The king's own words for roles, a Markdown file each.
     pub fn roles_folder(&self) -> PathBuf {
         self.config_root.join(KD).join("roles")
+    }
+
     /// The forum's database, where no other is configured.
     pub fn forum_file(&self) -> PathBuf {
         self.kd().join("forum.db")

@@ -382,9 +382,10 @@ impl Thread {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(Error::io("create", &path)(e)),
             }
-            if let Some(tip) = &tip_now {
-                let _ = self.index.push(tip, &entry);
-            }
+            let _ = match &tip_now {
+                Some(tip) => self.index.push(tip, &entry),
+                None => self.index.note(&entry),
+            };
             if !self.is_taken(seq, sender, tip_now.as_ref())? {
                 self.senders().insert(sender.to_owned());
                 return Ok(seq);
@@ -417,11 +418,10 @@ impl Thread {
     /// Writes the index anew and gives the highest number. The caller holds the lock.
     fn rebuild(&self) -> Result<u32, Error> {
         self.spool.clean()?;
-        let known = self.index.known();
         let mut entries = self.index.rebuild(self.spool.path())?;
         // Others go on writing meanwhile; whoever comes next parts what comes after the last round.
         for _ in 0..PARTINGS_MAX {
-            if !self.part_doubles(&entries, &known)? {
+            if !self.part_doubles(&entries)? {
                 break;
             }
             entries = self.index.rebuild(self.spool.path())?;
@@ -438,20 +438,24 @@ impl Thread {
     /// Gives a number of its own to each file that just came under a number which was taken: a program that lists,
     /// adds one and creates does that when it listed before we wrote. What we have announced keeps its number, and so
     /// does every double that is not young: those are told and mended by `fsck`. True when a file was moved. The
-    /// caller holds the lock; `known` is what the index held before `entries` were listed.
-    fn part_doubles(&self, entries: &[Entry], known: &BTreeSet<String>) -> Result<bool, Error> {
+    /// caller holds the lock.
+    fn part_doubles(&self, entries: &[Entry]) -> Result<bool, Error> {
+        if !entries.windows(2).any(|pair| pair[0].seq == pair[1].seq) {
+            return Ok(false);
+        }
+        let ours = self.index.ours();
         let before = entries.last().map_or(0, |e| e.seq);
         let mut last = before;
         for group in entries.chunk_by(|a, b| a.seq == b.seq) {
             if group.len() == 1 {
                 continue;
             }
-            let is_new =
-                |e: &&Entry| !known.contains(&e.name) && is_young(&self.path.join(&e.name));
-            let new: Vec<&Entry> = group.iter().filter(is_new).collect();
+            let may_move =
+                |e: &&Entry| !ours.contains(&e.name) && is_young(&self.path.join(&e.name));
+            let movable: Vec<&Entry> = group.iter().filter(may_move).collect();
             // One of them may keep the number.
-            let keeps = usize::from(new.len() == group.len());
-            for entry in new.into_iter().skip(keeps) {
+            let keeps = usize::from(movable.len() == group.len());
+            for entry in movable.into_iter().skip(keeps) {
                 last = renumber(&self.path, entry, last)?;
             }
         }

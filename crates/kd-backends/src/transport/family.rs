@@ -8,6 +8,7 @@
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -101,8 +102,8 @@ pub(super) fn in_use(label: String, birth: &Birth) {
 }
 
 /// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
-/// stop us. [`settle`] waits.
-pub(super) fn end(birth: Birth, ending: Ending) {
+/// stop us. [`settle`] waits. Its output stays open meanwhile.
+pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>) {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(agent) = in_use.remove(&birth.pid) {
         LEAVING
@@ -115,6 +116,7 @@ pub(super) fn end(birth: Birth, ending: Ending) {
     let work = move || {
         let _done = Done(birth.pid);
         platform::end(&birth, ending);
+        drop(open);
     };
     // Without a thread the work is done here: late is better than never.
     if let Err((_, work)) = spawn(work) {
@@ -185,7 +187,7 @@ pub fn end_left_over(birth: &Birth) -> bool {
             gentle: Signal::TERM,
             grace: Duration::from_secs(1),
         };
-        end(birth.clone(), ending);
+        end(birth.clone(), ending, None);
     }
     lives
 }

@@ -70,7 +70,8 @@ pub struct Running {
     child: Child,
     /// What is still to be written to its stdin; gone when nothing more will be.
     words: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    stdout: ChildStdout,
+    /// Gone only while it is dropped.
+    stdout: Option<ChildStdout>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
@@ -153,7 +154,7 @@ impl Running {
         Ok(Self {
             child,
             words,
-            stdout,
+            stdout: Some(stdout),
             stderr,
             drained,
             chunk: vec![0; CHUNK],
@@ -194,17 +195,20 @@ impl Running {
     /// # Errors
     /// When the pipe breaks.
     pub async fn read(&mut self) -> io::Result<&[u8]> {
+        let Some(stdout) = &mut self.stdout else {
+            return Ok(&[]);
+        };
         loop {
             let length = if self.exit.is_some() {
                 // Something that it started may hold the pipe open for ever.
-                match timeout(DRAIN, self.stdout.read(&mut self.chunk)).await {
+                match timeout(DRAIN, stdout.read(&mut self.chunk)).await {
                     Ok(length) => length?,
                     Err(_) => 0,
                 }
             } else {
                 tokio::select! {
                     biased;
-                    length = self.stdout.read(&mut self.chunk) => length?,
+                    length = stdout.read(&mut self.chunk) => length?,
                     exit = self.child.wait() => {
                         self.exit = Some(exit?);
                         continue;
@@ -263,7 +267,9 @@ impl Drop for Running {
             // At once, even if this process is about to end.
             family::signal_group(self.birth.pid, self.ending.gentle);
         }
-        family::end(self.birth.clone(), self.ending);
+        // A program whose last words cannot be written takes its time to end: Claude Code 2 s.
+        let open = self.stdout.take().and_then(|out| out.into_owned_fd().ok());
+        family::end(self.birth.clone(), self.ending, open);
     }
 }
 

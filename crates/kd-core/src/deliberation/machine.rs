@@ -375,6 +375,7 @@ impl Deliberation {
             schema: asking.schema.clone(),
             deadlines,
             writable: false,
+            tools: None,
         };
         (request, reserved)
     }
@@ -447,6 +448,8 @@ impl Deliberation {
                 *detail = clean_line(detail, LINE_CHARS_MAX);
             }
             Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            // No tools are offered here; what a service makes up is shown and not carried out.
+            Delta::Call { call } => call.name = clean_line(&call.name, 80),
             Delta::Retrying { failure, .. } => {
                 failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
                 turn.text.clear();

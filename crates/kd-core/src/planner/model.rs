@@ -154,6 +154,7 @@ impl Planner {
                 schema: Some(schema),
                 deadlines: member.deadlines,
                 writable: false,
+                tools: None,
             }),
         });
     }

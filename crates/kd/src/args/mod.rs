@@ -11,8 +11,8 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
-pub(crate) mod fsck;
 pub(crate) mod forum;
+pub(crate) mod fsck;
 pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod model;
@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Debug(debug::Debug),
     /// Agents that take fair, random turns in a forum, and can change its rules
     #[command(subcommand, arg_required_else_help = true)]
-    Forum(forum::Forum),
+    Forum(Box<forum::Forum>),
     Completions(Completions),
     ExitCodes(exit_codes::ExitCodes),
     Man(Man),

@@ -211,11 +211,9 @@ impl ChatLines {
                 };
                 self.kd(&format!("{what} ({waiting} waiting)"), out)?;
             }
-            Event::StreamFound { seat, .. } => {
-                if !self.elsewhere.contains(seat) {
-                    self.elsewhere.push(seat.clone());
-                    writeln!(out, "{seat}: speaks, asked by another program")?;
-                }
+            Event::StreamFound { seat, .. } if !self.elsewhere.contains(seat) => {
+                self.elsewhere.push(seat.clone());
+                writeln!(out, "{seat}: speaks, asked by another program")?;
             }
             Event::StreamLost { seat } => {
                 self.elsewhere.retain(|s| s != seat);

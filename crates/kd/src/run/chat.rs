@@ -18,7 +18,6 @@ use kd_core::slash::{self, Line, Slash};
 use kd_core::{Address, Budget, Op, OpenCouncil, Roster};
 use kd_engine::{Engine, Session};
 use kd_store::{Layout, Place, Thread};
-use std::future::Future;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -515,13 +514,11 @@ impl Signals {
         })
     }
 
-    fn next(&mut self) -> impl Future<Output = Wish> {
-        async {
-            tokio::select! {
-                _ = self.int.recv() => Wish::Stop,
-                _ = self.term.recv() => Wish::End,
-                _ = self.hup.recv() => Wish::End,
-            }
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.int.recv() => Wish::Stop,
+            _ = self.term.recv() => Wish::End,
+            _ = self.hup.recv() => Wish::End,
         }
     }
 }

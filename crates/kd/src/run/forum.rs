@@ -13,7 +13,6 @@ use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::forum::MAIN;
 use kd_core::forum::settings::Settings;
-use kd_store::Layout;
 use kd_store::forum::{ForumError, ForumStore, Place};
 use std::path::PathBuf;
 
@@ -60,7 +59,6 @@ struct Site {
     forum: String,
     store: ForumStore,
     config: Config,
-    layout: Layout,
     agents: PathBuf,
 }
 
@@ -85,7 +83,6 @@ impl Site {
             forum,
             store,
             config,
-            layout,
             agents,
         })
     }

@@ -241,7 +241,7 @@ pub fn report(replay: &Replay, ways: &[Way], options: u64, seed: u64) -> Report 
                 &setting,
                 best,
                 &vote,
-                mean(&scores("plurality-best")),
+                &scores("plurality-best"),
                 mean(&scores("learned")),
             )
         }),
@@ -370,7 +370,7 @@ fn council(
     setting: &Setting<'_>,
     best: usize,
     vote: &[f64],
-    tie_break: f64,
+    settled: &[f64],
     weights: f64,
 ) -> Council {
     let replay = setting.replay;
@@ -394,8 +394,9 @@ fn council(
     let plurality = mean(vote);
     let said: Vec<(f64, bool)> = questions
         .iter()
-        .zip(vote)
-        .map(|(q, share)| (sureness(q), *share >= 0.5))
+        // Ties to the best member, as in a council that knows it; one that even this leaves open is not right.
+        .zip(settled)
+        .map(|(q, share)| (sureness(q), *share > 0.5))
         .collect();
     Council {
         best,
@@ -409,8 +410,8 @@ fn council(
         agreement: agreement(questions, vote, &blind),
         gains: Reward {
             vote: plurality - mean_member,
-            tie_break: tie_break - plurality,
-            weights: weights - tie_break,
+            tie_break: mean(settled) - plurality,
+            weights: weights - mean(settled),
             oracle_gap: oracle - plurality,
         },
         votes: calibration(&said),
