@@ -211,8 +211,10 @@ impl Bench {
     pub(crate) fn answer_all(&mut self) -> Vec<String> {
         let mut order = Vec::new();
         while let Some(name) = self.speaking().first().cloned() {
-            order.push(name.clone());
-            self.answer(&name, &words(&name, order.len()));
+            // Nobody says again what was said before, which would be a mere nod.
+            let words = format!("{name} says {}.", self.drafts.len());
+            self.answer(&name, &words);
+            order.push(name);
         }
         order
     }
@@ -245,14 +247,6 @@ impl Bench {
     /// The prompt of a seat that speaks now.
     pub(crate) fn prompt(&self, name: &str) -> String {
         self.asked[&self.turn(name)].prompt.as_text()
-    }
-}
-
-/// What a member says at its turn: never twice the same, which would be a mere nod.
-fn words(name: &str, turns: usize) -> String {
-    match turns {
-        0..4 => format!("{name} says so."),
-        _ => format!("{name} says so, {turns} turns on."),
     }
 }
 

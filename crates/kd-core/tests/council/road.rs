@@ -91,8 +91,8 @@ fn everybody_is_told_who_they_are_and_the_next_round_what_was_said() {
     bench.say("@codex and you?");
     assert_eq!(bench.speaking(), ["codex"]);
     let prompt = bench.prompt("codex");
-    let history = "[Previous conversation]\nking: Why?\n\nclaude: claude says so.\n\ncodex: codex says so.\n\n\
-                   cursor: cursor says so.\n\nking (to codex): @codex and you?\n\n---\nYou are codex. You alone are asked.";
+    let history = "[Previous conversation]\nking: Why?\n\nclaude: claude says 1.\n\ncodex: codex says 2.\n\n\
+                   cursor: cursor says 3.\n\nking (to codex): @codex and you?\n\n---\nYou are codex. You alone are asked.";
     assert!(prompt.contains(history), "{prompt}");
     assert_eq!(bench.drafts[4].to, Address::Seats(vec![seat("codex")]));
 }
