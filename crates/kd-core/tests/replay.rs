@@ -2,7 +2,12 @@
 //! of a point; and `auto` beside the best member on random councils.
 
 // The walls of kd-core are not those of its tests, which read files.
-#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout
+)]
 
 use kd_core::eval::deciders::{Setting, Way};
 use kd_core::eval::reliability::{Answers, dawid_skene, peer_scores, spearman};

@@ -104,6 +104,26 @@ impl Answer {
         self.parts.iter_mut().for_each(|p| p.whole = true);
     }
 
+    /// The end of the turn says what its last part was. If that is what we have of it, its message came to its end, and
+    /// all of it is final.
+    pub(super) fn settle_last(&mut self, whole: &str) {
+        let Some(last) = self.parts.last() else {
+            return;
+        };
+        if whole.trim().is_empty() || last.text.trim() != whole.trim() {
+            return;
+        }
+        let group = last.group.clone();
+        for part in self.parts.iter_mut().filter(|p| p.group == group) {
+            part.whole = true;
+        }
+    }
+
+    /// Parts that will not be completed are no answer.
+    pub(super) fn drop_halves(&mut self) {
+        self.parts.retain(|p| p.whole);
+    }
+
     /// These parts will not be completed.
     pub(super) fn unsettle(&mut self, is: impl Fn(&str, &str) -> bool) {
         for part in &mut self.parts {
@@ -123,7 +143,7 @@ impl Answer {
         out: &mut Vec<Delta>,
     ) {
         self.retries = attempt.unwrap_or(self.retries + 1);
-        self.parts.retain(|p| p.whole);
+        self.drop_halves();
         self.thought = false;
         out.push(Delta::Retrying {
             attempt: self.retries,
@@ -195,7 +215,7 @@ impl Answer {
         finish: Finish,
         usage: Option<Usage>,
     ) -> Result<Delta, Failure> {
-        self.parts.retain(|p| p.whole);
+        self.drop_halves();
         let text = self.text();
         self.finish_with(who, text, finish, usage)
     }
@@ -285,6 +305,18 @@ mod tests {
         answer.grow("n", "0", "half", &mut out);
         let end = answer.finish("it", Finish::Stop, None).unwrap();
         assert!(matches!(end, Delta::Finished { text: Some(t), .. } if t == "Hello"));
+    }
+
+    #[test]
+    fn the_end_confirms_a_part_that_nobody_confirmed_before() {
+        let (mut answer, mut out) = (Answer::default(), Vec::new());
+        answer.grow("m", "0", "One. ", &mut out);
+        answer.grow("m", "1", "Two.\n\n", &mut out);
+        answer.settle_last("Three.");
+        assert!(answer.has_halves());
+        answer.settle_last("Two.");
+        let end = answer.finish("it", Finish::Stop, None).unwrap();
+        assert!(matches!(end, Delta::Finished { text: None, .. }), "{end:?}");
     }
 
     #[test]

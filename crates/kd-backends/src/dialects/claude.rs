@@ -4,7 +4,7 @@
 //! Live text comes in `stream_event`s and is confirmed by `assistant` lines, one for each finished block. A stream that
 //! broke shows its words again under a new message id, so blocks that were never confirmed are void as soon as another
 //! message begins. The `result` line is terminal; its `subtype` is `success` even when the API failed, and its text is
-//! only the last block, so neither is trusted alone.
+//! only the last block, so neither is trusted alone; but it confirms that block where no `assistant` line did.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, some, text};
@@ -221,8 +221,11 @@ impl Claude {
                 "max_tokens" => Finish::Length,
                 _ => Finish::Stop,
             };
+            // Where no `assistant` line confirmed the last block, this line does.
+            self.answer.settle_last(text(event, "result"));
+            self.answer.drop_halves();
             if self.answer.is_empty() {
-                // Nothing was streamed: answers of the program's own commands, and those by schema, stand only here.
+                // Nothing was streamed, or nothing that counts: answers of the program's own commands, and those by schema, stand only here.
                 let text = match (text(event, "result"), &event["structured_output"]) {
                     ("", Value::Null) => String::new(),
                     ("", structured) => structured.to_string(),
