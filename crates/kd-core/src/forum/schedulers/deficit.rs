@@ -1,29 +1,22 @@
-//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: everybody is owed the same amount. Whoever used least
-//! goes first; whoever is far ahead of its share sits out.
+//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: everybody is owed the same amount, and whoever is far
+//! ahead of its share sits out until the others have caught up. The order is drawn by chance all the same: were it the
+//! order of the debts, the one behind would speak first for as long as it is behind, which is a hierarchy too.
 
+use super::super::cycle::Candidate;
 use super::{FAIR, Scheduler};
 
-/// Shares that an agent may be ahead before it sits out: one usual turn is no offence.
+/// Usual turns that an agent may be ahead of its share before it sits out: one long turn is no offence.
 const AHEAD: f64 = 2.0;
+/// Usual turns that an agent can be behind the foremost at most. Older debts are let go, as those of an idle flow are:
+/// or else everybody would wait for a newcomer to use as much as they did in a year.
+const OWED: f64 = 6.0;
 
 pub(super) const ROW: Scheduler = Scheduler {
     name: "deficit",
-    doc: "everybody is owed the same number of tokens: who used least goes first, who is far ahead sits out",
-    order: |draw| {
-        let mut order = draw.shuffled();
-        // Stable, so that chance decides between equals.
-        order.sort_by_key(|at| draw.candidates[*at].tokens);
-        order
-    },
+    doc: "a random order; everybody is owed the same number of tokens: who is far ahead of its share sits out",
+    order: |draw| draw.shuffled(),
     skip: |candidate, all| {
-        let turns: u64 = all.iter().map(|c| c.turns).sum();
-        let tokens: u64 = all.iter().map(|c| c.tokens).sum();
-        if turns == 0 || tokens == 0 {
-            return candidate.skip_probability;
-        }
-        let turn = tokens as f64 / turns as f64;
-        let share = tokens as f64 / all.len() as f64;
-        if candidate.tokens as f64 > share + AHEAD * turn {
+        if is_ahead(candidate, all) {
             1.0
         } else {
             candidate.skip_probability
@@ -31,3 +24,64 @@ pub(super) const ROW: Scheduler = Scheduler {
     },
     promises: FAIR,
 };
+
+fn is_ahead(candidate: &Candidate, all: &[Candidate]) -> bool {
+    let turns: u64 = all.iter().map(|c| c.turns).sum();
+    let tokens: u64 = all.iter().map(|c| c.tokens).sum();
+    if turns == 0 {
+        return false;
+    }
+    let turn = tokens as f64 / turns as f64;
+    let most = all.iter().map(|c| c.tokens).max().unwrap_or(0) as f64;
+    let used = all
+        .iter()
+        .map(|c| (c.tokens as f64).max(most - OWED * turn))
+        .sum::<f64>();
+    candidate.tokens as f64 > used / all.len() as f64 + AHEAD * turn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::cycle::{Cards, draw};
+    use super::super::super::settings::Settings;
+    use super::*;
+
+    /// Tokens of each agent after so many cycles, when the first of them uses six times as many a turn.
+    fn lived(scheduler: &str, cycles: u64) -> Vec<u64> {
+        let settings = Settings {
+            scheduler: scheduler.into(),
+            ..Settings::default()
+        };
+        let all = ["a", "b", "c", "d"].map(Candidate::named).to_vec();
+        let mut cards = Cards::new(&settings, 11, 0, all);
+        for index in 0..cycles {
+            cards.index = index;
+            let plan = draw(&cards);
+            for candidate in &mut cards.candidates {
+                let spoke = plan.turns.iter().any(|t| t.agent == candidate.name);
+                let tokens = if candidate.name == "a" { 600 } else { 100 };
+                candidate.lived(spoke, tokens);
+            }
+        }
+        cards.candidates.iter().map(|c| c.tokens).collect()
+    }
+
+    #[test]
+    fn who_talks_more_at_once_comes_less_often() {
+        let share = |tokens: &[u64]| tokens[0] as f64 / tokens.iter().sum::<u64>() as f64;
+        let (shuffled, owed) = (lived("shuffle", 400), lived("deficit", 400));
+        assert!(share(&shuffled) > 0.6, "{shuffled:?}");
+        // The bound on being left out gives it every fourth turn, which is still more than a quarter of all tokens.
+        assert!(share(&owed) < 0.4, "{owed:?}");
+    }
+
+    #[test]
+    fn a_newcomer_makes_nobody_wait() {
+        let mut all = ["a", "b", "c"].map(Candidate::named).to_vec();
+        for old in &mut all {
+            (old.tokens, old.turns) = (1_000_000, 1_000);
+        }
+        all.push(Candidate::named("new"));
+        assert!(!all.iter().any(|one| is_ahead(one, &all)));
+    }
+}
