@@ -15,6 +15,7 @@ pub mod eval;
 pub mod event;
 pub mod failure;
 pub mod forum;
+pub mod hearing;
 pub mod ids;
 pub mod machine;
 pub mod memory;

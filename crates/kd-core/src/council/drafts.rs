@@ -117,7 +117,7 @@ fn provenance(turn: &Turn, member: Option<&Member>) -> Provenance {
     let configured = member
         .and_then(|m| m.model.as_deref())
         .map(|m| clean_line(m, 120));
-    let (model, source) = match (&turn.model, configured) {
+    let (model, source) = match (&turn.ear.model, configured) {
         (Some(observed), _) => (Some(observed.clone()), Some("observed")),
         (None, Some(configured)) => (Some(configured), Some("configured")),
         (None, None) => (None, None),
@@ -126,7 +126,7 @@ fn provenance(turn: &Turn, member: Option<&Member>) -> Provenance {
         backend: member.map(|m| clean_line(&m.backend, 80)),
         model,
         model_source: source.map(str::to_owned),
-        cli_version: turn.version.clone(),
+        cli_version: turn.ear.version.clone(),
         ..Provenance::default()
     }
 }

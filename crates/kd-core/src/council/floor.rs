@@ -3,9 +3,9 @@
 //! A turn runs while its pieces arrive, then rests while its message is written; whatever comes for it meanwhile is
 //! ignored.
 
-use crate::clean::{Cleaner, clean_line};
 use crate::event::Purpose;
 use crate::failure::Failure;
+use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::request::{Delta, Finish, Usage};
 use std::collections::BTreeMap;
@@ -26,15 +26,12 @@ pub(super) struct Turn {
     pub(super) replaces: Option<u32>,
     /// The answer so far, clean.
     pub(super) text: String,
-    /// What the backend said about itself.
-    pub(super) model: Option<String>,
-    pub(super) version: Option<String>,
+    /// Through which its pieces come, and what the backend said about itself.
+    pub(super) ear: Hearing,
     /// A `Cancel` is out.
     pub(super) stopped: bool,
     /// Set while the message is being written.
     pub(super) end: Option<End>,
-    text_cleaner: Cleaner,
-    thinking_cleaner: Cleaner,
 }
 
 /// How a turn ended, before its message is on disk.
@@ -75,12 +72,9 @@ impl Floor {
             purpose,
             replaces,
             text: String::new(),
-            model: None,
-            version: None,
+            ear: Hearing::default(),
             stopped: false,
             end: None,
-            text_cleaner: Cleaner::default(),
-            thinking_cleaner: Cleaner::default(),
         };
         self.open.insert(id, turn);
         id
@@ -119,36 +113,15 @@ impl Floor {
 impl Turn {
     /// Takes a piece in and cleans it on the way.
     pub(super) fn hear(&mut self, delta: &mut Delta, text_bytes_max: usize) -> Heard {
+        self.ear.clean(delta);
         match delta {
             Delta::Text { text } => {
-                self.text_cleaner.clean_in_place(text);
                 if self.text.len() + text.len() > text_bytes_max {
                     return Heard::TooLong;
                 }
                 self.text.push_str(text);
             }
-            Delta::Thinking { text } => self.thinking_cleaner.clean_in_place(text),
-            Delta::Started { model, version, .. } => {
-                for (ours, theirs) in [(&mut self.model, model), (&mut self.version, version)] {
-                    if let Some(said) = theirs {
-                        *said = clean_line(said, 120);
-                        *ours = Some(said.clone());
-                    }
-                }
-            }
-            Delta::Tool { name, detail } => {
-                *name = clean_line(name, 80);
-                *detail = clean_line(detail, 400);
-            }
-            Delta::Notice { text } => *text = clean_line(text, 400),
-            // No tools are offered here; what a service makes up is shown and not carried out.
-            Delta::Call { call } => call.name = clean_line(&call.name, 80),
-            Delta::Retrying { failure, .. } => {
-                failure.message = clean_line(&failure.message, 400);
-                self.text.clear();
-                self.text_cleaner = Cleaner::default();
-                self.thinking_cleaner = Cleaner::default();
-            }
+            Delta::Retrying { .. } => self.text.clear(),
             Delta::Finished {
                 finish,
                 text,
@@ -156,7 +129,6 @@ impl Turn {
                 ..
             } => {
                 if let Some(whole) = text {
-                    Cleaner::default().clean_in_place(whole);
                     if whole.len() > text_bytes_max {
                         return Heard::TooLong;
                     }
@@ -164,6 +136,12 @@ impl Turn {
                 }
                 return Heard::Whole(*finish, *usage);
             }
+            // No tools are offered here; what a service makes up is shown and not carried out.
+            Delta::Started { .. }
+            | Delta::Thinking { .. }
+            | Delta::Tool { .. }
+            | Delta::Call { .. }
+            | Delta::Notice { .. } => {}
         }
         Heard::More
     }

@@ -2,9 +2,9 @@
 //!
 //! A member that speaks for another process is not asked by us meanwhile: what the king says to it waits.
 
-use super::{Council, LINE_CHARS_MAX, Stage, round_from};
-use crate::clean::{Cleaner, clean_line};
+use super::{Council, Stage, round_from};
 use crate::event::Event;
+use crate::hearing::Hearing;
 use crate::ids::SeatName;
 use crate::machine::Effects;
 use crate::message::{Address, Message};
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 /// The most seats of other processes whose streams are followed.
 const STREAMS_MAX: usize = 64;
 
-/// Seats that speak for other processes, with the cleaners of what they stream.
+/// Seats that speak for other processes, with the ears for what they stream.
 #[derive(Debug, Default)]
-pub(super) struct Others(BTreeMap<SeatName, Cleaner>);
+pub(super) struct Others(BTreeMap<SeatName, Hearing>);
 
 impl Others {
     /// Whether a seat speaks for another process.
@@ -46,32 +46,8 @@ impl Council {
         if !self.others.hold(&seat) && self.others.0.len() >= STREAMS_MAX {
             return;
         }
-        let cleaner = self.others.0.entry(seat.clone()).or_default();
-        match &mut delta {
-            Delta::Text { text } => cleaner.clean_in_place(text),
-            Delta::Thinking { text }
-            | Delta::Finished {
-                text: Some(text), ..
-            } => {
-                Cleaner::default().clean_in_place(text);
-            }
-            Delta::Tool { name, detail } => {
-                *name = clean_line(name, 80);
-                *detail = clean_line(detail, LINE_CHARS_MAX);
-            }
-            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
-            Delta::Call { call } => call.name = clean_line(&call.name, 80),
-            Delta::Retrying { failure, .. } => {
-                failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
-                *cleaner = Cleaner::default();
-            }
-            Delta::Started { model, version, .. } => {
-                for said in [model, version].into_iter().flatten() {
-                    *said = clean_line(said, 120);
-                }
-            }
-            Delta::Finished { .. } => {}
-        }
+        let ear = self.others.0.entry(seat.clone()).or_default();
+        ear.clean(&mut delta);
         fx.events.push(Event::StreamFound { seat, delta });
     }
 

@@ -17,6 +17,7 @@ use super::verdict::Verdict;
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
+use crate::hearing::Hearing;
 use crate::ids::{TimerId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::memory::Memory;
@@ -100,10 +101,7 @@ pub(super) struct Turn {
     pub(super) stage: &'static Stage,
     pub(super) items: Vec<usize>,
     text: String,
-    cleaner: Cleaner,
-    thinking: Cleaner,
-    model: Option<String>,
-    version: Option<String>,
+    ear: Hearing,
     /// Whether it was stopped because nothing it says can matter any more.
     pub(super) needless: bool,
     /// Set while its message is being written.
@@ -308,10 +306,7 @@ impl Deliberation {
                 stage,
                 items: asking.items,
                 text: String::new(),
-                cleaner: Cleaner::default(),
-                thinking: Cleaner::default(),
-                model: None,
-                version: None,
+                ear: Hearing::default(),
                 needless: false,
                 reply: None,
             },
@@ -421,9 +416,9 @@ impl Deliberation {
         let Some(turn) = self.open.get_mut(&id).filter(|t| t.reply.is_none()) else {
             return;
         };
+        turn.ear.clean(&mut delta);
         match &mut delta {
             Delta::Text { text } => {
-                turn.cleaner.clean_in_place(text);
                 if turn.text.len() + text.len() > TEXT_BYTES_MAX {
                     fx.commands.push(Command::Cancel { turn: id });
                     let failure = Failure::new(
@@ -434,28 +429,13 @@ impl Deliberation {
                 }
                 turn.text.push_str(text);
             }
-            Delta::Thinking { text } => turn.thinking.clean_in_place(text),
-            Delta::Started { model, version, .. } => {
-                for (ours, theirs) in [(&mut turn.model, model), (&mut turn.version, version)] {
-                    if let Some(said) = theirs {
-                        *said = clean_line(said, 120);
-                        *ours = Some(said.clone());
-                    }
-                }
-            }
-            Delta::Tool { name, detail } => {
-                *name = clean_line(name, 80);
-                *detail = clean_line(detail, LINE_CHARS_MAX);
-            }
-            Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
+            Delta::Retrying { .. } => turn.text.clear(),
             // No tools are offered here; what a service makes up is shown and not carried out.
-            Delta::Call { call } => call.name = clean_line(&call.name, 80),
-            Delta::Retrying { failure, .. } => {
-                failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
-                turn.text.clear();
-                turn.cleaner = Cleaner::default();
-                turn.thinking = Cleaner::default();
-            }
+            Delta::Started { .. }
+            | Delta::Thinking { .. }
+            | Delta::Tool { .. }
+            | Delta::Call { .. }
+            | Delta::Notice { .. } => {}
             Delta::Finished {
                 finish,
                 text,
@@ -463,7 +443,6 @@ impl Deliberation {
                 ..
             } => {
                 if let Some(whole) = text {
-                    Cleaner::default().clean_in_place(whole);
                     turn.text.clone_from(whole);
                 }
                 let (finish, usage) = (*finish, *usage);
@@ -738,7 +717,7 @@ impl Deliberation {
         let configured = member
             .and_then(|m| m.model.as_deref())
             .map(|m| clean_line(m, 120));
-        let observed = open.and_then(|t| t.model.clone());
+        let observed = open.and_then(|t| t.ear.model.clone());
         let source = match (&observed, &configured) {
             (Some(_), _) => Some("observed".to_owned()),
             (None, Some(_)) => Some("configured".to_owned()),
@@ -756,7 +735,7 @@ impl Deliberation {
                 backend: member.map(|m| clean_line(&m.backend, 80)),
                 model: observed.or(configured),
                 model_source: source,
-                cli_version: open.and_then(|t| t.version.clone()),
+                cli_version: open.and_then(|t| t.ear.version.clone()),
                 ..Provenance::default()
             },
             extra: BTreeMap::new(),

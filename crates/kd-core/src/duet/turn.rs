@@ -1,9 +1,9 @@
 //! One reply of a seat: its pieces cleaned and split as they arrive.
 
 use super::splitter::Splitter;
-use crate::clean::{Cleaner, clean_line};
 use crate::event::DuetPhase;
 use crate::failure::Failure;
+use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::request::{Delta, Finish, Usage};
 
@@ -19,14 +19,14 @@ pub(super) struct Turn {
     pub(super) spoken: String,
     /// Bytes of text and thinking so far, tags and their contents included.
     bytes: usize,
-    pub(super) model: Option<String>,
-    pub(super) version: Option<String>,
+    /// Cleans before the splitters look: no escape sequence can hide a tag.
+    pub(super) ear: Hearing,
     /// A `Cancel` is out.
     pub(super) stopped: bool,
     /// Set while the message is being written.
     pub(super) end: Option<End>,
-    text: Channel,
-    thinking: Channel,
+    text: Splitter,
+    thinking: Splitter,
 }
 
 /// How a turn ended, before its message is on disk.
@@ -37,20 +37,6 @@ pub(super) struct End {
     pub(super) finish: Option<Finish>,
     /// What it wrote to the other seat.
     pub(super) council: Option<String>,
-}
-
-/// A stream of text, cleaned before it is split: no escape sequence can hide a tag.
-#[derive(Debug, Default)]
-struct Channel {
-    cleaner: Cleaner,
-    splitter: Splitter,
-}
-
-impl Channel {
-    fn push(&mut self, piece: &mut String) {
-        self.cleaner.clean_in_place(piece);
-        *piece = self.splitter.push(piece);
-    }
 }
 
 /// What a piece means for its turn.
@@ -80,24 +66,24 @@ impl Turn {
             prompt_tokens,
             spoken: String::new(),
             bytes: 0,
-            model: None,
-            version: None,
+            ear: Hearing::default(),
             stopped: false,
             end: None,
-            text: Channel::default(),
-            thinking: Channel::default(),
+            text: Splitter::default(),
+            thinking: Splitter::default(),
         }
     }
 
     /// Takes a piece in.
     pub(super) fn hear(&mut self, mut delta: Delta, bytes_max: usize) -> Heard {
+        self.ear.clean(&mut delta);
         match &mut delta {
             Delta::Text { text } => {
                 self.bytes += text.len();
                 if self.bytes > bytes_max {
                     return Heard::TooLong;
                 }
-                self.text.push(text);
+                *text = self.text.push(text);
                 self.spoken.push_str(text);
                 if text.is_empty() {
                     return Heard::More(None);
@@ -108,32 +94,21 @@ impl Turn {
                 if self.bytes > bytes_max {
                     return Heard::TooLong;
                 }
-                self.thinking.push(text);
+                *text = self.thinking.push(text);
                 if text.is_empty() {
                     return Heard::More(None);
                 }
             }
-            Delta::Started { model, version, .. } => {
-                for (ours, theirs) in [(&mut self.model, model), (&mut self.version, version)] {
-                    if let Some(said) = theirs {
-                        *said = clean_line(said, 120);
-                        *ours = Some(said.clone());
-                    }
-                }
-            }
-            Delta::Tool { name, detail } => {
-                *name = clean_line(name, 80);
-                *detail = clean_line(detail, 400);
-            }
-            Delta::Notice { text } => *text = clean_line(text, 400),
             // No tools are offered here; what a service makes up is shown and not carried out.
-            Delta::Call { call } => call.name = clean_line(&call.name, 80),
-            Delta::Retrying { failure, .. } => {
-                failure.message = clean_line(&failure.message, 400);
+            Delta::Started { .. }
+            | Delta::Tool { .. }
+            | Delta::Call { .. }
+            | Delta::Notice { .. } => {}
+            Delta::Retrying { .. } => {
                 self.spoken.clear();
                 self.bytes = 0;
-                self.text = Channel::default();
-                self.thinking = Channel::default();
+                self.text = Splitter::default();
+                self.thinking = Splitter::default();
             }
             Delta::Finished {
                 finish,
@@ -146,12 +121,12 @@ impl Turn {
                     if whole.len() > bytes_max {
                         return Heard::TooLong;
                     }
-                    self.text = Channel::default();
+                    self.text = Splitter::default();
                     self.bytes = whole.len();
-                    self.text.push(whole);
+                    *whole = self.text.push(whole);
                     self.spoken.clone_from(whole);
                 }
-                let (rest, messages) = std::mem::take(&mut self.text.splitter).finish();
+                let (rest, messages) = std::mem::take(&mut self.text).finish();
                 self.spoken.push_str(&rest);
                 return Heard::Whole {
                     rest,

@@ -2,12 +2,14 @@
 //! repair is asked for; then the rules plan, and the king is told.
 
 use super::{Brief, Choice, PlanError, Planned, plan, plan_with, rules};
+use crate::clean::clean_line;
 use crate::config::{Config, MemberPlan};
 use crate::deliberation::board::object_in;
 use crate::deliberation::plan::{Complexity, PlanningMode};
 use crate::deliberation::{Fact, Seat};
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
+use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::op::Op;
@@ -23,6 +25,8 @@ const SYSTEM: &str = "You are a council planning assistant. Analyze the question
 const METHODS: [&str; 4] = ["majority", "confidence", "weighted", "ranked-choice"];
 /// The most tokens of a plan.
 const PLAN_TOKENS: u32 = 900;
+/// The most bytes of a plan.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The schema of the seed, with only those models and roles that exist.
 pub fn schema(agents: &[String]) -> Value {
@@ -88,6 +92,7 @@ pub struct Planner {
     about: Box<PlannerBrief>,
     attempts: u64,
     text: String,
+    ear: Hearing,
     usage: Usage,
     done: Option<Result<Planned, PlanError>>,
 }
@@ -99,6 +104,7 @@ impl Planner {
             about: Box::new(about),
             attempts: 0,
             text: String::new(),
+            ear: Hearing::default(),
             usage: Usage::default(),
             done: None,
         };
@@ -116,6 +122,7 @@ impl Planner {
     fn ask(&mut self, wrong: Option<&str>, fx: &mut Effects) {
         self.attempts += 1;
         self.text.clear();
+        self.ear = Hearing::default();
         let turn = TurnId(self.attempts);
         let member = &self.about.seat.member;
         let schema = schema(&self.about.agents);
@@ -225,29 +232,30 @@ impl Machine for Planner {
         let open = TurnId(self.attempts);
         match input {
             _ if self.done.is_some() => {}
-            Input::Delta { turn, delta } if turn == open => match delta {
-                Delta::Text { text } => {
-                    if self.text.len() + text.len() < 1 << 20 {
-                        self.text.push_str(&text);
+            Input::Delta { turn, mut delta } if turn == open => {
+                self.ear.clean(&mut delta);
+                match &delta {
+                    // What outgrows this is no plan.
+                    Delta::Text { text } if self.text.len() + text.len() < TEXT_BYTES_MAX => {
+                        self.text.push_str(text);
                     }
-                    fx.events.push(Event::TurnDelta {
-                        turn,
-                        delta: Delta::Text { text },
-                    });
+                    Delta::Retrying { .. } => self.text.clear(),
+                    Delta::Finished { text, usage, .. } => {
+                        if let Some(text) = text {
+                            self.text.clone_from(text);
+                        }
+                        if let Some(usage) = usage {
+                            self.usage.add(usage);
+                        }
+                        self.replied(&mut fx);
+                        return fx;
+                    }
+                    _ => {}
                 }
-                Delta::Retrying { .. } => self.text.clear(),
-                Delta::Finished { text, usage, .. } => {
-                    if let Some(text) = text {
-                        self.text = text;
-                    }
-                    if let Some(usage) = usage {
-                        self.usage.add(&usage);
-                    }
-                    self.replied(&mut fx);
-                }
-                _ => {}
-            },
-            Input::Failed { turn, failure } if turn == open => {
+                fx.events.push(Event::TurnDelta { turn, delta });
+            }
+            Input::Failed { turn, mut failure } if turn == open => {
+                failure.message = clean_line(&failure.message, 400);
                 fx.events.push(Event::TurnFailed {
                     turn,
                     seat: self.name(),

@@ -93,8 +93,9 @@ fn a_mode_and_a_number_of_turns_hold_from_the_next_message_on() {
 
 #[test]
 fn rows_of_the_table() {
-    // Message, mode, auto, whether it is the first: who answers at once, and how many turns there are.
-    let rows: &[(&str, &str, Option<u32>, bool, usize, usize)] = &[
+    // Message, mode, auto, whether it is the first: how many speak at once, and how many turns there are.
+    type Row = (&'static str, &'static str, Option<u32>, bool, usize, usize);
+    let rows: &[Row] = &[
         ("hi", "broadcast", None, true, 3, 3),
         ("hi", "broadcast", Some(5), true, 3, 3),
         ("hi", "broadcast", None, false, 3, 6),
