@@ -65,10 +65,23 @@ fn a_council_decides_and_its_record_decides_the_same_again() {
     for part in [
         "## The council is unanimous (3 of 3)",
         "**Recommendation.** Do it.",
-        "**Rests on.** ann, bob, cyd (#2, #3, #4)",
     ] {
         assert!(answer.contains(part), "{part} in\n{answer}");
     }
+    // Whoever was faster stands first in the thread: each name goes with the number of its own message.
+    let messages = object["messages"].as_array().expect("messages");
+    let number = |name: &str| {
+        let of = |m: &&Value| m["from"] == name && m["extra"]["stage"] == "opinions";
+        messages.iter().find(of).expect("an opinion")["seq"].clone()
+    };
+    let cited = format!(
+        "**Rests on.** ann (#{}), bob (#{}), cyd (#{})",
+        number("ann"),
+        number("bob"),
+        number("cyd")
+    );
+    assert!(answer.contains(&cited), "{cited} in\n{answer}");
+    assert_eq!(object["verdict"]["cites"], json!([2, 3, 4]));
     let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
     assert!(
         page.contains("<svg") && !page.contains("<script"),
@@ -181,7 +194,8 @@ fn a_plan_is_shown_and_nothing_is_asked() {
         "a choice of yes, no",
         "rule majority",
         "Deep Reasoner",
-        "at most 13 calls",
+        // Three opinions, reviews and votes, and the conclusion.
+        "cost: 10 calls if nobody fails",
         "free",
     ] {
         assert!(said.out.contains(part), "{part} in\n{}", said.out);

@@ -126,21 +126,11 @@ impl Deliberation {
         let board = Board {
             question: self.plan.question.clone(),
             pass: 1,
-            seats: self.at_the_table(),
+            seats: self.plan.at_the_table(),
             ..Board::default()
         };
         self.frames
             .push(Frame::new(board, self.protocol.steps, Kind::Pass));
-    }
-
-    /// Everybody but services and those in reserve.
-    pub(super) fn at_the_table(&self) -> Vec<usize> {
-        let works = |s: &usize| {
-            [Duty::Opine, Duty::Review, Duty::Vote]
-                .iter()
-                .any(|d| self.plan.seats[*s].has(*d))
-        };
-        (0..self.plan.seats.len()).filter(works).collect()
     }
 
     /// Goes on as far as it can without hearing more.
@@ -602,7 +592,7 @@ impl Deliberation {
     /// Has the chair conclude, or somebody in its place; else takes the answer from what was said.
     fn conclude(&mut self, now: Timestamp, fx: &mut Effects) {
         let (_, board) = self.best();
-        let nothing = board.candidates.is_empty() && board.answers.is_empty();
+        let nothing = board.candidates.is_empty();
         let Phase::Concluding { tried } = &self.phase else {
             return;
         };

@@ -28,6 +28,9 @@ pub enum Fact {
     Opened {
         /// The plan.
         plan: Box<Plan>,
+        /// What the king should know about it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<String>,
     },
     /// A stage began.
     StageBegan {

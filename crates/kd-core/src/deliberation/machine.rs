@@ -142,8 +142,14 @@ impl Machine for Deliberation {
 }
 
 impl Deliberation {
-    /// Opens a deliberation. `messages` is how many its thread holds already; `preamble` stands before every prompt.
-    pub fn open(plan: Plan, preamble: String, messages: u32) -> (Self, Effects) {
+    /// Opens a deliberation. `notices` is what the king should know about the plan; `messages` is how many its thread
+    /// holds already; `preamble` stands before every prompt.
+    pub fn open(
+        plan: Plan,
+        notices: Vec<String>,
+        preamble: String,
+        messages: u32,
+    ) -> (Self, Effects) {
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
         let ledger = Ledger::new(plan.limits, Self::closing(&plan, protocol, &preamble));
         let opened = vec![
@@ -154,6 +160,7 @@ impl Deliberation {
             Event::Deliberated {
                 fact: Box::new(Fact::Opened {
                     plan: Box::new(plan.clone()),
+                    notices,
                 }),
             },
         ];

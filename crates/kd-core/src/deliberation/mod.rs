@@ -9,6 +9,7 @@ pub mod board;
 mod count;
 mod course;
 pub mod fact;
+mod forecast;
 mod iteration;
 mod ledger;
 mod machine;
@@ -23,6 +24,7 @@ mod why;
 
 pub use answer::AnswerKind;
 pub use fact::{Counted, Fact};
+pub use forecast::{Forecast, Heads, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub use machine::{COUNCIL, Deliberation};

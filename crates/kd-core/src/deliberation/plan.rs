@@ -251,6 +251,16 @@ impl Plan {
         self.seats.iter().position(|s| s.name() == name)
     }
 
+    /// Everybody but services and those in reserve.
+    pub fn at_the_table(&self) -> Vec<usize> {
+        let works = |s: &usize| {
+            [Duty::Opine, Duty::Review, Duty::Vote]
+                .iter()
+                .any(|d| self.seats[*s].has(*d))
+        };
+        (0..self.seats.len()).filter(works).collect()
+    }
+
     /// Who concludes: the first seat whose role does, else the first that answers.
     pub fn chair(&self) -> Option<usize> {
         self.with(Duty::Conclude)

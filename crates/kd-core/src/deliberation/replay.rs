@@ -32,12 +32,12 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             )
         })
         .collect();
-    let (at, plan) = records
+    let (at, plan, notices) = records
         .iter()
         .enumerate()
         .find_map(|(at, r)| match &r.event {
             Event::Deliberated { fact } => match &**fact {
-                Fact::Opened { plan } => Some((at, plan.clone())),
+                Fact::Opened { plan, notices } => Some((at, plan.clone(), notices.clone())),
                 _ => None,
             },
             _ => None,
@@ -58,7 +58,7 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             _ => None,
         })
         .unwrap_or_default();
-    let (mut machine, opened) = Deliberation::open(*plan, preamble, *messages);
+    let (mut machine, opened) = Deliberation::open(*plan, notices, preamble, *messages);
     let mut found = Replayed {
         events: opened.events,
         ..Replayed::default()

@@ -136,9 +136,9 @@ impl Report {
         match fact {
             Fact::PlanMade { plan, notices } => {
                 self.plan = Some(plan.clone());
-                self.notices.clone_from(notices);
+                self.noted(notices);
             }
-            Fact::Opened { plan } => {
+            Fact::Opened { plan, notices } => {
                 // A deliberation begins: whatever an earlier one left is not of this one.
                 *self = Self {
                     thread: self.thread.clone(),
@@ -149,6 +149,7 @@ impl Report {
                     plan: Some(plan.clone()),
                     ..Self::default()
                 };
+                self.noted(notices);
             }
             Fact::StageBegan {
                 pass,
@@ -383,6 +384,15 @@ impl Report {
                 }
             })
             .collect()
+    }
+
+    /// Keeps what was not told before.
+    fn noted(&mut self, notices: &[String]) {
+        for notice in notices {
+            if !self.notices.contains(notice) {
+                self.notices.push(notice.clone());
+            }
+        }
     }
 
     fn read(&mut self, seat: &SeatName, what: String, notice: &Option<String>) {

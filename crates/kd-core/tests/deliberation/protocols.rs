@@ -2,7 +2,7 @@
 
 use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::protocols::PROTOCOLS;
-use kd_core::deliberation::{AnswerKind, Fact, stages};
+use kd_core::deliberation::{AnswerKind, Fact, forecast, stages};
 use kd_core::roles::Duty;
 use kd_core::voting::{self, Outcome, RULES};
 use std::collections::BTreeSet;
@@ -41,8 +41,7 @@ fn every_protocol_ends_within_its_calls_for_every_kind_of_answer() {
                     .facts()
                     .filter(|f| matches!(f, Fact::SeatAsked { .. }))
                     .count() as u64;
-                // The answer and the arbiter are apart.
-                let most = (protocol.calls)(members as u64, 2, 3) + 2;
+                let most = forecast(&plan).calls;
                 assert!(
                     calls <= most,
                     "{} {kind} {members}: {calls} of {most}",

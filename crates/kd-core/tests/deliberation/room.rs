@@ -97,7 +97,7 @@ pub(crate) fn run_with(
     answer: &mut dyn FnMut(&Asked) -> Answer,
     mut meddle: impl FnMut(usize) -> Option<Input>,
 ) -> Run {
-    let (mut machine, opened) = Deliberation::open(plan.clone(), "Preamble.".into(), 0);
+    let (mut machine, opened) = Deliberation::open(plan.clone(), Vec::new(), "Preamble.".into(), 0);
     let mut room = Run {
         records: Vec::new(),
         verdict: None,

@@ -1,6 +1,7 @@
 //! `kd deliberate`: plans, shows the plan, runs it, and shows what came of it.
 
 mod edit;
+pub(super) mod opening;
 pub(super) mod record;
 
 use super::here::Here;
@@ -14,17 +15,15 @@ use crate::face::deliberation::{Deliberating, Manner, tables};
 use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
-use jiff::Timestamp;
 use kd_backends::{Hands, Options};
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Deliberation, Plan};
+use kd_core::deliberation::{Plan, forecast};
 use kd_core::memory::Session as Remembered;
-use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
-use kd_core::prompt::PREAMBLE;
+use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::voting::Outcome;
-use kd_core::{Address, Op, Roster};
-use kd_engine::{Engine, Opening};
+use kd_core::Op;
+use kd_engine::{Engine, Opening, Session};
 use kd_store::{Layout, Thread, memory};
 use serde_json::{Map, Value, json as object};
 use std::cell::RefCell;
@@ -41,28 +40,16 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if !quiet {
         loaded.notices.iter().for_each(|n| note(n));
     }
-    let remembered = match (&found, config.deliberation.memory.long_term) {
-        (Some(layout), true) => memory::read(layout)?,
-        _ => Default::default(),
-    };
-    let brief = OwnedBrief {
-        question: asked.text.clone(),
-        asked: asked.asked.clone(),
-        members: args.members.clone(),
-        rest: Brief {
-            seed: args.seed.unwrap_or_else(clock_seed),
-            seeded: args.seed.is_some(),
-            personas: found
-                .as_ref()
-                .map(memory::roles)
-                .transpose()?
-                .unwrap_or_default(),
-            background: remembered.background(),
-            model: args.model.clone(),
-            timeout: args.timeout.map(|t| t.as_secs()),
-            ..Brief::default()
-        },
-    };
+    let mut brief = opening::brief(
+        &config,
+        found.as_ref(),
+        asked.text.clone(),
+        asked.asked.clone(),
+        args.seed,
+    )?;
+    brief.members.clone_from(&args.members);
+    brief.rest.model.clone_from(&args.model);
+    brief.rest.timeout = args.timeout.map(|t| t.as_secs());
     let mode = config.deliberation.meta.planning_mode;
     let by_model =
         planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
@@ -97,10 +84,8 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let report = Rc::new(RefCell::new(Report::default()));
     let (face, repaint) = face(args, here, report.clone());
     let folder = thread.path().to_owned();
-    let plan = planned.plan;
-    let played = stage::play(face, repaint, &id, say(&plan), || {
-        open(&config, thread, plan)
-    })?;
+    let say = opening::say(&planned.plan);
+    let played = stage::play(face, repaint, &id, say, || open(&config, thread, planned))?;
     let report = report.take();
     finish(args, &config, &layout, &folder, &report)?;
     if !quiet && !played.closed {
@@ -109,33 +94,10 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     Ok(exit(&report, &played))
 }
 
-fn say(plan: &Plan) -> Op {
-    Op::Say {
-        body: plan.question.clone(),
-        to: Address::All,
-    }
-}
-
-fn open(config: &Config, thread: Thread, plan: Plan) -> Result<kd_engine::Session, Error> {
-    let messages = u32::try_from(thread.messages()?.messages.len()).unwrap_or(u32::MAX);
-    let seats = plan.seats.iter().map(|s| s.member.clone()).collect();
-    let preamble = config
-        .council
-        .preamble
-        .clone()
-        .unwrap_or_else(|| PREAMBLE.trim().to_owned());
-    let id = thread.id().clone();
-    let (machine, opened) = Deliberation::open(plan, preamble, messages);
+fn open(config: &Config, thread: Thread, planned: Planned) -> Result<Session, Error> {
+    let opening = opening::opening(config, planned, &thread)?;
     let engine = Engine::new(Hands::new(config, Options::default()));
-    Ok(engine.run(
-        thread,
-        Opening {
-            id,
-            machine: Box::new(machine),
-            opened,
-            seats,
-        },
-    )?)
+    Ok(engine.run(thread, opening)?)
 }
 
 /// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
@@ -291,8 +253,7 @@ fn plan_by_model(
 }
 
 fn make_ready(args: &Deliberate, config: &Config, plan: &Plan) -> Result<(), Error> {
-    let roster = Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None);
-    model::make_ready(config, args.offline, args.output.quiet, &roster)
+    model::make_ready(config, args.offline, args.output.quiet, &opening::roster(plan))
 }
 
 fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
@@ -339,10 +300,9 @@ fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
     let mut out = io::stdout().lock();
     if args.output.json || args.output.jsonl {
-        let (calls, tokens, usd) = tables::estimate(&planned.plan);
         let value = object!({
             "plan": planner::document(&planned.plan), "task": planned.plan.meta.task, "notices": planned.notices,
-            "estimate": {"calls": calls, "tokens": tokens, "usd": usd},
+            "estimate": forecast(&planned.plan),
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else {
@@ -452,12 +412,6 @@ fn closing(id: &str, here: &Here) {
     ] {
         let _ = writeln!(err, "{}", styles.dim(&line));
     }
-}
-
-/// A seed where the person gave none; it is recorded, so the run can be replayed all the same.
-fn clock_seed() -> u64 {
-    // Whole numbers that every reader of JSON keeps.
-    Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
 }
 
 fn note(text: &str) {

@@ -1,6 +1,7 @@
 //! The house as servers see it: opens sessions and reads threads for them, with one engine for all.
 
 use super::ask::new_thread;
+use super::deliberate::opening;
 use super::here::Here;
 use super::{ask, model, seats, think, thread};
 use crate::args::Color;
@@ -102,6 +103,22 @@ impl House {
         Ok(self.engine.run(thread, opening)?)
     }
 
+    /// A deliberation begins with its own question: the thread must be a new one, or one that is at rest.
+    fn deliberation(&self, ask: &Ask) -> Result<(Session, Op), Error> {
+        let old = self.old(ask.thread.as_deref())?;
+        let layout = self.here.find_layout()?;
+        let planned = opening::plan(&self.config, layout.as_ref(), &ask.question, &ask.members)?;
+        let roster = opening::roster(&planned.plan);
+        model::make_ready(&self.config, self.offline, true, &roster)?;
+        let thread = match old {
+            Some(thread) => thread,
+            None => new_thread(&roster, true, &self.here)?,
+        };
+        let say = opening::say(&planned.plan);
+        let opening = opening::opening(&self.config, planned, &thread)?;
+        Ok((self.engine.run(thread, opening)?, say))
+    }
+
     fn listed(&self) -> Result<Vec<Listed>, Error> {
         let Some(layout) = self.here.find_layout()? else {
             return Ok(Vec::new());
@@ -128,21 +145,21 @@ impl House {
 
 impl Kingdom for House {
     fn has(&self, method: Method) -> bool {
-        matches!(method, Method::Ask | Method::Think)
+        matches!(method, Method::Ask | Method::Think | Method::Deliberate)
     }
 
     fn ask(&self, ask: &Ask) -> Result<Started, Refusal> {
-        let session = match ask.method {
-            Method::Think => self.duet(ask),
-            Method::Ask | Method::Deliberate => self.council(ask),
+        let say = || Op::Say {
+            body: ask.question.clone(),
+            to: Address::All,
         };
-        Ok(Started {
-            session: session.map_err(refusal)?,
-            say: Op::Say {
-                body: ask.question.clone(),
-                to: Address::All,
-            },
-        })
+        let started = match ask.method {
+            Method::Think => self.duet(ask).map(|session| (session, say())),
+            Method::Ask => self.council(ask).map(|session| (session, say())),
+            Method::Deliberate => self.deliberation(ask),
+        };
+        let (session, say) = started.map_err(refusal)?;
+        Ok(Started { session, say })
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

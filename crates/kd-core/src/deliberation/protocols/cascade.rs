@@ -21,7 +21,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
-    calls: |n, _, _| 2 * n + 1,
+    calls: |h| h.opining + h.open_voting + h.arbiter + 1,
 };
 
 fn go_on(plan: &Plan, board: &Board) -> bool {

@@ -18,5 +18,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, _, _| 3 * n + 1,
+    calls: |h| h.opining + h.reviewing + h.voting + h.arbiter + 1,
 };

@@ -24,7 +24,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, r, _| n * (r.max(1) + 2) + 2,
+    calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + h.arbiter + 1,
 };
 
 /// Opinions, at most two rounds of argument, a vote: a pass of the strategy `debate`, and a sub-council's sub-council.

@@ -18,5 +18,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
-    calls: |n, r, _| n * (r.max(1) + 1),
+    calls: |h| h.opining * (h.rounds + 1) + 1,
 };

@@ -24,7 +24,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, _, _| 4 * n + 2,
+    calls: |h| 2 * h.opining + h.judge + 2 * h.open_voting + h.arbiter + 1,
 };
 
 /// Nothing to debate: there is one answer only, or it is as well agreed on as the plan asks for.

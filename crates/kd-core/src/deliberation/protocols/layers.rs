@@ -20,5 +20,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, r, _| n * (r.max(1) + 2),
+    calls: |h| h.opining * (h.rounds + 1) + h.open_voting + 1,
 };

@@ -17,6 +17,7 @@ mod vote;
 
 use super::board::Board;
 use super::count::Source;
+use super::forecast::Heads;
 use super::plan::Plan;
 use super::stages::Stage;
 
@@ -37,8 +38,8 @@ pub struct Protocol {
     pub ending: Ending,
     /// Whether the first answers may be cut short once more of them cannot change the result.
     pub certain: bool,
-    /// The most calls of a pass, the answer apart: of so many members, rounds after the first, and samples.
-    pub calls: fn(members: u64, rounds: u64, samples: u64) -> u64,
+    /// The most calls of a pass where nobody fails, the answer included.
+    pub calls: fn(&Heads) -> u64,
 }
 
 /// One thing that is done.

@@ -17,5 +17,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, _, _| 2 * n + 1,
+    calls: |h| h.opining + h.reviewing + h.arbiter + 1,
 };

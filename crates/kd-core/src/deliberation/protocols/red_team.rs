@@ -17,5 +17,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
-    calls: |n, _, _| 2 * n + 1,
+    calls: |h| 1 + h.attacking + 1 + h.voting + 1,
 };

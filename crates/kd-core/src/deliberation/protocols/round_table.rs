@@ -24,5 +24,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |n, r, _| n * (r.max(1) + 2) + r.max(1) + 3,
+    calls: |h| (h.opining + h.judge) * (h.rounds + 1) + h.open_voting + h.arbiter + 1,
 };

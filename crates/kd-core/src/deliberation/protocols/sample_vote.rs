@@ -15,5 +15,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: true,
-    calls: |_, _, k| k + 2,
+    calls: |h| h.samples + h.judge + 1,
 };

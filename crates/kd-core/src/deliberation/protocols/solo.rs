@@ -11,5 +11,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[Step::Ask(&opinions::FIRST), Step::Count(Source::Answers)],
     ending: Ending::Winner,
     certain: false,
-    calls: |_, _, _| 1,
+    calls: |_| 1,
 };

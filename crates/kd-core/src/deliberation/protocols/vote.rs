@@ -18,7 +18,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: true,
-    calls: |n, _, _| 2 * n + 2,
+    calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,
 };
 
 /// A sub-council on one issue: opinions and a vote on them.

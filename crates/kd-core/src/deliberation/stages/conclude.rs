@@ -3,7 +3,7 @@
 
 use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::board::{Answer, Board, object_in};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::verdict::Dissenter;
@@ -183,6 +183,11 @@ pub(crate) fn compose(
                 for candidate in &board.candidates {
                     part("One answer", &candidate.text);
                 }
+                // Words that count for nothing are still what the king paid for.
+                for answer in board.answers.iter().filter(|_| board.candidates.is_empty()) {
+                    let text = blind::clip(&answer.text, CANDIDATE_BYTES_MAX);
+                    part(&format!("{} said", plan.seats[answer.seat].name()), &text);
+                }
             }
         },
     }
@@ -222,19 +227,27 @@ pub(crate) fn compose(
     let mut messages: Vec<u32> = Vec::new();
     let mut whose: Vec<String> = Vec::new();
     for candidate in cited.iter().filter_map(|c| board.candidates.get(*c)) {
-        let names: Vec<&str> = candidate
-            .authors
-            .iter()
-            .map(|a| plan.seats[*a].name().as_str())
-            .collect();
-        let numbers: Vec<String> = candidate.messages.iter().map(|m| format!("#{m}")).collect();
-        whose.push(format!("{} ({})", names.join(", "), numbers.join(", ")));
+        whose.extend(candidate.authors.iter().map(|author| {
+            let of = |a: &&Answer| a.seat == *author;
+            let numbers: Vec<String> = board
+                .answers
+                .iter()
+                .filter(of)
+                .filter_map(|a| a.message.filter(|m| candidate.messages.contains(m)))
+                .map(|m| format!("#{m}"))
+                .collect();
+            let name = plan.seats[*author].name();
+            match numbers.is_empty() {
+                true => name.to_string(),
+                false => format!("{name} ({})", numbers.join(", ")),
+            }
+        }));
         messages.extend(&candidate.messages);
     }
     messages.sort_unstable();
     messages.dedup();
     if !whose.is_empty() {
-        part("Rests on", &whose.join("; "));
+        part("Rests on", &whose.join(", "));
     }
     (out.trim_end().to_owned(), messages)
 }

@@ -109,6 +109,11 @@ impl Deliberating {
                 writeln!(io.err, "{}", clean::line(&line))?;
             }
         }
+        // Those of a plan stand below the plan, which was shown.
+        let planned = matches!(&record.event, Event::Deliberated { fact } if matches!(**fact, Fact::PlanMade { .. } | Fact::Opened { .. }));
+        if planned {
+            self.told = report.notices.len();
+        }
         for notice in &report.notices[self.told.min(report.notices.len())..] {
             writeln!(io.err, "note: {}", clean::line(notice))?;
         }

@@ -3,10 +3,8 @@
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, width};
-use kd_core::deliberation::protocols;
 use kd_core::deliberation::report::{Report, Stance};
-use kd_core::deliberation::{Plan, Spent};
-use kd_core::roles::Duty;
+use kd_core::deliberation::{Plan, forecast};
 
 /// The heights of a small chart.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -55,14 +53,22 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         })
         .collect();
     out.extend(columns(&rows));
-    let (calls, tokens, usd) = estimate(plan);
-    let mut cost = format!("  at most {calls} calls a pass, about {tokens} tokens");
-    match usd {
-        Some(usd) if usd > 0.0 => cost.push_str(&format!(", about ${usd:.4}")),
-        Some(_) => cost.push_str(", free"),
-        None => cost.push_str(", price unknown"),
+    let cost = forecast(plan);
+    let pass = if plan.iteration.enabled {
+        " a pass"
+    } else {
+        ""
+    };
+    let mut line = format!(
+        "  cost: {} calls{pass} if nobody fails, about {} tokens",
+        cost.calls, cost.tokens
+    );
+    match cost.usd {
+        Some(usd) if usd > 0.0 => line.push_str(&format!(", about ${usd:.4}")),
+        Some(_) => line.push_str(", free"),
+        None => line.push_str(", price unknown"),
     }
-    out.push(cost);
+    out.push(line);
     let mut limits: Vec<String> = Vec::new();
     limits.extend(plan.limits.calls.map(|n| format!("{n} calls")));
     limits.extend(plan.limits.tokens.map(|n| format!("{n} tokens")));
@@ -82,31 +88,6 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         ));
     }
     out
-}
-
-/// Calls, tokens and price of one pass, about: prompts at four bytes a token, answers at half their bound.
-pub(crate) fn estimate(plan: &Plan) -> (u64, u64, Option<f64>) {
-    let members = plan
-        .seats
-        .iter()
-        .filter(|s| s.has(Duty::Opine) || s.has(Duty::Vote))
-        .count() as u64;
-    let calls = protocols::find(&plan.protocol).map_or(1, |p| {
-        (p.calls)(members, plan.rounds.into(), plan.samples.into())
-    });
-    let prompt = plan.question.len() as u64 / 4 + 300;
-    let answer = u64::from(plan.limits.answer_tokens) / 2;
-    // Later stages read what the earlier ones wrote.
-    let read = answer * members / 2;
-    let mut spent = Spent::default();
-    let mut known = true;
-    for at in 0..calls {
-        let seat = &plan.seats[at as usize % plan.seats.len().max(1)];
-        known &= seat.price.is_some();
-        let more = if at < members { 0 } else { read };
-        spent += Spent::of(prompt + more, answer, seat.price);
-    }
-    (calls, spent.tokens, known.then(|| spent.usd()))
 }
 
 /// Everything that stands below the answer.

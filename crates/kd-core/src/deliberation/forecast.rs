@@ -1,0 +1,97 @@
+//! What a plan will use up, before it runs. In: a plan. Out: calls, tokens and price of one pass.
+
+use super::answer::AnswerKind;
+use super::ledger::Spent;
+use super::plan::Plan;
+use super::protocols;
+use crate::roles::Duty;
+use serde::Serialize;
+
+/// How many are there for each part of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heads {
+    /// Who gives opinions.
+    pub opining: u64,
+    /// Who reviews.
+    pub reviewing: u64,
+    /// Who votes.
+    pub voting: u64,
+    /// Who votes where answers are no ballots by themselves: nobody where they can be compared.
+    pub open_voting: u64,
+    /// Who attacks one answer: everybody at the table but its owner.
+    pub attacking: u64,
+    /// 1 if a tie can go to an arbiter.
+    pub arbiter: u64,
+    /// 1 if somebody has to say which answers mean the same.
+    pub judge: u64,
+    /// Rounds after the first, in protocols that have rounds.
+    pub rounds: u64,
+    /// Answers of one member, in protocols that sample.
+    pub samples: u64,
+}
+
+impl Heads {
+    /// Those of a plan's first pass.
+    pub fn of(plan: &Plan) -> Self {
+        let at_the_table = plan.at_the_table();
+        let with = |duty| {
+            let has = |s: &&usize| plan.seats[**s].has(duty);
+            at_the_table.iter().filter(has).count() as u64
+        };
+        let everybody = at_the_table.len() as u64;
+        let voting = with(Duty::Vote);
+        let open = matches!(plan.answers, AnswerKind::Text);
+        Self {
+            // Where nobody's role gives opinions, everybody does.
+            opining: match with(Duty::Opine) {
+                0 => everybody,
+                some => some,
+            },
+            reviewing: with(Duty::Review),
+            voting,
+            open_voting: if open { voting } else { 0 },
+            attacking: everybody.saturating_sub(1),
+            arbiter: u64::from(!plan.with(Duty::Arbitrate).is_empty()),
+            judge: u64::from(matches!(plan.answers, AnswerKind::Judged)),
+            rounds: plan.rounds.max(1).into(),
+            samples: plan.samples.max(1).into(),
+        }
+    }
+}
+
+/// What one pass will use up, about.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Calls, where nobody fails: the most that the protocol makes.
+    pub calls: u64,
+    /// Tokens: prompts at four bytes a token, answers at half their bound.
+    pub tokens: u64,
+    /// US dollars; none where the price of a seat is not known.
+    pub usd: Option<f64>,
+}
+
+/// Tokens that a prompt has beside the question and what others wrote.
+const FRAME_TOKENS: u64 = 300;
+
+/// What one pass of a plan will use up.
+pub fn forecast(plan: &Plan) -> Forecast {
+    let heads = Heads::of(plan);
+    let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&heads));
+    let prompt = plan.question.len() as u64 / 4 + FRAME_TOKENS;
+    let answer = u64::from(plan.limits.answer_tokens) / 2;
+    // Later stages read what the earlier ones wrote.
+    let read = answer * heads.opining / 2;
+    let mut spent = Spent::default();
+    let mut known = true;
+    for at in 0..calls {
+        let seat = &plan.seats[at as usize % plan.seats.len().max(1)];
+        known &= seat.price.is_some();
+        let more = if at < heads.opining { 0 } else { read };
+        spent += Spent::of(prompt + more, answer, seat.price);
+    }
+    Forecast {
+        calls,
+        tokens: spent.tokens,
+        usd: known.then(|| spent.usd()),
+    }
+}

@@ -1,0 +1,99 @@
+//! A deliberation ready to run, for every face: the command, the chat, servers. In: settings, a question, a thread. Out:
+//! a plan, and the machine with who sits. What happens then, a [`Report`](kd_core::deliberation::report::Report) folds.
+
+use crate::error::Error;
+use jiff::Timestamp;
+use kd_core::config::Config;
+use kd_core::deliberation::{Deliberation, Plan};
+use kd_core::planner::{self, Brief, OwnedBrief, Planned};
+use kd_core::prompt::PREAMBLE;
+use kd_core::{Op, Roster};
+use kd_engine::Opening;
+use kd_store::{Layout, Thread, memory};
+
+/// What a plan is made for, with what this folder knows: roles that the person wrote, and, if he opted in, what is
+/// remembered. `layout` is none where no folder holds anything yet.
+pub(in crate::run) fn brief(
+    config: &Config,
+    layout: Option<&Layout>,
+    question: String,
+    asked: String,
+    seed: Option<u64>,
+) -> Result<OwnedBrief, Error> {
+    let remembered = match (layout, config.deliberation.memory.long_term) {
+        (Some(layout), true) => memory::read(layout)?,
+        _ => Default::default(),
+    };
+    Ok(OwnedBrief {
+        question,
+        asked,
+        members: Vec::new(),
+        rest: Brief {
+            seed: seed.unwrap_or_else(clock_seed),
+            seeded: seed.is_some(),
+            personas: layout.map(memory::roles).transpose()?.unwrap_or_default(),
+            background: remembered.background(),
+            ..Brief::default()
+        },
+    })
+}
+
+/// Plans by rules, where nobody can be shown a planner at work. `members` are who may sit; none means as configured.
+pub(in crate::run) fn plan(
+    config: &Config,
+    layout: Option<&Layout>,
+    question: &str,
+    members: &[String],
+) -> Result<Planned, Error> {
+    let mut brief = brief(config, layout, question.into(), question.into(), None)?;
+    brief.members = members.to_vec();
+    let mut planned = planner::plan(config, &brief.brief())?;
+    let mode = config.deliberation.meta.planning_mode;
+    if planner::wants_model(mode, question) && config.deliberation.council.members.is_none() {
+        let notice = "rules planned this council: a seat plans in `kd deliberate` only";
+        planned.notices.push(notice.into());
+    }
+    Ok(planned)
+}
+
+/// The machine that carries a plan out in a thread, with who sits. It begins with [`say`].
+pub(in crate::run) fn opening(
+    config: &Config,
+    planned: Planned,
+    thread: &Thread,
+) -> Result<Opening, Error> {
+    let messages = u32::try_from(thread.messages()?.messages.len()).unwrap_or(u32::MAX);
+    let Planned { plan, notices } = planned;
+    let seats = plan.seats.iter().map(|s| s.member.clone()).collect();
+    let preamble = config
+        .council
+        .preamble
+        .clone()
+        .unwrap_or_else(|| PREAMBLE.trim().to_owned());
+    let (machine, opened) = Deliberation::open(plan, notices, preamble, messages);
+    Ok(Opening {
+        id: thread.id().clone(),
+        machine: Box::new(machine),
+        opened,
+        seats,
+    })
+}
+
+/// The words that set it going: the question of the plan.
+pub(in crate::run) fn say(plan: &Plan) -> Op {
+    Op::Say {
+        body: plan.question.clone(),
+        to: kd_core::Address::All,
+    }
+}
+
+/// Everybody of a plan, for those who make models ready.
+pub(in crate::run) fn roster(plan: &Plan) -> Roster {
+    Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None)
+}
+
+/// A seed where the person gave none; it is recorded, so the run can be replayed all the same.
+fn clock_seed() -> u64 {
+    // Whole numbers that every reader of JSON keeps.
+    Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
+}
