@@ -16,13 +16,13 @@ use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
 use kd_backends::{Hands, Options};
+use kd_core::Op;
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, forecast};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::voting::Outcome;
-use kd_core::Op;
 use kd_engine::{Engine, Opening, Session};
 use kd_store::{Layout, Thread, memory};
 use serde_json::{Map, Value, json as object};
@@ -253,7 +253,12 @@ fn plan_by_model(
 }
 
 fn make_ready(args: &Deliberate, config: &Config, plan: &Plan) -> Result<(), Error> {
-    model::make_ready(config, args.offline, args.output.quiet, &opening::roster(plan))
+    model::make_ready(
+        config,
+        args.offline,
+        args.output.quiet,
+        &opening::roster(plan),
+    )
 }
 
 fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
