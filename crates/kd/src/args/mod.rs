@@ -31,6 +31,9 @@ Examples:
   kd ask \"Should a small team start with SQLite or PostgreSQL?\"
   git diff | kd ask \"Is this change safe?\"
   kd ask --continue \"And for ten users?\"
+  kd ask --members claude,codex \"Which of these schemas would you keep?\"
+  kd chat                      talk with the council
+  kd deliberate \"…\"           plan, opinions, review, vote, conclusion
   kd council show              what was said in the newest turn
   kd init                      seat your own agents and models
 
