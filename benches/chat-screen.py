@@ -1,23 +1,57 @@
 #!/usr/bin/env python3
-"""The chat screen of the real `kd`, driven in a pseudo-terminal, beside a program that only echoes keys.
+"""The chat screen of the real `kd` in a pseudo-terminal, beside a minimal screen of our own in the same run.
 
     cargo build --release -p kd
     python3 benches/chat-screen.py target/release/kd
 
-Prints, for threads of 10, 2,000 and 10,000 messages, the time to the first paint of the newest message; and, for the
-last one, while eight members stream a hundred pieces a second each: key echo, processor time, memory and bytes.
+For threads of 10, 2,000 and 10,000 messages: the time from exec to the first paint of the newest message. Then, with the
+largest thread open: processor time, memory and bytes while nothing happens, and the same with the echo of keys while
+eight members stream a hundred pieces a second each. The minimal screen lists the folder, paints the newest messages,
+streams the same pieces by itself and repaints thirty times a second: no Markdown, no layout, nothing kept on disk.
 """
-import fcntl, json, os, pathlib, pty, select, signal, statistics, struct, subprocess, sys, tempfile, termios, time
+import fcntl, json, os, pathlib, pty, select, shutil, signal, statistics, struct, subprocess, sys, tempfile, termios, time
 
 KD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/kd")
 ROWS, COLUMNS = 40, 120
-SECONDS = 10
-# Capitals that stand in no control sequence and in no word on the screen.
+SIZES = (10, 2_000, 10_000)
+ROUNDS = 9
+SECONDS = 15
+IDLE_SECONDS = 20
+# Capitals that stand in no control sequence and in no word on either screen.
 KEYS = "QZXWVYU"
-ECHO = "import os,tty\ntty.setraw(0)\nos.write(1,b'ready')\nwhile 1: os.write(1,os.read(0,64))"
+MINIMAL = r"""
+import os, select, sys, time, tty
+tty.setraw(0)
+folder, rows, cols = sys.argv[1], 40, 120
+names = sorted(n for n in os.listdir(folder) if n.endswith('.md'))[-12:]
+log = [line[:cols] for n in names for line in open(os.path.join(folder, n)).read().splitlines()]
+words, texts, begun, keys, drawn, n = '', [''] * 8, 0, '', 0, 0
+def paint():
+    lines = log + ['m%d: %s' % (i + 1, t[-100:]) for i, t in enumerate(texts) if t]
+    body = ''.join('\x1b[%d;1H%s\x1b[K' % (y + 1, l) for y, l in enumerate(lines[-rows + 2:]))
+    os.write(1, ('\x1b[?2026h' + body + '\x1b[%d;1H> %s\x1b[K\x1b[?2026l' % (rows, keys)).encode())
+paint()
+while True:
+    wait = None if not begun else max(0, 0.01 - (time.time() - begun - n * 0.01))
+    if select.select([0], [], [], wait)[0]:
+        for c in os.read(0, 64).decode():
+            if c == '\r': begun, keys = time.time(), ''
+            elif c == '\x7f': keys = keys[:-1]
+            elif c == '\x03': sys.exit()
+            else: keys += c
+        paint()
+    while begun and time.time() - begun > n * 0.01:
+        texts = [t + 'word%d ' % (n % 97) for t in texts]
+        n += 1
+    if begun and time.time() - drawn > 0.033:
+        drawn = time.time()
+        paint()
+"""
 
 
 class Screen:
+    """A program in a terminal of its own."""
+
     def __init__(self, argv, cwd, env):
         self.begun = time.perf_counter()
         self.pid, self.fd = pty.fork()
@@ -26,61 +60,72 @@ class Screen:
             os.execve(argv[0], argv, env)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.seen = bytearray()
+        self.bytes = 0
 
     def read(self, wait):
         if select.select([self.fd], [], [], wait)[0]:
             try:
-                self.seen += os.read(self.fd, 1 << 16)
+                piece = os.read(self.fd, 1 << 16)
             except OSError:
                 return False
+            self.seen += piece
+            self.bytes += len(piece)
         return True
 
-    def until(self, words, limit=30):
+    def until(self, words, limit=60):
+        """When these words came."""
         end = time.perf_counter() + limit
         while words not in self.seen:
-            assert time.perf_counter() < end and self.read(0.5) is not None, (words, bytes(self.seen[-2000:]))
+            if time.perf_counter() > end or not self.read(0.5):
+                raise SystemExit(f"{words} never came: {bytes(self.seen[-2000:])}")
         return time.perf_counter()
 
     def cpu(self):
-        fields = open(f"/proc/{self.pid}/stat").read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time, all threads."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
 
     def memory(self):
         for line in open(f"/proc/{self.pid}/status"):
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
 
-    def idle(self, seconds):
-        """Drops what comes for a while; how many bytes that were."""
-        del self.seen[:]
+    def drop(self, seconds):
+        """Reads and forgets for a while."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self.read(left)
-        return len(self.seen)
+        del self.seen[:]
 
     def echo(self, key):
+        """Milliseconds from a key to its letter on the screen."""
         del self.seen[:]
         begun = time.perf_counter()
         os.write(self.fd, key.encode())
         while key.encode() not in self.seen and time.perf_counter() < begun + 5:
             self.read(0.5)
-        return (time.perf_counter() - begun) * 1000, len(self.seen)
+        return (time.perf_counter() - begun) * 1000
 
-    def kill(self):
+    def end(self):
         os.kill(self.pid, signal.SIGTERM)
-        end = time.perf_counter() + 5
-        while self.read(0.2) and time.perf_counter() < end and os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            pass
+        end = time.perf_counter() + 10
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            if time.perf_counter() > end:
+                os.kill(self.pid, signal.SIGKILL)
+            self.read(0.05)
         os.close(self.fd)
 
 
 def home(messages):
+    """A home whose current thread holds so many messages, and eight members that stream."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kd-screen-"))
     work = folder / "work"
     (work / ".kd").mkdir(parents=True)
     members = [f"m{i}" for i in range(1, 9)]
-    words = [[{"text": f"word{n % 97} "} if n % 14 else {"text": "\n\n"}, {"sleep_ms": 10}] for n in range(100 * (SECONDS + 5))]
-    script = {"runs": [[act for pair in words for act in pair]]}
+    pieces = [{"text": f"word{n % 97} "} if n % 14 else {"text": "\n\n"} for n in range(100 * (SECONDS + 8))]
+    script = {"runs": [[act for piece in pieces for act in (piece, {"sleep_ms": 10})]]}
     (folder / "script.json").write_text(json.dumps(script))
     agents = {m: {"backend": "scripted", "model": str(folder / "script.json")} for m in members}
     config = {"council": {"members": members, "auto_messages": 0}, "agents": agents}
@@ -88,7 +133,7 @@ def home(messages):
     env = {"HOME": str(folder), "TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
     screen = Screen([KD, "chat", "--new"], work, env)
     screen.until(b"your message")
-    screen.kill()
+    screen.end()
     thread = next((work / ".kd" / "branches").glob("*/threads/*"))
     body = "Some **words** of an answer, as long as answers are. " * 12
     for n in range(1, messages + 1):
@@ -97,58 +142,76 @@ def home(messages):
         status = "" if sender == "king" else "status: complete\n"
         text = f"---\nfrom: {sender}\nto: {to}\ntimestamp: 2026-01-01T00:00:00Z\n{status}---\n\n{body}\n\nend{n}\n"
         (thread / f"{n:04}-{sender}.md").write_text(text)
-    subprocess.run([KD, "council", "show"], cwd=work, env=env, stdout=subprocess.DEVNULL, check=False)
-    return work, env
+    # Whoever writes so many messages leaves the index behind; here `kd` makes it once, by reading.
+    subprocess.run([KD, "council", "show"], cwd=work, env=env, stdout=subprocess.DEVNULL, check=True)
+    kd = lambda: Screen([KD, "chat"], work, env)
+    minimal = lambda: Screen([sys.executable, "-S", "-E", "-c", MINIMAL, str(thread)], work, env)
+    return folder, (kd, minimal)
 
 
 def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def main():
-    paints = {}
-    for messages in (10, 2000, 10000):
-        work, env = home(messages)
-        times = []
-        for _ in range(7):
-            screen = Screen([KD, "chat"], work, env)
-            times.append((screen.until(f"end{messages}".encode()) - screen.begun) * 1000)
-            screen.kill()
-        paints[messages] = min(times)
-        print(f"first paint, {messages:>6} messages: best {min(times):6.1f} ms, median {statistics.median(times):6.1f} ms")
-    print(f"  10,000 beside 10: {paints[10000] / paints[10]:.2f} x")
+def row(name, ours, theirs, unit, digits=1):
+    ratio = f"{ours / theirs:6.2f} x" if theirs else "     –"
+    print(f"{name:<44} {ours:9.{digits}f} {theirs:9.{digits}f} {unit:<5} {ratio}", flush=True)
 
-    floor = Screen([sys.executable, "-c", ECHO], "/", dict(os.environ))
-    floor.until(b"ready")
-    screen = Screen([KD, "chat"], work, env)
-    screen.until(b"end10000")
-    screen.idle(3)
-    cpu, begun = screen.cpu(), time.perf_counter()
-    quiet = screen.idle(5)
-    print(f"idle: {100 * (screen.cpu() - cpu) / (time.perf_counter() - begun):.2f} % of a core, {quiet} bytes")
-    print(f"memory, 10,000 messages open: {screen.memory():.1f} MB")
-    os.write(screen.fd, b"go\r")
-    screen.idle(1.5)
-    cpu, begun, sent = screen.cpu(), time.perf_counter(), 0
-    ours, theirs = [], []
-    while time.perf_counter() < begun + SECONDS:
-        key = KEYS[len(ours) % len(KEYS)]
-        took, bytes_ = screen.echo(key)
-        ours.append(took)
-        sent += bytes_ + screen.idle(0.05)
-        os.write(screen.fd, b"\x7f")
-        theirs.append(floor.echo(key)[0])
-        sent += screen.idle(0.03)
-    wall = time.perf_counter() - begun
-    share = (screen.cpu() - cpu) / wall
-    print(f"8 members, 100 pieces a second each, {len(ours)} keys:")
-    for name, values in (("kd", ours), ("only echoes", theirs)):
-        print(f"  key echo, {name:<12} p50 {percentile(values, .5):6.2f} ms, p99 {percentile(values, .99):6.2f} ms, worst {max(values):6.2f} ms")
-    print(f"  processor: {100 * share:.1f} % of a core (members and files included)")
-    print(f"  to the terminal: {sent / wall / 1000:.1f} kB/s")
-    print(f"  memory: {screen.memory():.1f} MB")
-    screen.kill()
-    floor.kill()
+
+def main():
+    print(f"{'':<44} {'kd':>9} {'minimal':>9}        kd / minimal")
+    folder = None
+    for messages in SIZES:
+        if folder:
+            shutil.rmtree(folder)
+        folder, starts = home(messages)
+        times = ([], [])
+        for _ in range(ROUNDS):
+            for start, took in zip(starts, times):
+                screen = start()
+                took.append((screen.until(f"end{messages}".encode()) - screen.begun) * 1000)
+                screen.end()
+        row(f"first paint, {messages:,} messages, median", *map(statistics.median, times), "ms")
+        row(f"first paint, {messages:,} messages, best", *map(min, times), "ms")
+
+    screens = [start() for start in starts]
+    for screen in screens:
+        screen.until(b"end10000")
+        screen.drop(3)
+    marks = [(s.cpu(), s.bytes) for s in screens]
+    for screen in screens:
+        screen.drop(IDLE_SECONDS)
+    spent = [100 * (s.cpu() - cpu) / (2 * IDLE_SECONDS) for s, (cpu, _) in zip(screens, marks)]
+    row("idle, share of a core", *spent, "%", 3)
+    row("idle, bytes to the terminal", *(s.bytes - b for s, (_, b) in zip(screens, marks)), "bytes", 0)
+    row("memory", *(s.memory() for s in screens), "MB")
+
+    echoes = ([], [])
+    shares, rates, memories, firsts = [], [], [], []
+    for screen, took in zip(screens, echoes):
+        begun = time.perf_counter()
+        os.write(screen.fd, b"go\r")
+        firsts.append((screen.until(b"word1") - begun) * 1000)
+        screen.drop(1.5)
+        cpu, sent, begun = screen.cpu(), screen.bytes, time.perf_counter()
+        while time.perf_counter() < begun + SECONDS:
+            took.append(screen.echo(KEYS[len(took) % len(KEYS)]))
+            screen.drop(0.02)
+            os.write(screen.fd, b"\x7f")
+            screen.drop(0.02)
+        wall = time.perf_counter() - begun
+        shares.append(100 * (screen.cpu() - cpu) / wall)
+        rates.append((screen.bytes - sent) / wall / 1000)
+        memories.append(screen.memory())
+        screen.end()
+    print(f"eight members, a hundred pieces a second each, {len(echoes[0])} keys:")
+    row("Enter to the first piece", *firsts, "ms")
+    for name, share in (("p50", 0.5), ("p99", 0.99), ("worst", 1.0)):
+        row(f"key to echo, {name}", *(percentile(e, share) for e in echoes), "ms", 2)
+    row("share of a core (members and files included)", *shares, "%")
+    row("to the terminal", *rates, "kB/s")
+    row("memory", *memories, "MB")
+    shutil.rmtree(folder)
 
 
 main()

@@ -294,6 +294,11 @@ impl View {
         })
     }
 
+    /// Whether an answer is on its way, whoever asked for it.
+    pub fn is_growing(&self) -> bool {
+        !self.turns.is_empty() || !self.streams.is_empty()
+    }
+
     /// Whether somebody we asked speaks.
     pub fn is_busy(&self) -> bool {
         !self.turns.is_empty()

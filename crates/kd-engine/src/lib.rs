@@ -240,6 +240,8 @@ impl Session {
     /// A subscription. The first one hears every record from the beginning; later ones from now on, and can ask for the
     /// view as it stands.
     pub fn subscribe(&mut self) -> Subscription {
+        // Whoever wants the view as it was found follows.
+        self.opening = None;
         self.first.take().unwrap_or_else(|| self.door.subscribe())
     }
 

@@ -50,6 +50,10 @@ pub struct Opening {
     pub tail: Vec<Message>,
     /// Whether there are older ones.
     pub has_older: bool,
+    /// The rule for who speaks next.
+    pub mode: Option<String>,
+    /// How many turns may follow the answers; none leaves it to the mode.
+    pub auto_messages: Option<u32>,
     /// What was being written when it was left.
     pub draft: String,
 }
@@ -148,6 +152,8 @@ pub struct App {
     pub toast: Option<(String, Timestamp)>,
     /// Waits for the running turns to end.
     pub leaving: bool,
+    /// Left by Ctrl+C.
+    pub interrupted: bool,
     /// Something has to be drawn.
     pub dirty: bool,
     pub(crate) settings: Settings,
@@ -178,6 +184,7 @@ impl App {
             keyboard: false,
             toast: None,
             leaving: false,
+            interrupted: false,
             dirty: true,
             members: Vec::new(),
             unfolded: false,
@@ -308,6 +315,8 @@ impl App {
     fn open(&mut self, opening: Opening) {
         self.log = Log::open(opening.tail, opening.has_older);
         self.log.view.members.clone_from(&opening.members);
+        self.log.view.mode = opening.mode;
+        self.log.view.auto_messages = opening.auto_messages;
         self.members = opening.members;
         self.thread = Some(opening.id);
         self.screen = Screen::Chat;
@@ -353,8 +362,8 @@ impl App {
                 };
                 match picked {
                     Picked::Nothing => {}
-                    Picked::Thread(id) => fx.push(Effect::Open(Some(id))),
-                    Picked::New => fx.push(Effect::Open(None)),
+                    Picked::Thread(id) => self.go_to(Some(id), fx),
+                    Picked::New => self.go_to(None, fx),
                     Picked::Cancelled if self.thread.is_none() => fx.push(Effect::Leave),
                     Picked::Cancelled => self.screen = Screen::Chat,
                 }
@@ -405,6 +414,16 @@ impl App {
         self.log.view.fold_record(record);
         if let Event::ThreadOpened { members, .. } = &record.event {
             self.members.clone_from(members);
+        }
+    }
+
+    /// Goes to a thread, or to a new one, unless members speak in this one: nobody would hear them.
+    fn go_to(&mut self, id: Option<String>, fx: &mut Vec<Effect>) {
+        if self.log.view.is_busy() {
+            self.screen = Screen::Chat;
+            self.tell("members are speaking: wait for them, or stop them with Esc first");
+        } else {
+            fx.push(Effect::Open(id));
         }
     }
 

@@ -1,16 +1,18 @@
 //! The whole screen, from the state. Comes in: the app and a buffer. Goes out: cells, and where the cursor stands.
 
+mod bars;
+mod help;
+mod pen;
+mod picker;
+
 use crate::app::{App, Screen};
-use crate::keymap::KEYS;
 use crate::log::Slice;
-use crate::panels::{self, Body, Look};
+use crate::panels::{Body, Look};
 use crate::text::clean;
-use crate::text::wrap::{self, Line, Span};
-use crate::theme::Theme;
-use anstyle::{AnsiColor, Style};
-use kd_core::slash::COMMANDS;
+use crate::text::wrap::{self, Span, clip_spans};
+use anstyle::Style;
+use pen::Pen;
 use ratatui_core::buffer::Buffer;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// The most rows of the input, as a part of the screen.
 const INPUT_PART: u16 = 3;
@@ -27,20 +29,25 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     }
     let theme = app.theme;
     let look = app.look();
-    if let Screen::Picker(_) = app.screen {
-        return picker(app, &look, buffer);
+    let unicode = look.styles.unicode;
+    let mut pen = Pen {
+        buffer,
+        theme,
+        unicode,
+    };
+    if let Screen::Picker(choice) = &app.screen {
+        return picker::picker(choice, &look, &mut pen);
     }
-    let mut pen = Pen { buffer, theme };
     let rules = u16::from(area.height >= RULES_FROM);
     let mut top = 0;
-    pen.line(0, top, area.width, &header(app, &look));
+    pen.line(0, top, area.width, &bars::header(app, &look, area.width.into()));
     top += 1;
     if rules > 0 {
         pen.rule(top, area.width, &look);
         top += 1;
     }
     if let Screen::Help(from) = &mut app.screen {
-        let lines = help(look.styles.unicode);
+        let lines = help::lines(area.width.into());
         let rows = usize::from(area.height - top - 1);
         *from = (*from).min(lines.len().saturating_sub(rows));
         for (y, line) in lines.iter().skip(*from).take(rows).enumerate() {
@@ -67,7 +74,7 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
         0,
         status_y,
         area.width,
-        &status(app, &look, area.width.into()),
+        &bars::status(app, &look, area.width.into()),
     );
     offers(app, &look, &mut pen, status_y);
     let (row, column) = app.editor.place(&rows);
@@ -94,12 +101,9 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
         } else {
             placeholder(app)
         };
-        pen.line(
-            2,
-            bottom,
-            area.width,
-            &[Span::new(Style::new().dimmed(), hint)],
-        );
+        let room = usize::from(area.width) - 2;
+        let hint = clip_spans(&[Span::new(Style::new().dimmed(), hint)], room);
+        pen.line(2, bottom, area.width, &hint);
     }
     if app.reading {
         return None;
@@ -114,180 +118,6 @@ fn placeholder(app: &App) -> &'static str {
     } else {
         "your message; @member asks one, / commands"
     }
-}
-
-/// Puts lines into cells.
-struct Pen<'a> {
-    buffer: &'a mut Buffer,
-    theme: Theme,
-}
-
-impl Pen<'_> {
-    /// A line from a column on, cut at the right edge. The column behind it.
-    fn line(&mut self, x: u16, y: u16, right: u16, line: &[Span]) -> u16 {
-        let mut at = x;
-        for span in line {
-            let style = self.theme.of(span.style);
-            for g in span.text.graphemes(true) {
-                let width = wrap::width(g) as u16;
-                if width == 0 {
-                    continue;
-                }
-                if at + width > right {
-                    return at;
-                }
-                self.buffer[(at, y)].set_symbol(g).set_style(style);
-                for covered in 1..width {
-                    self.buffer[(at + covered, y)].reset();
-                }
-                at += width;
-            }
-        }
-        at
-    }
-
-    fn repeat(&mut self, from: u16, to: u16, y: u16, symbol: &str, style: Style) {
-        let style = self.theme.of(style);
-        for x in from..to {
-            self.buffer[(x, y)].set_symbol(symbol).set_style(style);
-        }
-    }
-
-    fn rule(&mut self, y: u16, width: u16, look: &Look) {
-        let glyph = look.styles.glyph("─", "-");
-        self.repeat(0, width, y, glyph, Style::new().dimmed());
-    }
-}
-
-fn header(app: &App, look: &Look) -> Line {
-    let view = &app.log.view;
-    let dim = Style::new().dimmed();
-    let dot = || Span::new(dim, look.styles.glyph(" · ", " - "));
-    let mut line = vec![Span::new(Style::new().bold(), "kd chat")];
-    if let Some(id) = &app.thread {
-        line.extend([dot(), Span::plain(clean::line(id))]);
-    }
-    line.push(dot());
-    for (i, member) in app.members().iter().enumerate() {
-        if i > 0 {
-            line.push(Span::plain(" "));
-        }
-        let (mark, style) = look.speaker(member.as_str());
-        if view.muted.contains(member) {
-            line.push(Span::new(dim.strikethrough(), format!("{mark} {member}")));
-            line.push(Span::new(dim, " (muted)"));
-        } else {
-            line.push(Span::new(style, format!("{mark} {member}")));
-        }
-    }
-    if let Some(mode) = &view.mode {
-        line.extend([dot(), Span::plain(mode.clone())]);
-        if let Some(auto) = view.auto_messages {
-            line.push(Span::new(dim, format!(" (auto {auto})")));
-        }
-    }
-    if let Some(focus) = &app.log.focus {
-        line.extend([
-            dot(),
-            Span::new(Style::new().invert(), format!(" only {focus} ")),
-            Span::new(dim, " Alt+0: everybody"),
-        ]);
-    }
-    line
-}
-
-/// What goes on, what is below, and the keys that work here and now; the most important first, cut at the right.
-fn status(app: &App, look: &Look, width: usize) -> Line {
-    let dim = Style::new().dimmed();
-    let strong = Style::new().bold();
-    let dot = look.styles.glyph(" · ", " - ");
-    let mut line = Line::new();
-    let mut right = String::new();
-    if let Some(unseen) = app.log.unseen() {
-        let arrow = look.styles.glyph("↓", "v");
-        right = match unseen {
-            0 => format!("End {arrow}"),
-            n => format!("{n} new {arrow}"),
-        };
-    }
-    let speaking: Vec<&str> = app
-        .log
-        .view
-        .growing_turns()
-        .filter(|g| g.turn.is_some())
-        .map(|g| g.seat.as_str())
-        .collect();
-    let mut parts: Vec<(Style, String)> = Vec::new();
-    if app.leaving {
-        let whom = speaking.join(", ");
-        parts.push((
-            strong,
-            format!("leaving when {whom} has ended{dot}Esc: at once"),
-        ));
-    } else if let Some((toast, _)) = &app.toast {
-        parts.push((strong, clean::line(toast)));
-    } else {
-        if app.thread.is_some() && !app.is_ready() {
-            parts.push((strong, format!("opening{}", look.styles.glyph("…", "..."))));
-        }
-        if !speaking.is_empty() {
-            let whom = match speaking.as_slice() {
-                [one] => format!("{one} speaks"),
-                [one, two] => format!("{one} and {two} speak"),
-                more => format!("{} members speak", more.len()),
-            };
-            parts.push((strong, whom));
-        }
-        let newline = if app.keyboard {
-            "Shift+Enter: newline"
-        } else {
-            "Ctrl+J: newline"
-        };
-        let keys: &[&str] = if app.reading {
-            &[
-                "j k n p g G",
-                "1-9: one member",
-                "c: copy",
-                "t: thinking",
-                "r: retry",
-                "Esc: write",
-                "?: help",
-            ]
-        } else if !app.editor.is_empty() {
-            &["Enter: send", newline, "Esc: clear", "Tab: complete"]
-        } else if !speaking.is_empty() {
-            &["Esc: interrupt", "Enter: send", newline, "F1: help"]
-        } else {
-            &["Enter: send", newline, "Esc: read", "F1: help", "/quit"]
-        };
-        parts.extend(keys.iter().map(|k| (dim, (*k).to_owned())));
-    }
-    let room = width.saturating_sub(wrap::width(&right) + 2);
-    let mut used = 1;
-    line.push(Span::plain(" "));
-    for (i, (style, part)) in parts.into_iter().enumerate() {
-        let lead = if i == 0 { "" } else { dot };
-        let needs = wrap::width(lead) + wrap::width(&part);
-        if used + needs > room {
-            // The first is cut rather than left out.
-            if i == 0 {
-                let cut = wrap::clip(&part, room.saturating_sub(1));
-                used += wrap::width(&cut);
-                line.push(Span::new(style, cut));
-            }
-            break;
-        }
-        used += needs;
-        line.push(Span::new(dim, lead));
-        line.push(Span::new(style, part));
-    }
-    if !right.is_empty() {
-        let gap = width.saturating_sub(used + wrap::width(&right) + 1);
-        line.push(Span::plain(" ".repeat(gap)));
-        let style = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
-        line.push(Span::new(style, right));
-    }
-    line
 }
 
 fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) {
@@ -360,7 +190,8 @@ fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_
         );
         if at == 0 {
             pen.line(1, y, width, &[Span::plain(" ")]);
-            let end = pen.line(2, y, width - 2, &card.title);
+            let title = clip_spans(&card.title, usize::from(width.saturating_sub(4)));
+            let end = pen.line(2, y, width - 2, &title);
             pen.line(end, y, width - 1, &[Span::plain(" ")]);
         }
         return;
@@ -423,113 +254,6 @@ fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
             Span::new(style, clean::line(text)),
             Span::new(Style::new().dimmed(), format!("  {}", clean::line(what))),
         ];
-        pen.line(0, y, width, &line);
-    }
-}
-
-/// Everything that helps: keys, then commands.
-fn help(unicode: bool) -> Vec<Line> {
-    let head = |text: &str| vec![Span::new(Style::new().bold(), format!(" {text}"))];
-    let row = |left: &str, right: &str| {
-        let left = if unicode {
-            left.to_owned()
-        } else {
-            left.replace('…', "..")
-        };
-        vec![
-            Span::plain(format!("   {left:<26} ")),
-            Span::new(Style::new().dimmed(), right),
-        ]
-    };
-    let mut lines = vec![head("Keys")];
-    lines.extend(
-        KEYS.iter()
-            .filter_map(|k| k.help)
-            .map(|(keys, what)| row(keys, what)),
-    );
-    lines.push(Line::new());
-    lines.push(head("Commands"));
-    lines.extend(
-        COMMANDS
-            .iter()
-            .map(|c| row(format!("/{} {}", c.name, c.args).trim(), c.doc)),
-    );
-    lines.push(Line::new());
-    lines.push(head("Words"));
-    lines.push(row("@member", "that member alone, once"));
-    lines.push(row("@all", "everybody, then the discussion"));
-    lines.push(row("@path Tab", "a file's path"));
-    lines
-}
-
-fn picker(app: &App, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let Screen::Picker(picker) = &app.screen else {
-        return None;
-    };
-    let area = buffer.area;
-    let mut pen = Pen {
-        buffer,
-        theme: app.theme,
-    };
-    let dim = Style::new().dimmed();
-    pen.line(
-        0,
-        0,
-        area.width,
-        &[
-            Span::new(Style::new().bold(), "kd chat"),
-            Span::new(dim, " which thread?"),
-        ],
-    );
-    let lead = "search: ";
-    let end = pen.line(
-        0,
-        1,
-        area.width,
-        &[
-            Span::new(dim, lead),
-            Span::plain(clean::line(picker.search())),
-        ],
-    );
-    let rows = picker.fitting();
-    let room = usize::from(area.height).saturating_sub(4).max(1);
-    let first = (picker.chosen() + 1).saturating_sub(room);
-    for i in first..(rows.len() + 1).min(first + room) {
-        let chosen = i == picker.chosen();
-        let sign = if chosen {
-            look.styles.glyph("› ", "> ")
-        } else {
-            "  "
-        };
-        let style = if chosen {
-            Style::new().invert()
-        } else {
-            Style::new()
-        };
-        let mut line = vec![Span::new(Style::new().bold(), sign)];
-        match i.checked_sub(1).and_then(|i| rows.get(i)) {
-            None => line.push(Span::new(style, "a new thread")),
-            Some(row) => {
-                let when = row.at.map(|at| ago(at, look)).unwrap_or_default();
-                line.push(Span::new(style, format!("{:<14}", clean::line(&row.id))));
-                let facts = format!(" {when:>7}  {:>5} msgs  ", row.messages);
-                line.push(Span::new(dim, facts));
-                line.push(Span::plain(clean::line(&row.question)));
-            }
-        }
-        pen.line(0, 2 + (i - first) as u16, area.width, &line);
-    }
-    let hint = " Enter: open, Ctrl+N: new, letters: search, Esc: back";
-    pen.line(0, area.height - 1, area.width, &[Span::new(dim, hint)]);
-    Some((end.min(area.width - 1), 1))
-}
-
-fn ago(at: kd_core::Timestamp, look: &Look) -> String {
-    let secs = panels::since(at, look.now).as_secs();
-    match secs {
-        0..60 => "now".to_owned(),
-        60..3600 => format!("{} min", secs / 60),
-        3600..86400 => format!("{} h", secs / 3600),
-        _ => format!("{} d", secs / 86400),
+        pen.line(0, y, width, &clip_spans(&line, width.into()));
     }
 }

@@ -439,7 +439,7 @@ impl Log {
 
     /// Whether something in sight changes as time passes.
     pub fn is_alive(&self) -> bool {
-        self.view.growing_turns().next().is_some()
+        self.view.is_growing()
     }
 
     /// Messages from the newest to the oldest that is loaded.

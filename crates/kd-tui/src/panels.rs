@@ -100,6 +100,11 @@ impl Look {
         (self.styles.mark(place), speaker(place))
     }
 
+    /// The edge of a speaker's card: weight is for words.
+    fn edge(&self, name: &str) -> Style {
+        Style::new().fg_color(self.speaker(name).1.get_fg_color())
+    }
+
     /// The beginning of every title: mark and name.
     fn name(&self, name: &str) -> Line {
         let (mark, style) = self.speaker(name);
@@ -173,7 +178,8 @@ fn count(n: usize) -> String {
 pub fn length(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{} s", time.as_secs()),
-        60..3600 => format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60),
+        s @ 60..3600 if s.is_multiple_of(60) => format!("{} min", s / 60),
+        s @ 60..3600 => format!("{} min {} s", s / 60, s % 60),
         s => format!("{} h {} min", s / 3600, s % 3600 / 60),
     }
 }

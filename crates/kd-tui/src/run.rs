@@ -50,6 +50,8 @@ pub enum Start {
 pub struct Ended {
     /// The thread that was open.
     pub thread: Option<String>,
+    /// Not by a word of the person: by Ctrl+C, a signal, or a terminal that has gone.
+    pub interrupted: bool,
 }
 
 /// Shows the chat until the person leaves. Must be called inside a tokio runtime with more than this thread.
@@ -73,7 +75,7 @@ pub async fn run(
         session: None,
         updates: None,
         closing: Vec::new(),
-        leaving: None,
+        gone: false,
         mail,
         drawn: Instant::now(),
         due: None,
@@ -108,8 +110,8 @@ struct Stage {
     updates: Option<Subscription>,
     /// Sessions that end in the background.
     closing: Vec<JoinHandle<()>>,
-    /// The one whose end is waited for.
-    leaving: Option<JoinHandle<()>>,
+    /// A signal came, or the terminal has gone.
+    gone: bool,
     mail: mpsc::UnboundedSender<Letter>,
     drawn: Instant,
     /// When the next frame is to be drawn.
@@ -133,14 +135,14 @@ impl Stage {
                 biased;
                 input = self.terminal.next() => match input {
                     Some(input) => self.input(input),
-                    None => false,
+                    None => self.is_gone(),
                 },
                 signal = signals.next() => match signal {
                     Wish::Resize => {
                         self.resize();
                         true
                     }
-                    Wish::Leave => false,
+                    Wish::Leave => self.is_gone(),
                     Wish::Nothing => true,
                 },
                 letter = letters.recv() => match letter {
@@ -148,21 +150,20 @@ impl Stage {
                     None => false,
                 },
                 () = until(self.due), if frame_waits => {
-                    self.drain().await;
-                    self.paint()?;
-                    true
+                    let go_on = self.drain().await;
+                    // A terminal that cannot be written to any more has gone: what is said is kept all the same.
+                    go_on && (self.paint().is_ok() || self.is_gone())
                 }
                 // While a frame waits, pieces may gather.
                 update = next(&mut self.updates), if !frame_waits => {
-                    self.hear(update);
+                    let go_on = self.hear(update);
                     self.wish_frame(FRAME, GATHER);
-                    true
+                    go_on
                 }
                 () = until(self.draft_due), if self.draft_due.is_some() => {
                     self.keep_draft();
                     true
                 }
-                () = ended(&mut self.leaving) => false,
                 () = tokio::time::sleep(change.unwrap_or_default()), if change.is_some() => {
                     self.tell(Msg::Now(Timestamp::now()));
                     self.wish_frame(FRAME, Duration::ZERO);
@@ -176,6 +177,12 @@ impl Stage {
         self.leave().await
     }
 
+    /// The end without a word: false, for the loop.
+    fn is_gone(&mut self) -> bool {
+        self.gone = true;
+        false
+    }
+
     /// Stops what still runs, keeps what came, gives the terminal back.
     async fn leave(mut self) -> io::Result<Ended> {
         self.keep_draft();
@@ -185,7 +192,6 @@ impl Stage {
             let _ = session.send(Op::Interrupt);
             self.closing.push(tokio::spawn(session.close()));
         }
-        self.closing.extend(self.leaving.take());
         let all = async {
             for closing in &mut self.closing {
                 // A panic in the loop was told by its own hook.
@@ -198,6 +204,7 @@ impl Stage {
         }
         Ok(Ended {
             thread: self.app.thread.clone(),
+            interrupted: self.gone || self.app.interrupted,
         })
     }
 
@@ -243,28 +250,30 @@ impl Stage {
         seqs.next().unwrap_or_default()
     }
 
-    fn hear(&mut self, update: Option<Update>) {
+    /// False if the session has ended and that was waited for.
+    fn hear(&mut self, update: Option<Update>) -> bool {
         match update {
-            Some(Update::Record(record)) => {
-                self.tell(Msg::Record(record));
+            Some(Update::Record(record)) => self.tell(Msg::Record(record)),
+            Some(Update::Lagged(view)) => self.tell(Msg::Lagged(view)),
+            None => {
+                self.updates = None;
+                !self.app.leaving
             }
-            Some(Update::Lagged(view)) => {
-                self.tell(Msg::Lagged(view));
-            }
-            None => self.updates = None,
         }
     }
 
-    /// Takes in everything that waits.
-    async fn drain(&mut self) {
+    /// Takes in everything that waits. False if nothing can follow.
+    async fn drain(&mut self) -> bool {
         self.tell(Msg::Now(Timestamp::now()));
         loop {
             let update = tokio::select! {
                 biased;
                 update = next(&mut self.updates) => update,
-                () = std::future::ready(()) => return,
+                () = std::future::ready(()) => return true,
             };
-            self.hear(update);
+            if !self.hear(update) {
+                return false;
+            }
         }
     }
 
@@ -333,10 +342,13 @@ impl Stage {
                 self.painter.forget();
                 self.app.dirty = true;
             }
-            Effect::Close => match self.session.take() {
-                Some(session) => self.leaving = Some(tokio::spawn(session.close())),
-                None => return false,
-            },
+            // The session stays in hand: a second wish to leave stops what it still waits for.
+            Effect::Close => {
+                return self
+                    .session
+                    .as_ref()
+                    .is_some_and(|s| s.send(Op::Close).is_ok());
+            }
             Effect::Leave => return false,
         }
         true
@@ -549,14 +561,6 @@ async fn next(updates: &mut Option<Subscription>) -> Option<Update> {
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn ended(task: &mut Option<JoinHandle<()>>) {
-    match task {
-        // A panic in the loop was told by its own hook.
-        Some(task) => drop(task.await),
         None => std::future::pending().await,
     }
 }

@@ -167,3 +167,51 @@ fn read(stopped: &OwnedFd, sender: &UnboundedSender<Input>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+    use std::io::Read;
+
+    /// Set for the copy of the test that runs in a terminal of its own.
+    const INSIDE: &str = "KD_TUI_TEST_INSIDE";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        if std::env::var_os(INSIDE).is_some() {
+            let _terminal = super::Terminal::enter().expect("a terminal");
+            panic!("on purpose");
+        }
+        let pty = native_pty_system()
+            .openpty(PtySize::default())
+            .expect("a terminal");
+        let modes = || format!("{:?}", pty.master.get_termios().expect("modes"));
+        let before = modes();
+        let mut command = CommandBuilder::new(std::env::current_exe().expect("this test"));
+        command.args([
+            "--exact",
+            "terminal::tests::a_panic_gives_the_terminal_back_before_it_is_told",
+            "--nocapture",
+        ]);
+        command.env(INSIDE, "1");
+        command.env("RUST_BACKTRACE", "0");
+        let mut child = pty.slave.spawn_command(command).expect("it runs");
+        let mut reader = pty.master.try_clone_reader().expect("a reader");
+        let mut screen = vt100::Parser::default();
+        let mut taken = false;
+        let mut buffer = [0; 4096];
+        while !screen.screen().contents().contains("FAILED") {
+            let n = reader.read(&mut buffer).expect("it tells the end");
+            for byte in &buffer[..n] {
+                screen.process(&[*byte]);
+                taken |= screen.screen().alternate_screen();
+            }
+        }
+        assert!(!child.wait().expect("it ends").success());
+        let screen = screen.screen();
+        assert!(taken, "the terminal was ours");
+        assert!(screen.contents().contains("on purpose"), "it is told");
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+        assert_eq!(modes(), before);
+    }
+}

@@ -15,6 +15,9 @@ use kd_tui::picker::ThreadRow;
 use kd_tui::theme::{Choice, Depth, Ground, Theme};
 use kd_tui::{App, Opening, Settings};
 use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +68,8 @@ impl Play {
             members: ["claude", "codex", "cursor"].map(seat).to_vec(),
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             tail,
+            mode: Some("broadcast".into()),
+            auto_messages: None,
             draft: String::new(),
         };
         app.update(Msg::Opened(Box::new(opening)), &no_files);
@@ -127,6 +132,37 @@ impl Play {
             .unwrap();
         let shown = format!("{}", terminal.backend());
         format!("{shown}cursor: {cursor:?}\n")
+    }
+
+    /// The screen with the style of whatever has one.
+    fn styled(&mut self, (columns, rows): (u16, u16)) -> String {
+        self.screen((columns, rows));
+        let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+        draw(&mut self.app, &mut buffer);
+        let mut out = String::new();
+        for row in buffer.content.chunks(columns.into()) {
+            let same = |a: &Cell, b: &Cell| (a.fg, a.bg, a.modifier) == (b.fg, b.bg, b.modifier);
+            let mut line = String::new();
+            for run in row.chunk_by(same) {
+                let text: String = run.iter().map(Cell::symbol).collect();
+                let cell = &run[0];
+                let mut style: Vec<String> = Vec::new();
+                if cell.fg != Color::Reset {
+                    style.push(format!("{:?}", cell.fg));
+                }
+                if !cell.modifier.is_empty() {
+                    style.push(format!("{:?}", cell.modifier));
+                }
+                if style.is_empty() {
+                    line.push_str(&text);
+                } else {
+                    line.push_str(&format!("[{}: {text}]", style.join(" ")));
+                }
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
     }
 
     fn shows(&mut self, words: &str) -> bool {
@@ -338,6 +374,94 @@ fn without_colour_and_unicode_everything_is_still_told() {
     ]);
     play.app.theme = Theme::new(Choice::Plain, Depth::True, Ground::Dark);
     snapshot("plain", &mut play);
+}
+
+#[test]
+fn a_turn_that_follows_is_waited_for_alone() {
+    let mut play = Play::new(vec![
+        message(1, "king", "Which database?"),
+        message(2, "claude", "SQLite."),
+        message(3, "king", "And if two programs write?"),
+    ]);
+    play.turn(1, "codex");
+    play.later(75);
+    snapshot("sequential", &mut play);
+    play.keys(b"then PostgreSQL?\nOr both?");
+    snapshot("writing", &mut play);
+    play.keys(b"\x15\x17\x15/quit\r");
+    snapshot("leaving", &mut play);
+}
+
+#[test]
+fn reading_one_member_while_something_comes() {
+    let mut play = Play::new(long(40));
+    play.keys(b"\x1b1");
+    play.screen((80, 24));
+    play.keys(b"\x1b[5~");
+    for seq in [41, 42] {
+        play.hear(Event::MessageAdded {
+            message: message(seq, "codex", "new words"),
+            turn: None,
+        });
+    }
+    snapshot("focus", &mut play);
+    play.keys(b"\t");
+    snapshot("reading", &mut play);
+}
+
+#[test]
+fn colours_on_dark_and_light_grounds_and_without() {
+    let mut play = Play::new(vec![
+        message(1, "king", "Which?"),
+        message(2, "claude", ANSWER),
+    ]);
+    play.turn(1, "codex");
+    play.text(1, "**SQLite**, says `codex`");
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    let size = (60, 34);
+    insta::assert_snapshot!("colours-dark", play.styled(size));
+    let mut decoder = Decoder::default();
+    for input in decoder.feed(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\") {
+        play.app.update(Msg::Input(input), &no_files);
+    }
+    insta::assert_snapshot!("colours-light", play.styled(size));
+    play.app.theme = Theme::new(Choice::Auto, Depth::Sixteen, Ground::Dark);
+    insta::assert_snapshot!("colours-sixteen", play.styled(size));
+    play.app.theme = Theme::new(Choice::Auto, Depth::None, Ground::Dark);
+    insta::assert_snapshot!("colours-none", play.styled(size));
+}
+
+#[test]
+fn every_card_closes_its_box_at_every_width() {
+    let words = "A longwordthatdoesnotendfortwentylettersandmore, 日本語の長い文章です, 👩‍👩‍👧 and é.\n\n";
+    let mut play = Play::new(vec![
+        message(1, "king", words),
+        message(2, "claude", &format!("{words}{ANSWER}")),
+    ]);
+    play.turn(1, "codex");
+    play.text(1, ANSWER);
+    play.turn(2, "cursor");
+    play.keys("日本語 in the input, and more of it than fits".as_bytes());
+    for columns in (4..40).chain((40..=300).step_by(13)) {
+        for rows in [3, 12, 60] {
+            play.app.update(Msg::Resize(columns, rows), &no_files);
+            let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+            draw(&mut play.app, &mut buffer);
+            let edge = usize::from(columns.min(120)) - 1;
+            for row in buffer.content.chunks(columns.into()) {
+                let last = row[edge].symbol();
+                match row[0].symbol() {
+                    "│" => assert_eq!(last, "│", "{columns} × {rows}"),
+                    "┌" => assert_eq!(last, "┐", "{columns} × {rows}"),
+                    "└" => assert_eq!(last, "┘", "{columns} × {rows}"),
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
 fn long(n: u32) -> Vec<Message> {

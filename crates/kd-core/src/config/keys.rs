@@ -359,6 +359,9 @@ pub const KEYS: &[Key] = &[
     key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit."),
     key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit."),
 
+    key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colours of the screen of `kd chat`: as the terminal's ground is, for a dark or a light one, only the sixteen of its palette, or none.").short_env("KD_THEME"),
+    key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the screen of `kd chat` tells that the members are done while its window has no focus.").short_env("KD_NOTIFY"),
+
     key("forum.store", Kind::Words, "null", "Where the forum is kept: a path, or postgresql://user@host/name; unset means .kd/forum.db.").never_from_project(),
     key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL)."),
     key("forum.skip_probability", SHARE, "0.2", "How likely an agent sits a cycle out (also SKIP_PROBABILITY)."),

@@ -49,6 +49,8 @@ pub struct Config {
     pub local: LocalConfig,
     /// The forum.
     pub forum: ForumConfig,
+    /// The screen of `kd chat`.
+    pub chat: ChatConfig,
     /// The two seats of `kd think`.
     pub think: ThinkConfig,
     /// How a council plans itself.
@@ -87,6 +89,48 @@ impl Default for ThinkConfig {
             seconds_max: None,
         }
     }
+}
+
+/// `chat.*`: how the screen of `kd chat` looks, and how it calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChatConfig {
+    /// Its colours.
+    pub theme: ChatTheme,
+    /// How it tells that the members are done.
+    pub notify: ChatNotify,
+}
+
+/// `chat.theme`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatTheme {
+    /// As the ground of the terminal is.
+    #[default]
+    Auto,
+    /// For a dark ground.
+    Dark,
+    /// For a light ground.
+    Light,
+    /// Only the sixteen colours of the terminal's own palette.
+    Terminal,
+    /// No colours.
+    Plain,
+}
+
+/// `chat.notify`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatNotify {
+    /// By a sequence where the terminal is known to show it, else by the bell.
+    #[default]
+    Auto,
+    /// By a sequence.
+    Osc,
+    /// By the bell.
+    Bell,
+    /// Not at all.
+    Off,
 }
 
 /// `forum.*`

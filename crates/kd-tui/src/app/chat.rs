@@ -209,6 +209,7 @@ impl App {
             .ctrl_c
             .is_some_and(|at| crate::panels::since(at, self.now) < TWICE);
         if again || self.leaving {
+            self.interrupted = true;
             fx.push(Effect::Leave);
             return;
         }

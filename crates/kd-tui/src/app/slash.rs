@@ -36,8 +36,8 @@ impl App {
             }
             Slash::Members => self.note(self.members_told()),
             Slash::Thread(None) => fx.push(Effect::ListThreads),
-            Slash::Thread(Some(id)) => fx.push(Effect::Open(Some(id))),
-            Slash::New => fx.push(Effect::Open(None)),
+            Slash::Thread(Some(id)) => self.go_to(Some(id), fx),
+            Slash::New => self.go_to(None, fx),
             Slash::Copy(part) => self.copy(&part, fx),
             Slash::Export(file) => fx.push(Effect::Export(file)),
             Slash::Think => self.fold_thinking(),

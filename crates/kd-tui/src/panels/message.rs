@@ -29,7 +29,7 @@ pub(super) fn card(
         edge: if message.is_king() {
             style
         } else {
-            style.dimmed()
+            look.edge(&message.from).dimmed()
         },
         title,
         head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
@@ -59,8 +59,9 @@ pub(super) fn facts(
     {
         facts.push(clean::line(model));
     }
-    if let Some((from, to)) = trace.and_then(|t| t.span) {
-        facts.push(length(since(from, to)));
+    let took = trace.and_then(|t| t.span).map(|(from, to)| since(from, to));
+    if let Some(took) = took.filter(|t| t.as_secs() > 0) {
+        facts.push(length(took));
     }
     if let Some(tools) = trace.map(|t| t.tools).filter(|n| *n > 0) {
         facts.push(if tools == 1 {

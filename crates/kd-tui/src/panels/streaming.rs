@@ -10,7 +10,6 @@ use kd_core::view::{self, State};
 
 /// Its card.
 pub(super) fn card(turn: &view::Growing, look: &Look, growing: &mut Growing) -> Card {
-    let (_, style) = look.speaker(turn.seat.as_str());
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();
     let chars = turn.text.chars().count();
@@ -34,7 +33,7 @@ pub(super) fn card(turn: &view::Growing, look: &Look, growing: &mut Growing) -> 
     }
     growing.lines(&turn.text, look.inner(), look.styles);
     Card {
-        edge: style,
+        edge: look.edge(turn.seat.as_str()),
         title,
         head,
         body: Body::Growing,

@@ -8,15 +8,14 @@ use kd_core::view::{Growing, State};
 
 /// Its card: one line.
 pub(super) fn card(turn: &Growing, look: &Look) -> Card {
-    let (_, style) = look.speaker(turn.seat.as_str());
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();
     let dots = look.styles.glyph("…", "...");
     let why = match (&turn.state, turn.purpose) {
-        (State::Retrying { .. }, _) => format!("asked again{dots}"),
-        (State::Started, _) => format!("has the question{dots}"),
+        (State::Retrying { .. }, _) => format!("waiting: asked again{dots}"),
+        (State::Started, _) => format!("waiting: it has the question{dots}"),
         (_, Purpose::Conclude) => format!("waiting to conclude{dots}"),
-        _ => format!("waiting{dots}"),
+        _ => format!("waiting: asked{dots}"),
     };
     let limit = look
         .gives_up
@@ -35,7 +34,7 @@ pub(super) fn card(turn: &Growing, look: &Look) -> Card {
         _ => Vec::new(),
     };
     Card {
-        edge: style.dimmed(),
+        edge: look.edge(turn.seat.as_str()).dimmed(),
         title,
         head,
         ..Card::default()

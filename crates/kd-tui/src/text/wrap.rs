@@ -65,6 +65,32 @@ pub fn clip(text: &str, columns: usize) -> String {
     out
 }
 
+/// The beginning of a line in at most `columns`, with `…` where something was cut.
+pub fn clip_spans(line: &[Span], columns: usize) -> Line {
+    if line_width(line) <= columns {
+        return line.to_vec();
+    }
+    if columns == 0 {
+        return Line::new();
+    }
+    let mut out = Line::new();
+    let mut used = 0;
+    for span in line {
+        let length = width(&span.text);
+        if used + length < columns {
+            used += length;
+            out.push(span.clone());
+            continue;
+        }
+        // Cut here even where the last column would just hold it: something follows.
+        let mut text = clip(&format!("{}  ", span.text), columns - used);
+        text.truncate(text.trim_end_matches('…').trim_end().len());
+        out.push(Span::new(span.style, text + "…"));
+        break;
+    }
+    out
+}
+
 /// Breaks one line of text (no newline in it) into lines of at most `columns`.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_spans(&[Span::plain(text)], columns)

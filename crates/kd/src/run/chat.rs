@@ -1,4 +1,5 @@
-//! `kd chat`: opens a thread, lets the king talk with the council through one face, and says how to come back.
+//! `kd chat` in lines, and where it takes the screen instead: opens a thread, lets the king talk with the council, and
+//! says how to come back.
 
 use super::ask::{clock_seed, notice_line};
 use super::here::Here;
@@ -48,8 +49,7 @@ enum Next {
 }
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
-    let screen = here.is_on("KD_SCREEN") && here.can_repaint() && io::stdin().is_terminal();
-    if screen && !args.plain {
+    if !args.plain && here.can_repaint() && io::stdin().is_terminal() {
         return screen::run(args, here);
     }
     let opened = here.make_layout()?;

@@ -10,9 +10,9 @@ use crate::args::export::Format;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::transport::process;
-use kd_core::config::Config;
+use kd_core::config::{ChatNotify, ChatTheme, Config};
 use kd_core::message::{Message, settled};
-use kd_core::protocols::PROTOCOLS;
+use kd_core::protocols::{PROTOCOLS, ProtocolKind};
 use kd_core::seating::{Seated, Wishes};
 use kd_core::{Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         kd_tui::theme::Depth::None
     };
     let settings = Settings {
-        theme: Theme::new(choice(here), shade, ground(&env)),
+        theme: Theme::new(choice(desk.config.chat.theme), shade, ground(&env)),
         unicode: styles.unicode,
         gives_up: Some(
             args.timeout
@@ -96,7 +96,8 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         sent: desk.sent(),
     };
     let app = App::new(settings, Timestamp::now());
-    let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify(here)));
+    let notify = notify(desk.config.chat.notify);
+    let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify));
     runtime.shutdown_timeout(FAREWELL);
     // No agent program, and no tool of one, outlives us.
     process::settle(CHILDREN);
@@ -108,7 +109,11 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     if let Some(id) = ended.thread {
         let _ = writeln!(io::stderr(), "go on: kd chat {id}");
     }
-    Ok(Exit::Done)
+    Ok(if ended.interrupted {
+        Exit::Interrupted
+    } else {
+        Exit::Done
+    })
 }
 
 /// The thread to begin with.
@@ -130,24 +135,22 @@ fn start(args: &Chat, layout: &Layout) -> Result<Start, Error> {
     })
 }
 
-/// `KD_THEME`: how the screen is coloured.
-fn choice(here: &Here) -> Choice {
-    match here.var("KD_THEME").as_deref() {
-        Some("dark") => Choice::Dark,
-        Some("light") => Choice::Light,
-        Some("terminal") => Choice::Terminal,
-        Some("plain") => Choice::Plain,
-        _ => Choice::Auto,
+fn choice(theme: ChatTheme) -> Choice {
+    match theme {
+        ChatTheme::Auto => Choice::Auto,
+        ChatTheme::Dark => Choice::Dark,
+        ChatTheme::Light => Choice::Light,
+        ChatTheme::Terminal => Choice::Terminal,
+        ChatTheme::Plain => Choice::Plain,
     }
 }
 
-/// `KD_NOTIFY`: how the person is told that members are done.
-fn notify(here: &Here) -> Notify {
-    match here.var("KD_NOTIFY").as_deref() {
-        Some("osc") => Notify::Osc,
-        Some("bell") => Notify::Bell,
-        Some("off") => Notify::Off,
-        _ => Notify::Auto,
+fn notify(how: ChatNotify) -> Notify {
+    match how {
+        ChatNotify::Auto => Notify::Auto,
+        ChatNotify::Osc => Notify::Osc,
+        ChatNotify::Bell => Notify::Bell,
+        ChatNotify::Off => Notify::Off,
     }
 }
 
@@ -157,6 +160,11 @@ struct House {
     layout: Layout,
     config: Config,
     engine: Engine,
+}
+
+/// The rule for who speaks next.
+fn protocol(config: &Config) -> ProtocolKind {
+    config.council.mode.into()
 }
 
 /// An error as one line that says what to do.
@@ -217,6 +225,8 @@ impl Desk for House {
                 .iter()
                 .map(|m| m.name.clone())
                 .collect(),
+            mode: Some(protocol(&self.config).name.to_owned()),
+            auto_messages: self.config.council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             draft: std::fs::read_to_string(self.layout.draft_file(thread.id())).unwrap_or_default(),
             tail,
@@ -241,7 +251,7 @@ impl Desk for House {
                 model::make_ready(&config, offline, true, &roster).map_err(line)?;
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
-                    protocol: config.council.mode.into(),
+                    protocol: protocol(&config),
                     prompts: seats::prompts(&config, &roster, &thread.meta().phase),
                     history: Vec::new(),
                     seed,

@@ -1,0 +1,167 @@
+//! The header and the status line: as much of them as fits, the most important first.
+
+use crate::app::App;
+use crate::panels::Look;
+use crate::text::clean;
+use crate::text::wrap::{self, Line, Span, clip_spans, line_width};
+use anstyle::{AnsiColor, Style};
+
+/// How much the header leaves out, from nothing to all but marks.
+const LEVELS: u8 = 6;
+
+/// Which thread, who sits there, who is muted, and who speaks when.
+pub(super) fn header(app: &App, look: &Look, width: usize) -> Line {
+    (0..LEVELS)
+        .map(|level| header_at(app, look, level))
+        .find(|line| line_width(line) <= width)
+        .unwrap_or_else(|| clip_spans(&header_at(app, look, LEVELS - 1), width))
+}
+
+fn header_at(app: &App, look: &Look, level: u8) -> Line {
+    let view = &app.log.view;
+    let dim = Style::new().dimmed();
+    let dot = || Span::new(dim, look.styles.glyph(" · ", " - "));
+    let mut line = Line::new();
+    if level < 1 {
+        line.extend([Span::new(Style::new().bold(), "kd chat"), dot()]);
+    }
+    if let Some(id) = &app.thread {
+        let id = if level < 2 {
+            id
+        } else {
+            id.strip_prefix("council-").unwrap_or(id)
+        };
+        line.extend([Span::plain(clean::line(id)), dot()]);
+    }
+    if let Some(focus) = &app.log.focus {
+        line.push(Span::new(Style::new().invert(), format!(" only {focus} ")));
+        if level < 1 {
+            line.push(Span::new(dim, " Alt+0: everybody"));
+        }
+        line.push(dot());
+    }
+    for (i, member) in app.members().iter().enumerate() {
+        if i > 0 && level < LEVELS - 1 {
+            line.push(Span::plain(" "));
+        }
+        let (mark, style) = look.speaker(member.as_str());
+        let name = match level {
+            0..4 => format!("{mark} {member}"),
+            4 => format!("{mark} {}", wrap::clip(member.as_str(), 4)),
+            _ => mark.to_owned(),
+        };
+        if view.muted.contains(member) {
+            let muted = if level < 3 {
+                " (muted)"
+            } else {
+                look.styles.glyph("✗", "x")
+            };
+            line.push(Span::new(dim.strikethrough(), name));
+            line.push(Span::new(dim, muted));
+        } else {
+            line.push(Span::new(style, name));
+        }
+    }
+    if let Some(mode) = view.mode.as_ref().filter(|_| level < 3) {
+        line.extend([dot(), Span::plain(mode.clone())]);
+        if let Some(auto) = view.auto_messages {
+            line.push(Span::new(dim, format!(" (auto {auto})")));
+        }
+    }
+    line
+}
+
+/// What goes on, what is below, and the keys that work here and now; the most important first, cut at the right.
+pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
+    let dim = Style::new().dimmed();
+    let strong = Style::new().bold();
+    let dot = look.styles.glyph(" · ", " - ");
+    let mut line = Line::new();
+    let mut right = String::new();
+    if let Some(unseen) = app.log.unseen() {
+        let arrow = look.styles.glyph("↓", "v");
+        right = match unseen {
+            0 => format!("End {arrow}"),
+            n => format!("{n} new {arrow}"),
+        };
+    }
+    let speaking: Vec<&str> = app
+        .log
+        .view
+        .growing_turns()
+        .filter(|g| g.turn.is_some())
+        .map(|g| g.seat.as_str())
+        .collect();
+    let mut parts: Vec<(Style, String)> = Vec::new();
+    if app.leaving {
+        let whom = speaking.join(", ");
+        parts.push((
+            strong,
+            format!("leaving when {whom} has ended{dot}Esc: at once"),
+        ));
+    } else {
+        if let Some((toast, _)) = &app.toast {
+            parts.push((strong, clean::line(toast)));
+        }
+        if app.thread.is_some() && !app.is_ready() {
+            parts.push((strong, format!("opening{}", look.styles.glyph("…", "..."))));
+        }
+        if !speaking.is_empty() {
+            let whom = match speaking.as_slice() {
+                [one] => format!("{one} speaks"),
+                [one, two] => format!("{one} and {two} speak"),
+                more => format!("{} members speak", more.len()),
+            };
+            parts.push((strong, whom));
+        }
+        let newline = if app.keyboard {
+            "Shift+Enter: newline"
+        } else {
+            "Ctrl+J: newline"
+        };
+        let keys: &[&str] = if app.reading {
+            &[
+                "j k n p g G",
+                "1-9: one member",
+                "c: copy",
+                "t: thinking",
+                "r: retry",
+                "Esc: write",
+                "?: help",
+            ]
+        } else if !app.editor.is_empty() {
+            &["Enter: send", newline, "Esc: clear", "Tab: complete"]
+        } else if !speaking.is_empty() {
+            &["Esc: interrupt", "Enter: send", newline, "F1: help"]
+        } else {
+            &["Enter: send", newline, "Esc: read", "F1: help", "/quit"]
+        };
+        parts.extend(keys.iter().map(|k| (dim, (*k).to_owned())));
+    }
+    let room = width.saturating_sub(wrap::width(&right) + 2);
+    let mut used = 1;
+    line.push(Span::plain(" "));
+    for (i, (style, part)) in parts.into_iter().enumerate() {
+        let lead = if i == 0 { "" } else { dot };
+        let needs = wrap::width(lead) + wrap::width(&part);
+        if used + needs > room {
+            // The first is cut rather than left out.
+            if i == 0 {
+                let cut = wrap::clip(&part, room.saturating_sub(1));
+                used += wrap::width(&cut);
+                line.push(Span::new(style, cut));
+            }
+            break;
+        }
+        used += needs;
+        line.push(Span::new(dim, lead));
+        line.push(Span::new(style, part));
+    }
+    if !right.is_empty() {
+        let gap = width.saturating_sub(used + wrap::width(&right) + 1);
+        line.push(Span::plain(" ".repeat(gap)));
+        let style = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+        line.push(Span::new(style, right));
+    }
+    line
+}

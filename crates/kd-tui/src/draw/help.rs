@@ -1,0 +1,55 @@
+//! Everything that helps: keys, then commands.
+
+use crate::keymap::KEYS;
+use crate::text::wrap::{self, Line, Span};
+use anstyle::Style;
+use kd_core::slash::COMMANDS;
+
+/// Columns of keys and commands; what they do stands beside, or below where that leaves too little room.
+const LEFT: usize = 30;
+const BESIDE_FROM: usize = 64;
+
+/// All of it, for a width.
+pub(super) fn lines(width: usize) -> Vec<Line> {
+    let mut lines = vec![head("Keys")];
+    for (keys, what) in KEYS.iter().filter_map(|k| k.help) {
+        lines.extend(row(keys, what, width));
+    }
+    lines.extend([Line::new(), head("Commands")]);
+    for command in COMMANDS {
+        let left = format!("/{} {}", command.name, command.args);
+        lines.extend(row(left.trim(), command.doc, width));
+    }
+    lines.extend([Line::new(), head("Words")]);
+    for (left, what) in [
+        ("@member", "that member alone, once"),
+        ("@all", "everybody, then the discussion"),
+        ("@path Tab", "a file's path"),
+    ] {
+        lines.extend(row(left, what, width));
+    }
+    lines
+}
+
+fn head(text: &str) -> Line {
+    vec![Span::new(Style::new().bold(), format!(" {text}"))]
+}
+
+fn row(left: &str, what: &str, width: usize) -> Vec<Line> {
+    let beside = width >= BESIDE_FROM;
+    let indent = if beside { LEFT } else { 5 };
+    let left = Span::plain(format!("   {left}"));
+    let dim = Style::new().dimmed();
+    let mut lines = Vec::new();
+    let mut begun = beside.then(|| left.clone());
+    if !beside {
+        lines.push(vec![left]);
+    }
+    for text in wrap::wrap(what, width.saturating_sub(indent + 1)) {
+        let mut line: Line = begun.take().into_iter().collect();
+        let gap = indent.saturating_sub(wrap::line_width(&line));
+        line.extend([Span::plain(" ".repeat(gap)), Span::new(dim, text)]);
+        lines.push(line);
+    }
+    lines
+}
