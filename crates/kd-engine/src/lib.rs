@@ -18,7 +18,7 @@ use actor::{Actor, Start};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
-use kd_core::{Effects, Failure, FailureKind, Machine, Member, Op, SeatName, ThreadId};
+use kd_core::{Effects, Failure, FailureKind, Machine, Member, Message, Op, SeatName, ThreadId};
 use kd_store::{Queue, Thread};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -122,11 +122,26 @@ impl Engine {
     /// Opens a thread for a conversation: as it is on disk, together with what other processes do in it, and with the
     /// king's words kept until they are answered. `open.history` and `open.queue` are read here. What an earlier session
     /// has left is taken up at once. Must be called inside a tokio runtime.
-    pub fn join(&self, thread: Thread, mut open: OpenCouncil) -> Result<Session, Error> {
+    pub fn join(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
+        self.join_showing(thread, open, |history| View::open(history.to_vec()))
+    }
+
+    /// The same for a face that reads what was said before by itself: the session's view holds what comes from now on, and
+    /// a long thread is in memory once.
+    pub fn join_from_now(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
+        self.join_showing(thread, open, |_| View::default())
+    }
+
+    fn join_showing(
+        &self,
+        thread: Thread,
+        mut open: OpenCouncil,
+        shown: impl FnOnce(&[Message]) -> View,
+    ) -> Result<Session, Error> {
         let (queue, left) = Queue::open(&thread)?;
         open.history = thread.messages()?.messages;
         open.queue = Some(left);
-        let mut view = View::open(open.history.clone());
+        let mut view = shown(&open.history);
         view.thread = Some(open.thread.clone());
         view.members = open
             .roster
@@ -240,8 +255,6 @@ impl Session {
     /// A subscription. The first one hears every record from the beginning; later ones from now on, and can ask for the
     /// view as it stands.
     pub fn subscribe(&mut self) -> Subscription {
-        // Whoever wants the view as it was found follows.
-        self.opening = None;
         self.first.take().unwrap_or_else(|| self.door.subscribe())
     }
 

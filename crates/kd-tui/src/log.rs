@@ -98,19 +98,27 @@ impl Log {
         }
     }
 
-    /// Another state of the same thread, as a whole.
+    /// Another state of the session. It begins with the session: what was said before stays before it.
     pub fn replace(&mut self, view: View) {
-        let complete = matches!(
-            view.panels.first().map(|p| &p.content),
-            Some(Content::Message { message, .. }) if message.seq <= 1
-        );
-        if complete {
-            self.older.clear();
-            self.has_older = false;
+        let messages = || {
+            view.panels.iter().filter_map(|p| match &p.content {
+                Content::Message { message, .. } => Some(message),
+                _ => None,
+            })
+        };
+        let from = messages().map(|m| m.seq).min();
+        let replaced: Vec<u32> = messages().filter_map(|m| m.replaces()).collect();
+        for panel in std::mem::take(&mut self.view.panels) {
+            if let Content::Message { message, .. } = panel.content
+                && from.is_none_or(|from| message.seq < from)
+            {
+                self.older.push_back(*message);
+            }
         }
+        self.older.retain(|m| !replaced.contains(&m.seq));
         self.view = view;
         self.cards.clear();
-        self.anchor = None;
+        self.follow();
     }
 
     /// Messages from before, in order; `more` says whether there are others before them.

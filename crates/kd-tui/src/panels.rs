@@ -131,6 +131,18 @@ impl Look {
         Body::Lines(markdown::lines(text, self.inner(), self.styles))
     }
 
+    /// The same for what a person typed: a new line is one.
+    fn typed(&self, text: &str) -> Body {
+        let mut fenced = false;
+        let mut lines = String::with_capacity(text.len() + 16);
+        for line in text.lines() {
+            fenced ^= line.trim_start().starts_with("```");
+            lines.push_str(line);
+            lines.push_str(if fenced { "\n" } else { "  \n" });
+        }
+        self.markdown(&lines)
+    }
+
     /// Thinking: one line, or all of it.
     fn thinking(&self, thinking: &str, goes_on: bool) -> Vec<Line> {
         if thinking.trim().is_empty() {

@@ -2,6 +2,7 @@
 //! vt100 terminal.
 
 use kd_core::event::{Outcome, Purpose};
+use kd_core::view::View;
 use kd_core::message::{Address, Provenance};
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Op, Record, SeatName, Status, ThreadId, Timestamp,
@@ -613,7 +614,7 @@ fn quit_waits_and_a_second_one_does_not() {
         play.keys(b"/quit\r"),
         [Effect::Remember("/quit".into()), Effect::Close]
     );
-    assert!(play.shows("leaving when claude has ended"));
+    assert!(play.shows("leaving after claude"));
     assert_eq!(play.keys(b"\x1b"), [Effect::Leave]);
     let mut play = Play::new(vec![]);
     assert_eq!(play.keys(b"\x03"), []);
@@ -691,6 +692,32 @@ fn the_person_is_told_only_when_looking_elsewhere() {
             "council-a8b3: everybody has answered".into()
         )]
     );
+}
+
+#[test]
+fn who_fell_behind_sees_everything_that_was_said() {
+    let mut play = Play::new(long(5));
+    play.hear(Event::MessageAdded {
+        message: message(6, "claude", "before the gap"),
+        turn: None,
+    });
+    let mut session = View::default();
+    session.members = vec![seat("claude"), seat("codex")];
+    for (seq, body) in [(6, "before the gap"), (7, "in the gap")] {
+        session.fold(&Event::MessageAdded {
+            message: message(seq, "claude", body),
+            turn: None,
+        });
+    }
+    for _ in 0..2 {
+        play.app
+            .update(Msg::Lagged(Box::new(session.clone())), &no_files);
+        let shown = play.screen((80, 24));
+        for words in ["message 5", "before the gap", "in the gap"] {
+            assert_eq!(shown.matches(words).count(), 1, "{words}: {shown}");
+        }
+        assert!(play.screen((80, 60)).contains("message 1 "));
+    }
 }
 
 #[test]

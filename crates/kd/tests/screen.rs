@@ -246,8 +246,8 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost() {
     chat.types("\r");
     chat.waits_for(&[
         "♔ king",
-        "For a small team.",
-        "● claude (streaming · 27 chars)",
+        "│ For a small team. ",
+        "● claude (streaming · 28 chars)",
         "Half an answer.",
         "• and a▍",
         "■ codex · ",
@@ -255,6 +255,11 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost() {
         "claude speaks",
         "Esc: interrupt",
     ]);
+    for row in chat.screen.screen().rows(0, COLUMNS) {
+        if row.starts_with('│') {
+            assert!(row.ends_with('│') && row.matches('│').count() == 2, "{row}");
+        }
+    }
     chat.types("And then?\r");
     chat.waits_for(&["(queued"]);
     chat.types("日本 draft");
@@ -299,6 +304,7 @@ fn every_way_out_leaves_the_terminal_as_it_was_and_the_thread_whole() {
     ] {
         let home = home();
         let mut chat = Chat::open(&home, &["council", "chat", "--new"], &[]);
+        chat.waits_for(&["your message"]);
         chat.types("@claude why?\r");
         chat.waits_for(&["• and a▍"]);
         if way.starts_with('-') {
@@ -318,6 +324,7 @@ fn every_way_out_leaves_the_terminal_as_it_was_and_the_thread_whole() {
 fn escape_stops_who_speaks_and_a_failed_answer_can_be_asked_again() {
     let home = home();
     let mut chat = Chat::open(&home, &["chat"], &[]);
+    chat.waits_for(&["your message"]);
     chat.types("@claude why?\r");
     chat.waits_for(&["• and a▍"]);
     chat.types("\x1b");

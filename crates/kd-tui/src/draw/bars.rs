@@ -97,7 +97,7 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
         let whom = speaking.join(", ");
         parts.push((
             strong,
-            format!("leaving when {whom} has ended{dot}Esc: at once"),
+            format!("leaving after {whom}{dot}Esc: at once"),
         ));
     } else {
         if let Some((toast, _)) = &app.toast {

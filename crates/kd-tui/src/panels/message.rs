@@ -33,7 +33,11 @@ pub(super) fn card(
         },
         title,
         head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
-        body: look.markdown(&message.body),
+        body: if message.is_king() {
+            look.typed(&message.body)
+        } else {
+            look.markdown(&message.body)
+        },
         foot: references(message, look),
         bare: false,
     }

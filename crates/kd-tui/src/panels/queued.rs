@@ -17,7 +17,7 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
     Card {
         edge: Style::new().dimmed(),
         title,
-        body: look.markdown(body),
+        body: look.typed(body),
         ..Card::default()
     }
 }

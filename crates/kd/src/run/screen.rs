@@ -264,7 +264,7 @@ impl Desk for House {
                     queue: None,
                 };
                 engine
-                    .join(thread, open)
+                    .join_from_now(thread, open)
                     .map_err(|e| format!("{e}: {}", e.hint()))
             });
             joining
