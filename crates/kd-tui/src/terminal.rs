@@ -72,7 +72,8 @@ impl Terminal {
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         self.write(ENTER)?;
-        let (stopped, stop) = rustix::pipe::pipe()?;
+        // No agent that is started meanwhile may hold its end open: then it would never be seen closed.
+        let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let sender = self.sender.clone();
         let reader = std::thread::Builder::new()
             .name("keys".into())

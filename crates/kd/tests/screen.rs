@@ -264,7 +264,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost() {
     chat.waits_for(&["(queued"]);
     chat.types("日本 draft");
     chat.waits_for(&["> 日本 draft"]);
-    chat.waits_until("the draft on disk", |_| is_kept(&home, "draft", "日本 draft"));
+    chat.waits_until("the draft on disk", |_| is_kept(&home, "council-", "日本 draft"));
     chat.signals("-KILL");
     chat.child.wait().expect("dead");
     let before = said(&home);
