@@ -40,7 +40,12 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     }
     let rules = u16::from(area.height >= RULES_FROM);
     let mut top = 0;
-    pen.line(0, top, area.width, &bars::header(app, &look, area.width.into()));
+    pen.line(
+        0,
+        top,
+        area.width,
+        &bars::header(app, &look, area.width.into()),
+    );
     top += 1;
     if rules > 0 {
         pen.rule(top, area.width, &look);

@@ -2,8 +2,8 @@
 //! vt100 terminal.
 
 use kd_core::event::{Outcome, Purpose};
-use kd_core::view::View;
 use kd_core::message::{Address, Provenance};
+use kd_core::view::View;
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Op, Record, SeatName, Status, ThreadId, Timestamp,
     TurnId, Usage,
@@ -437,7 +437,8 @@ fn colours_on_dark_and_light_grounds_and_without() {
 
 #[test]
 fn every_card_closes_its_box_at_every_width() {
-    let words = "A longwordthatdoesnotendfortwentylettersandmore, 日本語の長い文章です, 👩‍👩‍👧 and é.\n\n";
+    let words =
+        "A longwordthatdoesnotendfortwentylettersandmore, 日本語の長い文章です, 👩‍👩‍👧 and é.\n\n";
     let mut play = Play::new(vec![
         message(1, "king", words),
         message(2, "claude", &format!("{words}{ANSWER}")),

@@ -27,8 +27,10 @@ fn print(value: &Value) -> Value {
 }
 
 fn claude_piece(text: &str) -> Value {
-    print(&json!({"type": "stream_event", "session_id": "s-1", "event":
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}}))
+    print(
+        &json!({"type": "stream_event", "session_id": "s-1", "event":
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}}),
+    )
 }
 
 fn claude(text: &str) -> Value {
@@ -239,7 +241,12 @@ fn is_kept(home: &Home, name: &str, text: &str) -> bool {
 fn killed_while_they_speak_and_resumed_nothing_is_lost() {
     let home = home();
     let mut chat = Chat::open(&home, &["chat"], &[]);
-    chat.waits_for(&["kd chat · council-", "● claude ■ codex ▲ moss", "broadcast", "Ctrl+J: newline"]);
+    chat.waits_for(&[
+        "kd chat · council-",
+        "● claude ■ codex ▲ moss",
+        "broadcast",
+        "Ctrl+J: newline",
+    ]);
     chat.types("\x1b[200~Which store?\r\nFor a *small* team.\x1b[201~");
     chat.waits_for(&["> Which store?", "For a *small* team.", "Enter: send"]);
     assert_eq!(said(&home), [""; 0], "a paste never sends");
@@ -264,13 +271,17 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost() {
     chat.waits_for(&["(queued"]);
     chat.types("日本 draft");
     chat.waits_for(&["> 日本 draft"]);
-    chat.waits_until("the draft on disk", |_| is_kept(&home, "council-", "日本 draft"));
+    chat.waits_until("the draft on disk", |_| {
+        is_kept(&home, "council-", "日本 draft")
+    });
     chat.signals("-KILL");
     chat.child.wait().expect("dead");
     let before = said(&home);
     assert_eq!(before.len(), 3, "the question and two answers: {before:?}");
     assert!(
-        before.iter().any(|m| m.starts_with("moss: ") && m.len() > 6),
+        before
+            .iter()
+            .any(|m| m.starts_with("moss: ") && m.len() > 6),
         "the built-in model has answered: {before:?}"
     );
 
@@ -332,7 +343,9 @@ fn escape_stops_who_speaks_and_a_failed_answer_can_be_asked_again() {
     plays(&home, "claude", &claude("Claude's answer."));
     chat.types("\x1b[15~");
     chat.waits_until("the answer in its place", |shown| {
-        shown.contains("Claude's answer.") && !shown.contains("interrupted") && !shown.contains("speaks")
+        shown.contains("Claude's answer.")
+            && !shown.contains("interrupted")
+            && !shown.contains("speaks")
     });
     chat.types("/mut claude\r");
     chat.waits_for(&["did you mean /mute?"]);
@@ -350,7 +363,12 @@ fn without_a_current_thread_there_is_a_choice() {
     let branch = home.threads()[0].join("../..");
     std::fs::remove_file(branch.join("state.json")).expect("no thread is current any more");
     let mut chat = Chat::open(&home, &["chat"], &[]);
-    chat.waits_for(&["which thread?", "a new thread", "Which database?", "Which colour"]);
+    chat.waits_for(&[
+        "which thread?",
+        "a new thread",
+        "Which database?",
+        "Which colour",
+    ]);
     chat.types("colour");
     chat.waits_until("one thread", |shown| {
         shown.contains("Which colour") && !shown.contains("Which database?")

@@ -95,10 +95,7 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
     let mut parts: Vec<(Style, String)> = Vec::new();
     if app.leaving {
         let whom = speaking.join(", ");
-        parts.push((
-            strong,
-            format!("leaving after {whom}{dot}Esc: at once"),
-        ));
+        parts.push((strong, format!("leaving after {whom}{dot}Esc: at once")));
     } else {
         if let Some((toast, _)) = &app.toast {
             parts.push((strong, clean::line(toast)));

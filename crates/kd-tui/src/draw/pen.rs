@@ -58,4 +58,3 @@ impl Pen<'_> {
         self.repeat(0, width, y, glyph, Style::new().dimmed());
     }
 }
-
