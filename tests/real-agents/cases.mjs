@@ -99,7 +99,9 @@ function stage(agent, scene, more = {}) {
   writeFileSync(join(home, ".config/kd/config.json"), JSON.stringify(config));
   const own = { PATH: process.env.PATH, HOME: home, TMPDIR: top, LANG: "C.UTF-8", ...env };
   return (...args) => {
-    const child = spawn(join(bin, "kd"), args, { cwd: work, env: own, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(join(bin, "kd"), args, { cwd: work, env: own, stdio: [more.input ? "pipe" : "ignore", "pipe", "pipe"] });
+    // It may leave before it has read everything.
+    child.stdin?.on("error", () => {}).end(more.input);
     const run = { child, work, args, out: "", err: "", records: [], watchers: [] };
     createInterface({ input: child.stdout }).on("line", (line) => {
       run.out += `${line}\n`;
@@ -154,7 +156,7 @@ function outcome(run) {
   const all = records(run);
   const message = all.map((r) => r.message).find((m) => m && m.from !== "king");
   const failed = all.find((r) => r.type === "turn_failed" || r.failure);
-  return { text: message?.body ?? message?.text, kind: failed?.failure?.kind, pieces: all.filter((r) => isText(JSON.stringify(r))).length };
+  return { text: message?.body ?? message?.text, kind: failed?.failure?.kind, message: failed?.failure?.message, pieces: all.filter((r) => isText(JSON.stringify(r))).length };
 }
 
 // Some programs ask again for minutes and say nothing: then the deadline ends them, which is right, too.
@@ -171,6 +173,16 @@ const cases = {
     await inTime(run.ended, 130e3, "answer");
     const { pieces } = outcome(run);
     if (pieces < 3) throw new Error(`${pieces} pieces`);
+  },
+  async "10 MB"(agent) {
+    const input = "A line of the file that is asked about, with a number at its end: 12345\n".repeat(140_000);
+    const run = stage(agent, "answer", { input })(...ask(agent, ["--timeout", "120"]));
+    const code = await inTime(run.ended, 130e3, "answer");
+    const { text, kind, message } = outcome(run);
+    // Whole, or told in words that it is too much for the program itself.
+    if (code === 0) expect("answer", text?.trim(), answer);
+    else if (code !== 6 || !/too long|maximum length/i.test(message)) throw new Error(`code ${code}, ${kind}: ${message}`);
+    return code === 0 ? "ok" : "told";
   },
   async interrupt(agent) {
     const run = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));

@@ -255,6 +255,9 @@ async fn a_changed_file_is_noticed_and_fetched_again() {
     changed[1000] ^= 1;
     std::fs::write(&path, &changed).unwrap();
     assert_eq!(delivery::stored(&house.model, &env).unwrap(), None);
+    let kept = delivery::kept(&house.model, &env).unwrap();
+    let told = delivery::verify(&kept, &house.model).unwrap_err();
+    assert!(told.to_string().contains("is not the model"), "{told}");
     house.whole(&house.fetch(Via::Hub, &env).await.0.unwrap());
     std::fs::write(&path, &house.file[..10]).unwrap();
     assert_eq!(

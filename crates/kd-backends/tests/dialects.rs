@@ -605,6 +605,151 @@ fn an_agent_that_exits_well_without_an_answer_failed() {
     assert_eq!(end.unwrap_err().kind, FailureKind::RateLimit);
 }
 
+/// What the programs' own words for a failure come to, in each dialect's own form.
+#[test]
+fn every_way_to_fail_has_its_kind() {
+    use FailureKind::*;
+    let claude = |status: &str, error: &str, rest: &str, said: &str| {
+        vec![
+            format!(
+                r#"{{"type":"assistant","is_api_error_message":true,"error":"{error}","message":{{"id":"m","model":"<synthetic>","content":[{{"type":"text","text":"{said}"}}]}}}}"#
+            ),
+            format!(
+                r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},{rest}"result":"{said}"}}"#
+            ),
+        ]
+    };
+    let exec = |said: &str| {
+        let told = format!(r#"{{"type":"error","message":"{said}"}}"#);
+        let end = format!(r#"{{"type":"turn.failed","error":{{"message":"{said}"}}}}"#);
+        vec![told, end]
+    };
+    let server = |info: &str| {
+        let error = format!(r#"{{"message":"it did not work","codexErrorInfo":{info}}}"#);
+        vec![
+            r#"{"method":"turn/started","params":{"threadId":"t"}}"#.to_owned(),
+            format!(
+                r#"{{"method":"error","params":{{"threadId":"t","willRetry":false,"error":{error}}}}}"#
+            ),
+            format!(
+                r#"{{"method":"turn/completed","params":{{"threadId":"t","turn":{{"status":"failed","error":{error}}}}}}}"#
+            ),
+        ]
+    };
+    let gemini = |said: &str| {
+        vec![format!(
+            r#"{{"type":"result","status":"error","error":{{"type":"unknown","message":"{said}"}}}}"#
+        )]
+    };
+    let opencode = |name: &str, data: &str| {
+        vec![format!(
+            r#"{{"type":"error","sessionID":"s","error":{{"name":"{name}","data":{{{data}}}}}}}"#
+        )]
+    };
+    let acp = |error: &str| vec![format!(r#"{{"jsonrpc":"2.0","id":3,"error":{{{error}}}}}"#)];
+    let cases: Vec<(&str, Vec<String>, FailureKind)> = vec![
+        ("claude", claude("401", "authentication_failed", "", "Please run /login"), Auth),
+        ("claude", claude("null", "authentication_failed", "", "Not logged in"), Auth),
+        ("claude", claude("403", "authentication_failed", "", "no"), Auth),
+        ("claude", claude("400", "invalid_request", r#""terminal_reason":"prompt_too_long","#, "Prompt is too long"), Invalid),
+        ("claude", claude("404", "model_not_found", "", "no such model"), Invalid),
+        ("claude", claude("429", "rate_limit", "", "slow down"), RateLimit),
+        ("claude", claude("529", "overloaded", "", "busy"), Overloaded),
+        ("claude", claude("500", "server_error", "", "oh"), Overloaded),
+        ("claude", claude("null", "unknown", r#""api_error":"connection_failed","#, "Connection error."), Crashed),
+        ("codex", exec("unexpected status 401 Unauthorized: no key"), Auth),
+        ("codex", exec("unexpected status 403 Forbidden: no"), Auth),
+        ("codex", exec("Codex ran out of room in the model's context window."), Invalid),
+        ("codex", exec("The model `x` does not exist or you do not have access to it."), Invalid),
+        ("codex", exec("exceeded retry limit, last status: 429 Too Many Requests"), RateLimit),
+        ("codex", exec("Quota exceeded. Check your plan and billing details."), RateLimit),
+        ("codex", exec("You've hit your usage limit. Upgrade to Pro or try again later."), RateLimit),
+        ("codex", exec("unexpected status 529 <unknown status code>: overloaded"), Overloaded),
+        ("codex", exec("Selected model is at capacity. Please try a different model."), Overloaded),
+        ("codex", exec("We're currently experiencing high demand, which may cause temporary errors."), Overloaded),
+        ("codex", exec("stream disconnected before completion: idle timeout waiting for SSE"), Timeout),
+        ("codex", exec("stream disconnected before completion: stream closed before response.completed"), Crashed),
+        ("codex", exec("Missing environment variable: `OPENAI_API_KEY`."), Auth),
+        ("codex-app-server", server(r#""unauthorized""#), Auth),
+        ("codex-app-server", server(r#""rateLimitExceeded""#), RateLimit),
+        ("codex-app-server", server(r#""usageLimitExceeded""#), RateLimit),
+        ("codex-app-server", server(r#""serverOverloaded""#), Overloaded),
+        ("codex-app-server", server(r#""internalServerError""#), Overloaded),
+        ("codex-app-server", server(r#""contextWindowExceeded""#), Invalid),
+        ("codex-app-server", server(r#""modelNotFound""#), Invalid),
+        ("codex-app-server", server(r#""cyberPolicy""#), Refused),
+        ("codex-app-server", server(r#""other""#), Crashed),
+        ("codex-app-server", server(r#""a word of next year""#), Crashed),
+        ("codex-app-server", server(r#"{"httpConnectionFailed":{"httpStatusCode":403}}"#), Auth),
+        ("codex-app-server", server(r#"{"responseTooManyFailedAttempts":{"httpStatusCode":429}}"#), RateLimit),
+        ("codex-app-server", server(r#"{"responseTooManyFailedAttempts":{"httpStatusCode":529}}"#), Overloaded),
+        ("codex-app-server", server(r#"{"responseStreamDisconnected":{"httpStatusCode":null}}"#), Crashed),
+        ("gemini", gemini(r#"[API Error: {\"error\":{\"code\":401,\"message\":\"no\"}}]"#), Auth),
+        ("gemini", gemini(r#"[API Error: {\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\"}}]"#), RateLimit),
+        ("gemini", gemini(r#"[API Error: {\"error\":{\"code\":503,\"status\":\"UNAVAILABLE\"}}]"#), Overloaded),
+        ("gemini", gemini("[API Error: terminated]"), Crashed),
+        ("gemini", gemini("[API Error: fetch failed]"), Crashed),
+        ("gemini", gemini("something of next year"), Crashed),
+        ("opencode", opencode("APIError", r#""message":"no","statusCode":401"#), Auth),
+        ("opencode", opencode("APIError", r#""message":"slow","statusCode":429"#), RateLimit),
+        ("opencode", opencode("APIError", r#""message":"busy","statusCode":503"#), Overloaded),
+        ("opencode", opencode("ContextOverflowError", r#""message":"long""#), Invalid),
+        ("opencode", opencode("ProviderAuthError", r#""message":"who""#), Auth),
+        ("opencode", opencode("MessageAbortedError", r#""message":"stop""#), Cancelled),
+        ("opencode", opencode("UnknownError", r#""message":"of next year""#), Crashed),
+        ("acp", acp(r#""code":-32000,"message":"Authentication required""#), Auth),
+        ("acp", acp(r#""code":401,"message":"API key not valid""#), Auth),
+        ("acp", acp(r#""code":-32603,"message":"Internal error","data":{"errorKind":"overloaded"}"#), Overloaded),
+        ("acp", acp(r#""code":-32603,"message":"Internal error","data":{"errorKind":"rate_limit"}"#), RateLimit),
+        ("acp", acp(r#""code":-32603,"message":"Internal error","data":{"message":"APIError: 429 Too Many Requests"}"#), RateLimit),
+        ("acp", acp(r#""code":-32602,"message":"Invalid params""#), Invalid),
+        ("acp", acp(r#""code":-32603,"message":"Internal error""#), Crashed),
+        ("cursor", vec![r#"{"type":"result","subtype":"error","is_error":true,"result":"rate limit reached"}"#.to_owned()], RateLimit),
+    ];
+    for (dialect, lines, kind) in cases {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (said, end) = made(dialect, &lines, Exit::Code(0), "");
+        let failure = end.unwrap_err();
+        assert_eq!(failure.kind, kind, "{dialect}: {lines:?}: {failure}");
+        assert!(!failure.hint().is_empty(), "{dialect}: {failure}");
+        assert_eq!(
+            said, [""; 0],
+            "{dialect}: a failure is no answer: {lines:?}"
+        );
+    }
+}
+
+#[test]
+fn who_ends_while_asking_again_failed_as_the_last_attempt_did() {
+    let claude = |status: &str, word: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":1,"max_retries":9,"retry_delay_ms":9,"error_status":{status},"error":"{word}"}}"#
+        )
+    };
+    let busy = claude("529", "overloaded");
+    let codex = r#"{"type":"error","message":"Reconnecting... 2/5 (unexpected status 401 Unauthorized: no)"}"#;
+    let server = r#"{"method":"error","params":{"willRetry":true,"error":{"message":"Reconnecting... 1/2","codexErrorInfo":"serverOverloaded"}}}"#;
+    for (dialect, line, kind) in [
+        ("claude", busy.as_str(), FailureKind::Overloaded),
+        ("codex", codex, FailureKind::Auth),
+        ("codex-app-server", server, FailureKind::Overloaded),
+    ] {
+        for how in [Exit::Unseen, Exit::Code(0), Exit::Code(1)] {
+            let (_, end) = made(dialect, &[line], how, "");
+            assert_eq!(end.unwrap_err().kind, kind, "{dialect} {how:?}");
+        }
+        // Whoever stopped or killed it is the reason.
+        let (_, end) = made(dialect, &[line], Exit::Signal(15), "");
+        assert_eq!(end.unwrap_err().kind, FailureKind::Cancelled, "{dialect}");
+        let (_, end) = made(dialect, &[line], Exit::Signal(9), "");
+        assert_eq!(end.unwrap_err().kind, FailureKind::Crashed, "{dialect}");
+    }
+    // Words have come since: then the end of the stream is the reason.
+    let word = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"We"}}}"#;
+    let (_, end) = made("claude", &[&busy, word], Exit::Unseen, "");
+    assert_eq!(end.unwrap_err().kind, FailureKind::Decode);
+}
+
 /// A recording of both directions, from `> ours` and `< theirs`.
 fn dialog(dialect: &str, lines: &[&str]) -> Turn {
     let recorded: String = lines
@@ -635,6 +780,32 @@ fn other_threads_of_a_codex_server_are_not_heard() {
     );
     assert_eq!(texts(&turns), ["Aye"]);
     assert!(turns.iter().all(Result::is_ok), "{turns:?}");
+}
+
+#[test]
+fn what_codex_does_not_take_is_told_in_its_words() {
+    let refused = |said: &str| {
+        let ours = r#"> {"id":3,"method":"turn/start","params":{"threadId":"A"}}"#;
+        let theirs = format!(r#"< {{"id":3,"error":{{"code":-32600,"message":"{said}"}}}}"#);
+        let turns = dialog("codex-app-server", &[ours, &theirs]);
+        turns.into_iter().next_back().unwrap().unwrap_err()
+    };
+    let long = refused("Input exceeds the maximum length of 1048576 characters.");
+    assert_eq!(long.kind, FailureKind::Invalid, "{long}");
+    assert!(long.message.contains("1048576"), "{long}");
+    assert!(long.hint().contains("does not fit"), "{}", long.hint());
+    assert_eq!(refused("no such thread").kind, FailureKind::Invalid);
+}
+
+#[test]
+fn a_recording_of_both_sides_of_codex_is_that_of_its_server() {
+    let lines = [
+        r#"> {"id":3,"method":"turn/start","params":{"threadId":"A"}}"#,
+        r#"< {"method":"item/completed","params":{"threadId":"A","item":{"type":"agentMessage","id":"1","text":"Aye"}}}"#,
+        r#"< {"method":"turn/completed","params":{"threadId":"A","turn":{"status":"completed"}}}"#,
+    ];
+    assert_eq!(dialog("codex", &lines), dialog("codex-app-server", &lines));
+    assert_eq!(texts(&dialog("codex", &lines)), ["Aye"]);
 }
 
 #[test]

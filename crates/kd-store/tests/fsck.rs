@@ -432,17 +432,25 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
         Some((5, "again"))
     );
 
-    // One that is old was there before: a clone, or a merge. `fsck` tells of it.
-    fs::write(
+    // Doubles that are old were there before: a clone, or a merge. `fsck` tells of them.
+    let (abe, zed) = (
         thread.path().join("0005-abe.md"),
-        format!("{HEAD}---\n\nold\n"),
+        thread.path().join("0005-zed.md"),
+    );
+    fs::write(&abe, format!("{HEAD}---\n\nold\n")).unwrap();
+    age(&abe);
+    age(&zed);
+    assert_eq!(thread.append(&draft("ada", "six")).unwrap().seq, 6);
+    assert!(abe.exists() && zed.exists());
+    // And what we have announced keeps its number, whenever it was.
+    fs::write(
+        thread.path().join("0006-zed.md"),
+        format!("{HEAD}---\n\nlate\n"),
     )
     .unwrap();
-    age(&thread.path().join("0005-abe.md"));
-    thread.append(&draft("ada", "six")).unwrap();
-    assert!(
-        thread.path().join("0005-abe.md").exists() && thread.path().join("0005-zed.md").exists()
-    );
+    thread.settle().unwrap();
+    assert!(thread.path().join("0006-ada.md").exists());
+    assert!(thread.path().join("0007-zed.md").exists());
 }
 
 #[test]

@@ -434,6 +434,24 @@ fn without_a_model_the_three_ways_to_one_are_named() {
 }
 
 #[test]
+fn a_damaged_model_is_told_and_never_used() {
+    let home = Home::new(&[]);
+    let sum = kd_backends::delivery::catalog::DEFAULT.sha256;
+    let models = home.dir.path().join(".cache/kd/models");
+    std::fs::create_dir_all(&models).expect("made");
+    std::fs::write(models.join(format!("{sum}.gguf")), "GGUF and no more").expect("written");
+    let (code, _, err) = home.run(&["model", "verify"]);
+    assert_eq!(code, 3, "{err}");
+    assert!(
+        err.contains("is not the model") && err.contains("kd model rm"),
+        "{err}"
+    );
+    assert_eq!(home.run(&["model", "path"]).0, 3);
+    let (code, _, err) = home.run(&["model", "rm", "smollm2-135m"]);
+    assert_eq!(code, 0, "{err}");
+}
+
+#[test]
 fn a_question_without_its_command_is_told_the_command() {
     let home = Home::new(&[]);
     let (code, _, err) = home.run(&["Which", "database?"]);

@@ -307,6 +307,45 @@ fn ask_agent(home: &Home) -> Command {
     ask
 }
 
+#[test]
+fn who_may_write_is_told_and_who_writes_without_leave_too() {
+    let home = home_with_agent();
+    let git = Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(home.work())
+        .status();
+    assert!(git.expect("git runs").success());
+    let answer = json!({"type": "item.completed", "item": {"id": "a", "type": "agent_message", "text": "Done."}});
+    let steps = json!([
+        {"when": "app-server", "do": [{"exit": 2}]},
+        {"read": true},
+        {"write": "broken.txt"},
+        {"print": format!("{answer}\n{}\n", json!({"type": "turn.completed", "usage": {}}))},
+    ]);
+    std::fs::write(home.path().join("codex.script"), steps.to_string()).expect("written");
+    let ask = |more: &[&str]| {
+        let line = [&["council", "ask"], more, &["Which?"]].concat();
+        let mut ask = home.kd(&line);
+        ask.env("CODEX_CLI_PATH", home.path().join("codex"));
+        let said = Said::of(ask.output().expect("it runs"));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        std::fs::remove_file(home.work().join("broken.txt")).expect("it wrote");
+        said.err
+    };
+    let read_only = ask(&[]);
+    assert!(
+        read_only.contains("files changed during this read-only turn: broken.txt"),
+        "{read_only}"
+    );
+    assert!(!read_only.contains("may change files"), "{read_only}");
+    let writable = ask(&["--writable"]);
+    assert!(
+        writable.contains("may change files here: ada"),
+        "{writable}"
+    );
+    assert!(!writable.contains("files changed"), "{writable}");
+}
+
 fn state(home: &Home) -> Option<Value> {
     let text = std::fs::read(home.work().join(".kd/branches/main/sessions/ada.json")).ok()?;
     serde_json::from_slice(&text).ok()

@@ -12,7 +12,7 @@ mod store;
 pub use error::FetchError;
 pub use kd_local::catalog;
 pub use locate::{Found, How, locate};
-pub use store::{models_dir, remove, stored, verify};
+pub use store::{kept, models_dir, remove, stored, verify};
 
 use crate::env::Env;
 use kd_local::catalog::KnownModel;

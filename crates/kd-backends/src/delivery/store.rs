@@ -35,6 +35,12 @@ pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchErr
     Ok(trusted(&path, model, &dir)?.then_some(path))
 }
 
+/// The fetched file of a model, sound or not.
+pub fn kept(model: &KnownModel, env: &Env) -> Option<PathBuf> {
+    let path = models_dir(env)?.join(format!("{}.gguf", model.sha256));
+    path.is_file().then_some(path)
+}
+
 /// Compares length and checksum of a file, whatever was noted before.
 pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
     model.verify(path, |_| ()).map_err(|error| match error {

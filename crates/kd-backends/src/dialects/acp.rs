@@ -135,7 +135,12 @@ impl Decoder for Acp {
                     "the agent was told to stop, and did not answer any more",
                 )
             } else {
-                blame::unfinished(WHO, exit, self.lines.prose.as_deref())
+                blame::unfinished_again(
+                    WHO,
+                    exit,
+                    self.lines.prose.as_deref(),
+                    self.answer.asking_again(),
+                )
             })
         });
         *self = Self {
@@ -422,7 +427,7 @@ impl Acp {
         if usage.is_some_and(|u| u.input_tokens == 0 && u.output_tokens == 0) {
             return Err(Failure::new(
                 FailureKind::Decode,
-                "the agent ended its turn and counts no token of it: the connection to its model broke",
+                "the agent ended its turn and counts no token of it: the connection to its model broke, or the question is too long for it",
             ));
         }
         self.answer.settle_all();

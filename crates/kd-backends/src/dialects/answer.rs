@@ -12,6 +12,8 @@ pub(super) struct Answer {
     shown: String,
     thought: bool,
     retries: u32,
+    /// Why the program asks again, until words come.
+    asking_again: Option<Failure>,
 }
 
 /// One block of text.
@@ -145,6 +147,7 @@ impl Answer {
         self.retries = attempt.unwrap_or(self.retries + 1);
         self.drop_halves();
         self.thought = false;
+        self.asking_again = Some(why.clone());
         out.push(Delta::Retrying {
             attempt: self.retries,
             after,
@@ -158,10 +161,16 @@ impl Answer {
         }
     }
 
+    /// Why the program was asking again when its stream ended: that tells more than that it ended.
+    pub(super) fn asking_again(&self) -> Option<&Failure> {
+        self.asking_again.as_ref()
+    }
+
     /// A piece of thinking.
     pub(super) fn think(&mut self, piece: &str, out: &mut Vec<Delta>) {
         if !piece.is_empty() {
             self.thought = true;
+            self.asking_again = None;
             out.push(Delta::Thinking { text: piece.into() });
         }
     }
@@ -243,6 +252,7 @@ impl Answer {
     }
 
     fn show(&mut self, mut text: String, piece: &str, out: &mut Vec<Delta>) {
+        self.asking_again = None;
         text.push_str(piece);
         self.shown.push_str(&text);
         out.push(Delta::Text { text });

@@ -58,6 +58,7 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
             "prompt too long",
             "maximum context",
             "input is too long",
+            "exceeds the maximum length",
             "model_not_found",
             "modelnotfound",
             "does not exist",
@@ -209,6 +210,31 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
     ))
 }
 
+/// The same for a program that was asking its service again when its stream ended: unless it was stopped or killed, what
+/// kept it from an answer is what the last attempt met.
+pub(super) fn unfinished_again(
+    who: &str,
+    exit: &ExitSeen,
+    said: Option<&str>,
+    why: Option<&Failure>,
+) -> Failure {
+    let failure = unfinished(who, exit, said);
+    let ended_itself = matches!(exit.how, Exit::Unseen | Exit::Code(_));
+    match why {
+        Some(why)
+            if ended_itself
+                && matches!(failure.kind, FailureKind::Decode | FailureKind::Crashed) =>
+        {
+            let message = format!(
+                "{who}: its stream ended while it was asking again: {}",
+                why.message
+            );
+            advised(Failure::new(why.kind, message))
+        }
+        _ => failure,
+    }
+}
+
 /// The line of stderr that tells most: the first that speaks of an error, else the last.
 fn last_words(stderr: &str) -> Option<String> {
     /// Lines that say nothing about a failure.
@@ -237,7 +263,11 @@ fn advised(failure: Failure) -> Failure {
         FailureKind::RateLimit if lower.contains("quota") || lower.contains("billing") => {
             failure.advise("look at the plan and the quota of this account")
         }
-        FailureKind::Invalid if lower.contains("too long") || lower.contains("context") => {
+        FailureKind::Invalid
+            if ["too long", "maximum length", "context"]
+                .iter()
+                .any(|word| lower.contains(word)) =>
+        {
             failure.advise("the thread does not fit into this model: start a new thread, or give the member a larger model")
         }
         FailureKind::Invalid if lower.contains("model") => failure.advise("set `agents.<name>.model` to a model that the program knows"),

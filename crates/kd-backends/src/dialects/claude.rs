@@ -58,7 +58,12 @@ impl Decoder for Claude {
                     None,
                     kind_of_word(&word).unwrap_or(FailureKind::Decode),
                 )),
-                None => Err(blame::unfinished(WHO, exit, self.lines.prose.as_deref())),
+                None => Err(blame::unfinished_again(
+                    WHO,
+                    exit,
+                    self.lines.prose.as_deref(),
+                    self.answer.asking_again(),
+                )),
             });
         *self = Self {
             cost_before: self.cost_before,

@@ -73,7 +73,12 @@ impl Decoder for CodexApp {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             Err(match self.trouble.take() {
                 Some(failure) => failure,
-                None => blame::unfinished(WHO, exit, self.lines.prose.as_deref()),
+                None => blame::unfinished_again(
+                    WHO,
+                    exit,
+                    self.lines.prose.as_deref(),
+                    self.answer.asking_again(),
+                ),
             })
         });
         *self = Self {
@@ -94,12 +99,13 @@ impl CodexApp {
         let asked = self.asked.remove(&message["id"].to_string());
         let (result, error) = (&message["result"], &message["error"]);
         if error.is_object() {
-            let said = text(error, "message");
-            let failure = blame::failure(
-                &format!("codex refused the request: {said}"),
-                None,
-                FailureKind::Invalid,
-            );
+            // Its own words decide the kind, not ours around them.
+            let failure = blame::failure(text(error, "message"), None, FailureKind::Invalid);
+            let said = format!("codex does not take the request: {}", failure.message);
+            let failure = Failure {
+                message: said,
+                ..failure
+            };
             match asked.as_deref() {
                 Some("initialize" | "thread/start" | "thread/resume" | "turn/start") => {
                     self.outcome = Some(Err(failure))
@@ -266,9 +272,21 @@ fn failure(error: &Value) -> Failure {
     };
     let typed = match word {
         "unauthorized" => Some(FailureKind::Auth),
-        "usageLimitExceeded" | "rateLimitExceeded" => Some(FailureKind::RateLimit),
-        "serverOverloaded" | "internalServerError" => Some(FailureKind::Overloaded),
-        "contextWindowExceeded" | "modelNotFound" | "badRequest" => Some(FailureKind::Invalid),
+        "usageLimitExceeded" | "rateLimitExceeded" | "sessionBudgetExceeded" => {
+            Some(FailureKind::RateLimit)
+        }
+        "serverOverloaded"
+        | "internalServerError"
+        | "flexUnavailable"
+        | "policyCapacityUnavailable" => Some(FailureKind::Overloaded),
+        "contextWindowExceeded"
+        | "modelNotFound"
+        | "badRequest"
+        | "tooManyDenials"
+        | "activeTurnNotSteerable" => Some(FailureKind::Invalid),
+        "cyberPolicy" | "misalignmentPolicyViolation" | "inferenceHookDenied" => {
+            Some(FailureKind::Refused)
+        }
         _ => None,
     };
     let failure = blame::failure(&said, status, FailureKind::Crashed);

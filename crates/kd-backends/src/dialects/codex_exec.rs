@@ -42,7 +42,12 @@ impl Decoder for CodexExec {
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
         let outcome = self.outcome.take().unwrap_or_else(|| {
             let said = self.trouble.as_deref().or(self.lines.prose.as_deref());
-            Err(blame::unfinished(WHO, exit, said))
+            Err(blame::unfinished_again(
+                WHO,
+                exit,
+                said,
+                self.answer.asking_again(),
+            ))
         });
         *self = Self::default();
         outcome

@@ -79,6 +79,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whose words these are.
     pub what: &'static str,
+    /// The dialect of its program that speaks in both directions, where that is another.
+    dialog: Option<&'static str>,
     make: fn() -> Box<dyn Decoder>,
 }
 
@@ -100,36 +102,43 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         name: "claude",
         what: "`claude -p --output-format stream-json`, one-shot and with `--input-format stream-json`",
+        dialog: None,
         make: || Box::<claude::Claude>::default(),
     },
     Dialect {
         name: "codex",
         what: "`codex exec --json`",
+        dialog: Some("codex-app-server"),
         make: || Box::<codex_exec::CodexExec>::default(),
     },
     Dialect {
         name: "codex-app-server",
         what: "`codex app-server`",
+        dialog: None,
         make: || Box::<codex_app::CodexApp>::default(),
     },
     Dialect {
         name: "gemini",
         what: "`gemini -o stream-json`",
+        dialog: None,
         make: || Box::<gemini::Gemini>::default(),
     },
     Dialect {
         name: "opencode",
         what: "`opencode run --format json`",
+        dialog: None,
         make: || Box::<opencode::Opencode>::default(),
     },
     Dialect {
         name: "cursor",
         what: "`agent -p --output-format stream-json`",
+        dialog: None,
         make: || Box::<cursor::Cursor>::default(),
     },
     Dialect {
         name: "acp",
         what: "the Agent Client Protocol, version 1",
+        dialog: None,
         make: || Box::<acp::Acp>::default(),
     },
 ];

@@ -58,7 +58,12 @@ impl Decoder for Opencode {
                 format!("opencode gave up: it may not use {tool}"),
             )
             .advise("allow the tool in opencode's own configuration, or ask with `--writable`")),
-            (_, None) => Err(blame::unfinished(WHO, exit, turn.lines.prose.as_deref())),
+            (_, None) => Err(blame::unfinished_again(
+                WHO,
+                exit,
+                turn.lines.prose.as_deref(),
+                turn.answer.asking_again(),
+            )),
         }
     }
 }

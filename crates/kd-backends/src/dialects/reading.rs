@@ -68,6 +68,8 @@ pub struct Decoded<R> {
     source: R,
     lines: Lines,
     decoder: Box<dyn Decoder>,
+    /// Who reads a recording of both directions, if another; taken at its first line.
+    dialog: Option<&'static Dialect>,
     ready: VecDeque<Result<Delta, Failure>>,
     /// Whether a turn is to be ended when the recording ends.
     open: bool,
@@ -77,12 +79,14 @@ pub struct Decoded<R> {
 }
 
 /// Reads a recorded stream to its end: every delta, and for each turn [`Delta::Finished`] or the failure that ends it.
-/// At least one turn is ended. Recordings of both directions (`{"dir":"in"|"out","msg":…}` on each line) are understood.
+/// At least one turn is ended. Recordings of both directions (`{"dir":"in"|"out","msg":…}` on each line) are understood, and
+/// read in the form of the dialect that speaks in both.
 pub fn decode_all<R: Read>(dialect: &Dialect, source: R) -> Decoded<R> {
     Decoded {
         source,
         lines: Lines::default(),
         decoder: dialect.decoder(),
+        dialog: dialect.dialog.and_then(super::named),
         ready: VecDeque::new(),
         open: true,
         end: None,
@@ -124,10 +128,16 @@ impl<R: Read> Decoded<R> {
     fn take(&mut self, line: Line<'_>) {
         let deltas = match line {
             Line::Whole(line) => match both_sides(line) {
-                Some((true, message)) => self.decoder.line(&message),
-                Some((false, message)) => {
-                    self.decoder.sent(&message);
-                    Vec::new()
+                Some((agent, message)) => {
+                    if let Some(dialog) = self.dialog.take() {
+                        self.decoder = dialog.decoder();
+                    }
+                    if agent {
+                        self.decoder.line(&message)
+                    } else {
+                        self.decoder.sent(&message);
+                        Vec::new()
+                    }
                 }
                 None => self.decoder.line(line),
             },

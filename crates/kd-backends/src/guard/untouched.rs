@@ -1,8 +1,9 @@
 //! Whether an agent kept its hands off: the files of the repository before and after a read-only turn. Comes in: a
 //! stream. Goes out: the same stream, with a notice before its end when files changed meanwhile.
 //!
-//! `git status` runs beside the agent, which takes longer to begin than git to look. A folder that is in no repository,
-//! or is too large to be looked at quickly, is not watched. `.kd` is ours.
+//! `git status` runs beside the agent, which mostly takes longer to begin than git to look; what was written after the
+//! turn began counts even if git saw it already. A folder that is in no repository, or is too large to be looked at
+//! quickly, is not watched. `.kd` is ours.
 
 use crate::Backend;
 use crate::env::Env;
@@ -41,6 +42,7 @@ struct Watch {
     deltas: BoxStream<'static, Result<Delta, Failure>>,
     git: PathBuf,
     folder: PathBuf,
+    began: SystemTime,
     before: Option<JoinHandle<Option<Files>>>,
     /// The end of the turn, held back until what came before it is told.
     end: Option<Result<Delta, Failure>>,
@@ -64,6 +66,7 @@ impl Backend for Untouched {
             deltas: self.inner.ask(request),
             git,
             folder,
+            began: SystemTime::now(),
             before: None,
             end: None,
         };
@@ -90,7 +93,7 @@ impl Backend for Untouched {
                         None => None,
                     };
                     let changed = match (before, after) {
-                        (Some(before), Some(after)) => changed(&before, &after),
+                        (Some(before), Some(after)) => changed(&before, &after, watch.began),
                         _ => Vec::new(),
                     };
                     if changed.is_empty() {
@@ -148,10 +151,11 @@ fn top(folder: &Path) -> &Path {
         .unwrap_or(folder)
 }
 
-fn changed(before: &Files, after: &Files) -> Vec<String> {
+fn changed(before: &Files, after: &Files, began: SystemTime) -> Vec<String> {
+    let since = |written: &Option<SystemTime>| written.is_some_and(|at| at >= began);
     let mut paths: Vec<String> = after
         .iter()
-        .filter(|(path, now)| before.get(*path) != Some(now))
+        .filter(|(path, now)| before.get(*path) != Some(now) || since(&now.2))
         .map(|(path, _)| path.clone())
         .collect();
     paths.extend(

@@ -77,14 +77,14 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// 256 turns, 16 MiB an answer, 64 waiting messages of at most 4 MiB.
+    /// 256 turns, 16 MiB an answer, 64 waiting messages of at most 16 MiB.
     fn default() -> Self {
         Self {
             auto_messages: None,
             turns_max: 256,
             text_bytes_max: 16 << 20,
             waiting_max: 64,
-            say_bytes_max: 4 << 20,
+            say_bytes_max: 16 << 20,
         }
     }
 }

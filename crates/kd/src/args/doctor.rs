@@ -12,8 +12,9 @@ Examples:
   kd doctor claude codex       these
   kd doctor --json | jq -r '.[] | select(.answered | not) | .advice'
 
-Each member gets one real call of a few tokens, all at the same time. Agent programs are asked, in an empty folder, to
-write a file although they may only read: `read-only yes` means that it was not there afterwards.
+Each member gets one real call of a few tokens, all at the same time. Agent programs are asked,
+in an empty folder, to write a file although they may only read: `read-only yes` means that it was
+not there afterwards.
 Exit code 0: all answered; 5: some; 6: none.")]
 pub(crate) struct Doctor {
     /// Only these members

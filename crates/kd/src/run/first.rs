@@ -4,23 +4,23 @@ use super::init::look_around;
 use kd_backends::discovery::Discovered;
 use std::io::{self, Write};
 
-/// Says who speaks; on the first question in a folder also what else was found, and how to get better answers.
+/// Says who speaks and what else was found; on the first question in a folder also how to get better answers.
 pub(super) fn notice(first: bool) {
-    let found = if first {
-        look_around().unwrap_or_default()
-    } else {
-        Vec::new()
-    };
+    let found = look_around().unwrap_or_default();
     let _ = io::stderr()
         .lock()
         .write_all(text(first, &found).as_bytes());
 }
 
 fn text(first: bool, found: &[Discovered]) -> String {
-    if !first {
-        return "the built-in model speaks for all members (`kd init` seats others)\n".to_owned();
-    }
     let names: Vec<&str> = found.iter().map(|f| f.name.as_str()).collect();
+    if !first {
+        let more = match names.join(", ") {
+            none if none.is_empty() => " (`kd init` seats others)".to_owned(),
+            names => format!("; found here: {names} (`kd init` seats them)"),
+        };
+        return format!("the built-in model speaks for all members{more}\n");
+    }
     let here = if names.is_empty() {
         String::new()
     } else {
@@ -49,6 +49,9 @@ mod tests {
             said.contains("trying things out") && said.contains("found here: Ollama"),
             "{said}"
         );
-        assert_eq!(text(false, &found).lines().count(), 1);
+        let later = text(false, &found);
+        assert!(later.contains("found here: Ollama"), "{later}");
+        assert_eq!(later.lines().count(), 1);
+        assert_eq!(text(false, &[]).lines().count(), 1);
     }
 }

@@ -255,7 +255,7 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
     };
     let mut seen = false;
     for model in models {
-        let Some(path) = delivery::stored(model, env)? else {
+        let Some(path) = delivery::kept(model, env) else {
             continue;
         };
         seen = true;
@@ -264,7 +264,7 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
     }
     if !seen {
         let what = key.map_or_else(
-            || "no model is here".to_owned(),
+            || "no model was fetched".to_owned(),
             |k| format!("{k} is not here"),
         );
         return Err(Error::new("no_model", Exit::NoSeat, what).next("kd model pull"));

@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Read, Write};
 
 /// The most bytes of a question with its context: what the council takes.
-const BYTES_MAX: usize = 4 << 20;
+const BYTES_MAX: usize = 16 << 20;
 /// How long an open pipe may stay silent before we go on without it: some programs start us with a pipe on stdin that
 /// nobody ever writes to or closes.
 const SILENCE: Timespec = Timespec {
