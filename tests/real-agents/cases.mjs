@@ -76,6 +76,11 @@ const agents = {
     command: native("@zed-industries/codex-acp-linux-x64", "bin/codex-acp", "codex-acp") ?? shim("codex-acp"),
     options: { backend: "acp", env: ["CODEX_HOME", "OPENAI_API_KEY"] },
   }),
+  "acp-codex-js": (home, base) => ({
+    ...agents.codex(home, base),
+    command: native("@agentclientprotocol/codex-acp", "dist/index.js"),
+    options: { backend: "acp", env: ["CODEX_HOME", "OPENAI_API_KEY"] },
+  }),
   "acp-claude": (home, base) => ({
     ...agents.claude(home, base),
     command: shim("claude-agent-acp"),
@@ -279,8 +284,38 @@ async function measure(agent) {
   console.log(`${agent.padEnd(12)} cold ${median(cold)} s   kept running: first ${first?.toFixed(2)} s, then ${median(later)} s (${later.length} turns)`);
 }
 
+/** The longest of five stops, in seconds until no process is left: after Ctrl+C, after a deadline, and at a good end. */
+async function stops(agent) {
+  const took = { interrupt: 0, deadline: 0, "good end": 0 };
+  const gone = async (what, since) => {
+    await nobodyLeft();
+    took[what] = Math.max(took[what], (Date.now() - since) / 1000);
+  };
+  for (let times = 0; times < 5; times += 1) {
+    const slow = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));
+    await inTime(slow.until(isText), 120e3, "first word");
+    const stopped = Date.now();
+    slow.child.kill("SIGINT");
+    await inTime(slow.ended, 10e3, "end");
+    await gone("interrupt", stopped);
+    const whole = stage(agent, "answer")(...ask(agent, ["--timeout", "120"]));
+    await inTime(whole.until((line) => line.includes('"floor_yielded"')), 120e3, "answer");
+    await gone("good end", Date.now());
+  }
+  const late = stage(agent, "silent")(...ask(agent, ["--timeout", "8"]));
+  await inTime(late.until((line) => line.includes('"turn_queued"')), 20e3, "question");
+  const due = Date.now() + 8e3;
+  await inTime(late.ended, 20e3, "end");
+  await gone("deadline", due);
+  const words = Object.entries(took).map(([what, seconds]) => `${what} ${seconds.toFixed(1)} s`);
+  console.log(`${agent.padEnd(12)} nobody left after: ${words.join(", ")}`);
+}
+
 if (bench) {
-  for (const agent of asked) await measure(agent);
+  for (const agent of asked) {
+    await measure(agent);
+    await stops(agent);
+  }
   server.stdin.end();
   process.exit(0);
 }

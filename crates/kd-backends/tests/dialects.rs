@@ -703,6 +703,16 @@ fn every_way_to_fail_has_its_kind() {
         ("acp", acp(r#""code":-32603,"message":"Internal error","data":{"errorKind":"rate_limit"}"#), RateLimit),
         ("acp", acp(r#""code":-32603,"message":"Internal error","data":{"message":"APIError: 429 Too Many Requests"}"#), RateLimit),
         ("acp", acp(r#""code":-32602,"message":"Invalid params""#), Invalid),
+        (
+            "acp",
+            acp(r#""code":-32603,"message":"Internal error","data":{"details":"Input exceeds the maximum length of 1048576 characters."}"#),
+            Invalid,
+        ),
+        (
+            "acp",
+            acp(r#""code":-32603,"message":"Internal error","data":"unexpected status 529 of the service""#),
+            Overloaded,
+        ),
         ("acp", acp(r#""code":-32603,"message":"Internal error""#), Crashed),
         ("cursor", vec![r#"{"type":"result","subtype":"error","is_error":true,"result":"rate limit reached"}"#.to_owned()], RateLimit),
     ];

@@ -540,7 +540,11 @@ fn model_option(result: &Value) -> Option<String> {
 fn failure(error: &Value) -> Failure {
     let data = &error["data"];
     let code = error["code"].as_i64().unwrap_or(0);
-    let message = match (some(data, "message"), text(error, "message")) {
+    // Agents do not agree on where the data says what happened.
+    let said = some(data, "message")
+        .or_else(|| some(data, "details"))
+        .or_else(|| data.as_str().map(str::to_owned));
+    let message = match (said, text(error, "message")) {
         (Some(inner), "Internal error" | "") => inner,
         (Some(inner), message) if !message.contains(&inner) => format!("{message}: {inner}"),
         (_, message) => message.trim_start_matches("Internal error: ").to_owned(),
