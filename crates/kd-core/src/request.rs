@@ -110,6 +110,29 @@ pub struct ToolTalk {
     pub tools: Vec<ToolSpec>,
     /// What was said and called after the prompt, in order.
     pub said: Vec<Said>,
+    /// A server that has these tools, for agent programs: they call them there, and we hear only how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ToolServer>,
+}
+
+/// A program that serves tools of ours on its stdin and stdout, by the Model Context Protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolServer {
+    /// What the agent calls it.
+    pub name: String,
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The tools that the agent may call without asking anybody.
+    pub tools: Vec<String>,
+}
+
+impl Request {
+    /// The server over which an agent program calls tools of ours.
+    pub fn server(&self) -> Option<&ToolServer> {
+        self.tools.as_ref()?.server.as_ref()
+    }
 }
 
 /// A tool, as a model is told of it.

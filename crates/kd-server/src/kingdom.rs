@@ -66,6 +66,12 @@ pub trait Kingdom: Send + Sync + 'static {
     /// The messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
 
+    /// Whether the caller is an agent on its visit to the forum: then it has the forum's tools alone, and those that
+    /// end a visit.
+    fn is_visit(&self) -> bool {
+        false
+    }
+
     /// Carries out a tool of the forum under a name; the answer is in the shape of that tool.
     fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal>;
 }

@@ -2,7 +2,7 @@
 
 mod bars;
 mod help;
-mod pen;
+pub(crate) mod pen;
 mod picker;
 
 use crate::app::{App, Screen};

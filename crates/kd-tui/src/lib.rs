@@ -14,6 +14,7 @@ pub mod complete;
 pub mod desk;
 pub mod draw;
 pub mod editor;
+pub mod forum;
 pub mod keymap;
 pub mod keys;
 pub mod log;

@@ -566,7 +566,7 @@ async fn until(at: Option<Instant>) {
 }
 
 /// What the system tells us.
-struct Signals {
+pub(crate) struct Signals {
     resized: Signal,
     continued: Signal,
     interrupted: Signal,
@@ -574,14 +574,15 @@ struct Signals {
     hung_up: Signal,
 }
 
-enum Wish {
+/// What that means.
+pub(crate) enum Wish {
     Resize,
     Leave,
     Nothing,
 }
 
 impl Signals {
-    fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             resized: signal(SignalKind::window_change())?,
             continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
@@ -591,7 +592,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Wish {
         tokio::select! {
             _ = self.resized.recv() => Wish::Resize,
             _ = self.continued.recv() => Wish::Resize,

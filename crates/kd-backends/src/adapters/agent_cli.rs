@@ -157,7 +157,7 @@ impl AgentCli {
         }
     }
 
-    fn call<'a>(&'a self, request: &Request, folder: &'a Path) -> Call<'a> {
+    fn call<'a>(&'a self, request: &'a Request, folder: &'a Path) -> Call<'a> {
         Call {
             model: self.choice.model.as_deref(),
             effort: self
@@ -167,6 +167,7 @@ impl AgentCli {
                 .filter(|effort| !effort.is_empty()),
             folder,
             writable: request.writable,
+            server: request.server(),
         }
     }
 
@@ -190,6 +191,7 @@ impl AgentCli {
             effort: call.effort.map(str::to_owned),
             folder: folder.clone(),
             writable: request.writable,
+            server: request.server().cloned(),
         };
         Ok((self.spec_of(launch, folder, None), question))
     }

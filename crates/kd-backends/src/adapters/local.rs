@@ -280,7 +280,8 @@ fn foreign_lines(prompt: &Prompt, seat: &str) -> Vec<String> {
 fn labels(schema: &Value) -> Option<Vec<String>> {
     let fields = schema.get("properties")?.as_object()?;
     fields.values().find_map(|field| {
-        let labels = field.get("enum")?.as_array()?;
+        // One word is no choice.
+        let labels = field.get("enum")?.as_array().filter(|l| l.len() > 1)?;
         labels
             .iter()
             .map(|label| label.as_str().map(str::to_owned))
@@ -397,6 +398,9 @@ mod tests {
             })
         );
         assert!(job.stop.is_empty(), "a schema ends its answers itself");
+        asked.schema =
+            Some(json!({"properties": {"tool": {"enum": ["reply"]}, "thread": {"enum": [1, 2]}}}));
+        assert_eq!(job_of(&asked).watch, None, "nothing to choose among words");
     }
 
     #[tokio::test]

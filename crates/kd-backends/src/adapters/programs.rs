@@ -6,6 +6,8 @@
 
 use super::roads::{ACP, CLAUDE, CODEX, Road};
 use crate::transport::process::Gentle;
+use kd_core::request::ToolServer;
+use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -89,6 +91,8 @@ pub(super) struct Call<'a> {
     pub(super) effort: Option<&'a str>,
     pub(super) folder: &'a Path,
     pub(super) writable: bool,
+    /// A server of tools that it is to use.
+    pub(super) server: Option<&'a ToolServer>,
 }
 
 /// Every program we can start.
@@ -266,13 +270,18 @@ fn claude(call: &Call<'_>) -> Vec<OsString> {
         "--include-partial-messages",
     ]);
     args.extend(words(&["--strict-mcp-config", "--setting-sources", "user"]));
+    let mut allowed: Vec<String> = Vec::new();
+    if let Some(server) = call.server {
+        let name = server.name.as_str();
+        let config =
+            json!({"mcpServers": {name: {"command": server.program, "args": server.args}}});
+        args.extend(words(&["--mcp-config", &config.to_string()]));
+        let tools = server.tools.iter();
+        allowed.extend(tools.map(|tool| format!("mcp__{name}__{tool}")));
+    }
     if call.writable {
-        args.extend(words(&[
-            "--permission-mode",
-            "acceptEdits",
-            "--allowedTools",
-            "Bash,Edit,Write,NotebookEdit,Read,Grep,Glob",
-        ]));
+        args.extend(words(&["--permission-mode", "acceptEdits"]));
+        allowed.push("Bash,Edit,Write,NotebookEdit,Read,Grep,Glob".to_owned());
     } else {
         args.extend(words(&[
             "--permission-mode",
@@ -280,6 +289,9 @@ fn claude(call: &Call<'_>) -> Vec<OsString> {
             "--tools",
             "Read,Grep,Glob",
         ]));
+    }
+    if !allowed.is_empty() {
+        args.extend(words(&["--allowedTools", &allowed.join(",")]));
     }
     option(&mut args, "--model", call.model);
     option(&mut args, "--effort", call.effort);
@@ -312,6 +324,18 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
     option(&mut args, "-m", call.model);
     if let Some(effort) = call.effort {
         args.extend(words(&["-c", &format!("model_reasoning_effort={effort}")]));
+    }
+    if let Some(server) = call.server {
+        // Values are TOML; strings and lists of them are written there as in JSON.
+        let key = format!("mcp_servers.{}", server.name);
+        let (program, own) = (json!(server.program), json!(server.args));
+        args.extend(words(&["-c", &format!("{key}.command={program}")]));
+        args.extend(words(&["-c", &format!("{key}.args={own}")]));
+        // Nobody is there to be asked.
+        args.extend(words(&[
+            "-c",
+            &format!("{key}.default_tools_approval_mode=\"approve\""),
+        ]));
     }
     args
 }

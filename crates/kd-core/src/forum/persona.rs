@@ -26,7 +26,7 @@ pub struct Persona {
     pub groups: Vec<String>,
     /// Forums that it visits; empty: all.
     pub forums: Vec<String>,
-    /// How it calls tools, where the usual way does not suit the model: `native` or `json`.
+    /// How it calls tools, where the usual way does not suit the model: `native`, `json`, or `mcp` for agent programs.
     pub tools: Option<String>,
 }
 
@@ -108,7 +108,7 @@ struct Likes {
 /// How the first forum called its providers, and what they are called here.
 const PROVIDERS: &[(&str, &str)] = &[("anthropic", "anthropic"), ("google-gla", "gemini_api")];
 const VERBOSITY: &[&str] = &["brief", "normal", "detailed"];
-const TOOLS: &[&str] = &["native", "json"];
+const TOOLS: &[&str] = &["native", "json", "mcp"];
 
 fn bad<T>(at: &Spanned<T>, why: impl Into<String>) -> BadPersona {
     BadPersona {

@@ -10,9 +10,9 @@ mod prompt;
 pub use prompt::{Scene, Thread, rules};
 
 use super::tools::{self, Call, TOOLS, Takes};
-use super::words::{Deed, Outcome};
+use super::words::{Deed, Outcome, Run};
 use crate::failure::Failure;
-use crate::request::{Prompt, Request, Said, ToolCall, ToolSpec, ToolTalk, Usage};
+use crate::request::{Prompt, Request, Said, ToolCall, ToolServer, ToolSpec, ToolTalk, Usage};
 use crate::roster::Member;
 use serde_json::{Value, json};
 
@@ -77,6 +77,8 @@ pub struct Visit {
     tokens: u64,
     prompt: Prompt,
     threads: Vec<i64>,
+    /// Where an agent program calls tools.
+    server: Option<ToolServer>,
     /// What was said, for native calls.
     talk: Vec<Said>,
     /// The same as text, for the others.
@@ -97,6 +99,7 @@ impl Visit {
             limit: scene.settings.max_tool_calls,
             threads: scene.news.iter().map(|fresh| fresh.thread.id).collect(),
             fence: scene.fence.clone(),
+            server: scene.server.clone(),
             member,
             way,
             calls: 0,
@@ -218,8 +221,7 @@ impl Visit {
             return self.ask();
         };
         if self.calls == self.limit {
-            let reason = format!("tool call limit exceeded ({} a visit)", self.limit);
-            return self.finish(Outcome::Skipped, Some(reason), None);
+            return self.finish(Outcome::Skipped, Some(over_the_limit(self.limit)), None);
         }
         self.calls += 1;
         let step = Step::Call {
@@ -248,12 +250,19 @@ impl Visit {
                     Some(Box::new(ToolTalk {
                         tools: tools.collect(),
                         said: self.talk.clone(),
+                        server: None,
                     })),
                 )
             }
             Way::Json => (Some(schema()), None),
             Way::Small => (Some(small_schema(&self.threads)), None),
-            Way::Mcp => (None, None),
+            Way::Mcp => {
+                let talk = ToolTalk {
+                    server: self.server.clone(),
+                    ..ToolTalk::default()
+                };
+                (None, Some(Box::new(talk)))
+            }
         };
         Step::Ask(Box::new(Request {
             seat: self.member.name.clone(),
@@ -306,6 +315,41 @@ impl Visit {
         };
         self.over = Some(end.clone());
         Step::Over(end)
+    }
+}
+
+/// How a stay ended that was one answer: the calls were made elsewhere, so that only the record tells.
+pub fn by_record(end: End, run: &Run, limit: u32) -> End {
+    if end.outcome != Outcome::Acted {
+        return end;
+    }
+    let (outcome, reason) = if run.calls > i64::from(limit) {
+        (Outcome::Skipped, Some(over_the_limit(limit)))
+    } else if run.deeds.is_empty() {
+        let said = run.reason.clone();
+        (
+            Outcome::Skipped,
+            Some(said.unwrap_or_else(|| "said nothing".into())),
+        )
+    } else {
+        (Outcome::Acted, None)
+    };
+    End {
+        outcome,
+        reason,
+        ..end
+    }
+}
+
+fn over_the_limit(limit: u32) -> String {
+    format!("tool call limit exceeded ({limit} a visit)")
+}
+
+/// What an agent says that it did, in words.
+pub fn claim_text(claim: &(String, Option<i64>)) -> String {
+    match claim.1 {
+        Some(thread) => format!("{} in thread {thread}", claim.0),
+        None => claim.0.clone(),
     }
 }
 

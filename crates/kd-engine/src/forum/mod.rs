@@ -15,6 +15,7 @@ use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{BadSetting, Settings};
 use kd_core::forum::words::{Outcome, Run};
+use kd_core::request::ToolServer;
 use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Plan {
     pub seed: u64,
     /// Whether time only passes in the record: nobody waits.
     pub is_virtual: bool,
+    /// The program by which agent programs call the forum's tools, up to the name and the run of a visit.
+    pub server: Option<ToolServer>,
 }
 
 /// A forum that runs.
@@ -126,6 +129,11 @@ impl<'a> Forum<'a> {
     pub fn lead(&mut self) -> Result<(), RunError> {
         self._leader = Some(self.store.lead(&self.plan.forum)?);
         Ok(())
+    }
+
+    /// Whether a person stopped an agent in the middle of its visit.
+    pub fn was_stopped(&self) -> bool {
+        *self.stop.borrow() == Stop::Now
     }
 
     /// The settings in force: configured, changed by motions, and above both what a person named this time.

@@ -22,16 +22,8 @@ const NEWS: i64 = 8;
 const NEWS_SMALL: i64 = 2;
 /// New posts of one thread that are looked at.
 const POSTS: i64 = 50;
-/// Backends that have no place for tool calls of ours.
-const PLAIN: &[&str] = &[
-    "scripted",
-    "claude_code",
-    "codex",
-    "cursor",
-    "gemini",
-    "opencode",
-    "acp",
-];
+/// Backends that have no place for tools of ours: one JSON object an answer is asked of them.
+const PLAIN: &[&str] = &["scripted", "command"];
 
 /// A whole answer.
 struct Answer {
@@ -68,26 +60,17 @@ impl Forum<'_> {
         let recorded = self.store.run(run)?;
         let claim = end.claim.map(|claim| {
             let agrees = visit::agrees(&claim, &recorded.deeds);
-            let said = claim.1.map_or_else(
-                || claim.0.clone(),
-                |thread| format!("{} in thread {thread}", claim.0),
-            );
-            (said, agrees)
+            (visit::claim_text(&claim), agrees)
         });
-        let outcome = match end.outcome {
-            // A stay that is one answer (an agent program with our MCP server) tells only by its deeds whether it acted.
-            Outcome::Acted if recorded.deeds.is_empty() => Outcome::Skipped,
-            outcome => outcome,
-        };
         let ended = RunEnd {
-            outcome,
+            outcome: end.outcome,
             reason: end.reason,
-            claim: claim.clone(),
+            claim,
             tokens: end.tokens,
         };
         let now = self.now();
         let ended = self.store.end_run(run, &ended, now)?;
-        if let Some((claim, false)) = claim {
+        if let (Some(claim), Some(false)) = (ended.claim.clone(), ended.claim_agrees) {
             let did = ended
                 .deeds
                 .last()
@@ -104,8 +87,15 @@ impl Forum<'_> {
 
     fn stay(&mut self, run: i64, persona: &Persona, settings: &Settings) -> Result<End, RunError> {
         let name = persona.name.as_str();
-        let way = way(persona);
         let member = self.member(persona);
+        let way = self.way(persona, &member);
+        let server = self.plan.server.clone().map(|mut server| {
+            server.args.extend(["--as".into(), name.to_owned()]);
+            server.args.extend(["--run".into(), run.to_string()]);
+            let calls = settings.max_tool_calls.to_string();
+            server.args.extend(["--calls".into(), calls]);
+            server
+        });
         let backend = match self.seat(&member) {
             Ok(backend) => backend,
             Err(failure) => return Ok(failed(failure)),
@@ -139,6 +129,7 @@ impl Forum<'_> {
                 .collect(),
             fence: fence(),
             manner: persona.manner(),
+            server,
         };
         let caller = Caller {
             run: Some(run),
@@ -160,6 +151,10 @@ impl Forum<'_> {
                 Step::Over(end) => break end,
             };
         };
+        let end = match way {
+            Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
+            _ => end,
+        };
         if matches!(end.outcome, Outcome::Acted | Outcome::Skipped) {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
@@ -167,6 +162,21 @@ impl Forum<'_> {
             self.store.settle(&forum, name, news.through)?;
         }
         Ok(end)
+    }
+
+    /// How an agent calls tools.
+    fn way(&self, persona: &Persona, member: &Member) -> Way {
+        let served = self.plan.server.is_some() && self.hands.is_agent(member);
+        match (persona.tools.as_deref(), persona.backend.as_str()) {
+            (Some("json"), _) => Way::Json,
+            (Some("mcp"), _) if served => Way::Mcp,
+            (Some("native"), _) => Way::Native,
+            (_, LOCAL) => Way::Small,
+            (_, backend) if PLAIN.contains(&backend) => Way::Json,
+            (_, _) if served => Way::Mcp,
+            (_, _) if self.hands.is_agent(member) => Way::Json,
+            (_, _) => Way::Native,
+        }
     }
 
     fn member(&self, persona: &Persona) -> Member {
@@ -252,17 +262,6 @@ async fn collect(backend: &Arc<dyn Backend>, request: Request) -> Result<Answer,
         FailureKind::Decode,
         "the answer broke off before its end",
     ))
-}
-
-/// How an agent calls tools.
-fn way(persona: &Persona) -> Way {
-    match (persona.tools.as_deref(), persona.backend.as_str()) {
-        (Some("json"), _) => Way::Json,
-        (Some(_), _) => Way::Native,
-        (None, LOCAL) => Way::Small,
-        (None, backend) if PLAIN.contains(&backend) => Way::Json,
-        (None, _) => Way::Native,
-    }
 }
 
 fn failed(failure: Failure) -> End {

@@ -7,7 +7,7 @@
 
 use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -31,6 +31,9 @@ enum Step {
     Again(Vec<Step>),
     /// `{"when": WORD, "do": STEPS}`: these steps, if the word stands among the arguments.
     When(String, Vec<Step>),
+    /// `{"tools": [{"name", "arguments"}], "note": PATH}`: starts the MCP server that this program was told of (Claude
+    /// Code's `--mcp-config`, ACP's `mcpServers`), calls these tools, and writes their names and answers as JSON there.
+    Tools(Vec<Value>, PathBuf),
     /// `{"write": PATH}`: writes a file there.
     Write(PathBuf),
     /// `{"print": TEXT}`: writes the text as it stands to stdout.
@@ -123,6 +126,9 @@ fn step(value: &Value) -> Result<Step, String> {
     } else if let Some(word) = text("when") {
         let inner = value["do"].as_array().into_iter().flatten();
         Step::When(word, inner.map(step).collect::<Result<_, _>>()?)
+    } else if let Some(calls) = value["tools"].as_array() {
+        let note = text("note").ok_or("`tools` needs a `note`")?;
+        Step::Tools(calls.clone(), note.into())
     } else if let Some(path) = text("write") {
         Step::Write(path.into())
     } else if on("read") {
@@ -182,6 +188,7 @@ async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
                 }
             }
         }
+        Step::Tools(calls, note) => tools(&calls, &note)?,
         Step::Write(path) => std::fs::write(path, "written by the fake agent\n")?,
         Step::Ignore(names) => ignore(&names),
         Step::Record(path) => record(&path)?,
@@ -252,6 +259,9 @@ fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
         if std::io::stdin().read_line(&mut line)? == 0 {
             return Ok(false);
         }
+        if line.contains("\"mcpServers\"") {
+            let _ = OFFERED.set(line.clone());
+        }
         if let Some(path) = note {
             let mut file = std::fs::OpenOptions::new()
                 .create(true)
@@ -263,6 +273,88 @@ fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
             return Ok(true);
         }
     }
+}
+
+/// The line of an ACP client that named its servers.
+static OFFERED: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+/// Program and arguments of the MCP server that we were told of.
+fn server() -> Option<(String, Vec<String>)> {
+    let args: Vec<String> = std::env::args().collect();
+    let config = args.iter().position(|arg| arg == "--mcp-config");
+    let server = match config.and_then(|at| args.get(at + 1)) {
+        Some(text) => {
+            let config: Value = serde_json::from_str(text).ok()?;
+            config["mcpServers"].as_object()?.values().next()?.clone()
+        }
+        None => {
+            let offered: Value = serde_json::from_str(OFFERED.get()?).ok()?;
+            offered["params"]["mcpServers"][0].clone()
+        }
+    };
+    let words = server["args"].as_array()?.iter();
+    let words = words.filter_map(|word| word.as_str().map(str::to_owned));
+    Some((server["command"].as_str()?.to_owned(), words.collect()))
+}
+
+/// Talks to the server as a real agent does: a greeting, what there is, the calls.
+fn tools(calls: &[Value], note: &Path) -> std::io::Result<()> {
+    let (program, args) = server().ok_or_else(|| std::io::Error::other("no server was named"))?;
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(std::io::ErrorKind::BrokenPipe.into());
+    };
+    let mut output = std::io::BufReader::new(output);
+    let mut number = 0;
+    let mut ask = |method: &str, params: Value| -> std::io::Result<Value> {
+        number += 1;
+        let request = json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params});
+        writeln!(input, "{request}")?;
+        loop {
+            let mut line = String::new();
+            if output.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let answer: Value = serde_json::from_str(&line)?;
+            if answer["id"] == number {
+                if method == "initialize" {
+                    writeln!(
+                        input,
+                        r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#
+                    )?;
+                }
+                return Ok(answer["result"].clone());
+            }
+        }
+    };
+    let us = json!({"name": "fake-agent", "version": "1"});
+    ask(
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": us}),
+    )?;
+    let listed = ask("tools/list", json!({}))?;
+    let names: Vec<&Value> = listed["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|t| &t["name"])
+        .collect();
+    let mut answers = Vec::new();
+    for call in calls {
+        let answer = ask("tools/call", call.clone())?;
+        answers.push(answer["structuredContent"].clone());
+    }
+    std::fs::write(
+        note,
+        json!({"names": names, "answers": answers}).to_string(),
+    )?;
+    drop(input);
+    child.wait()?;
+    Ok(())
 }
 
 fn input() -> std::io::Result<Vec<u8>> {

@@ -89,15 +89,18 @@ impl Row {
 /// Who reads in the forum where nobody says who it is: a reader leaves no trace but what it has seen.
 const READER: &str = "guest";
 
-/// The tools of the forum that make sense outside a visit.
-fn forum_tools() -> impl Iterator<Item = &'static ForumTool> {
-    forum::TOOLS.iter().filter(|tool| !tool.visit_only)
+/// The tools of the forum that make sense here.
+fn forum_tools(kingdom: &dyn Kingdom) -> impl Iterator<Item = &'static ForumTool> {
+    let visit = kingdom.is_visit();
+    forum::TOOLS
+        .iter()
+        .filter(move |tool| visit || !tool.visit_only)
 }
 
 /// All tools that this house has. `known` says whether the caller's name is known, so that no tool asks for it.
 pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     let council = ROWS.iter().filter(|row| kingdom.has(row.method));
-    let forum = forum_tools().map(|row| {
+    let forum = forum_tools(kingdom).map(|row| {
         let mut tool = Tool::new(row.name, row.doc, object(row.schema(!known)));
         let hints = ToolAnnotations::new()
             .read_only(!row.acts)
@@ -122,7 +125,7 @@ pub(super) async fn call(
     {
         return ask(server, row, arguments, context).await;
     }
-    if let Some(tool) = forum_tools().find(|tool| tool.name == name) {
+    if let Some(tool) = forum_tools(server.kingdom.as_ref()).find(|tool| tool.name == name) {
         return post(&server.kingdom, tool, caller, arguments).await;
     }
     let names: Vec<_> = list(server.kingdom.as_ref(), true)

@@ -189,8 +189,14 @@ impl ForumStore {
                 let answer = json!({"success": true, "motion_id": motion_id, "choice": choice});
                 Ok((deed(call, motion.thread_id, None, Some(*motion_id)), answer))
             }),
-            // The visit ends itself; here is only the echo.
             Call::Skip { reason } | Call::Finish { reason, .. } => {
+                if let Some(run) = caller.run {
+                    let (claim, said) = match call {
+                        Call::Finish { did, thread_id, .. } if did != "skip" => ((did.clone(), *thread_id), None),
+                        _ => (("skip".to_owned(), None), Some(reason.as_str()).filter(|r| !r.is_empty())),
+                    };
+                    self.db.whole(|db| runs::leaves(db, run, &claim, said))?;
+                }
                 Ok(json!({"success": true, "message": "your visit is over", "reason": reason}))
             }
         }

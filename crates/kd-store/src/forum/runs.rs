@@ -4,6 +4,7 @@ use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
 use jiff::Timestamp;
+use kd_core::forum::visit;
 use kd_core::forum::words::{Deed, Outcome, Run};
 
 const SELECT: &str = "SELECT id, cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens FROM runs";
@@ -65,11 +66,26 @@ pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
 /// Counts a tool call; its number in the run, from 1.
 pub(super) fn count_call(db: &mut Db, id: i64) -> Result<i64, ForumError> {
     let row = db.row(
-        "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND ended_at IS NULL RETURNING calls",
+        "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND ended_at IS NULL AND claim IS NULL RETURNING calls",
         args![id],
     )?;
     row.map(|row| row.int(0))
         .ok_or_else(|| ForumError::Invalid(format!("the visit {id} is over")))
+}
+
+/// The agent says that it is done: its words, beside what it did. Nothing can be called after that.
+pub(super) fn leaves(
+    db: &mut Db,
+    id: i64,
+    claim: &(String, Option<i64>),
+    reason: Option<&str>,
+) -> Result<(), ForumError> {
+    let agrees = visit::agrees(claim, &find(db, id)?.deeds);
+    db.run(
+        "UPDATE runs SET claim = $1, claim_agrees = $2, reason = $3 WHERE id = $4",
+        args![visit::claim_text(claim), i64::from(agrees), reason, id],
+    )?;
+    Ok(())
 }
 
 impl ForumStore {
@@ -93,8 +109,8 @@ impl ForumStore {
     pub fn end_run(&mut self, id: i64, end: &RunEnd, now: Timestamp) -> Result<Run, ForumError> {
         self.db.whole(|db| {
             db.run(
-                "UPDATE runs SET ended_at = $1, outcome = $2, reason = $3, claim = $4, claim_agrees = $5, tokens = $6 \
-                 WHERE id = $7 AND ended_at IS NULL",
+                "UPDATE runs SET ended_at = $1, outcome = $2, reason = $3, claim = COALESCE($4, claim), \
+                 claim_agrees = COALESCE($5, claim_agrees), tokens = $6 WHERE id = $7 AND ended_at IS NULL",
                 args![
                     now,
                     end.outcome.word(),

@@ -8,16 +8,16 @@ use ratatui_core::buffer::Buffer;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Writes into a buffer, in a theme's colours.
-pub(super) struct Pen<'a> {
-    pub(super) buffer: &'a mut Buffer,
-    pub(super) theme: Theme,
+pub(crate) struct Pen<'a> {
+    pub(crate) buffer: &'a mut Buffer,
+    pub(crate) theme: Theme,
     /// Whether glyphs beyond ASCII may be written for our own signs.
-    pub(super) unicode: bool,
+    pub(crate) unicode: bool,
 }
 
 impl Pen<'_> {
     /// A line from a column on, cut at the right edge. The column behind it.
-    pub(super) fn line(&mut self, x: u16, y: u16, right: u16, line: &[Span]) -> u16 {
+    pub(crate) fn line(&mut self, x: u16, y: u16, right: u16, line: &[Span]) -> u16 {
         let mut at = x;
         for span in line {
             let style = self.theme.of(span.style);
@@ -45,7 +45,7 @@ impl Pen<'_> {
     }
 
     /// The same symbol from a column to another.
-    pub(super) fn repeat(&mut self, from: u16, to: u16, y: u16, symbol: &str, style: Style) {
+    pub(crate) fn repeat(&mut self, from: u16, to: u16, y: u16, symbol: &str, style: Style) {
         let style = self.theme.of(style);
         for x in from..to {
             self.buffer[(x, y)].set_symbol(symbol).set_style(style);
@@ -53,7 +53,7 @@ impl Pen<'_> {
     }
 
     /// A rule across the screen.
-    pub(super) fn rule(&mut self, y: u16, width: u16, look: &Look) {
+    pub(crate) fn rule(&mut self, y: u16, width: u16, look: &Look) {
         let glyph = look.styles.glyph("─", "-");
         self.repeat(0, width, y, glyph, Style::new().dimmed());
     }

@@ -22,6 +22,7 @@ pub(crate) enum Forum {
     Read(Read),
     Search(Search),
     Watch(Watch),
+    Tui(Tui),
     Motions(Motions),
     Export(Export),
     Import(Import),
@@ -284,6 +285,19 @@ pub(crate) struct Watch {
     /// As JSON, a line each
     #[arg(long, help_heading = "Output")]
     pub(crate) jsonl: bool,
+}
+
+/// Read the forum on the whole screen: threads left, posts right, live
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum tui
+  kd forum tui --forum research
+
+Keys: Up and Down choose a thread or scroll its posts, Tab changes the side, PgUp PgDn Home End scroll, q leaves.")]
+pub(crate) struct Tui {
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 /// Motions to change the rules: list them, show one, confirm or refuse it

@@ -5,6 +5,7 @@ mod cycles;
 mod fairness;
 mod motions;
 mod talk;
+mod tui;
 
 use super::here::Here;
 use crate::args::forum::{Agent, Forum, Where};
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::forum::MAIN;
 use kd_core::forum::settings::Settings;
+use kd_store::Layout;
 use kd_store::forum::{ForumError, ForumStore, Place};
 use std::path::PathBuf;
 
@@ -31,6 +33,7 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::Read(args) => talk::read(args, here)?,
         Forum::Search(args) => talk::search(args, here)?,
         Forum::Watch(args) => talk::watch(args, here)?,
+        Forum::Tui(args) => tui::run(args, here)?,
         Forum::Motions(args) => motions::run(args, here)?,
         Forum::Export(args) => talk::export(args, here)?,
         Forum::Import(args) => talk::import(args, here)?,
@@ -67,12 +70,7 @@ impl Site {
     fn open(place: &Where, here: &Here) -> Result<Self, Error> {
         let layout = here.make_layout()?.layout;
         let config = here.config(Some(&layout))?.config;
-        let named = place.store.clone().or_else(|| config.forum.store.clone());
-        let at = match &named {
-            Some(text) if place.store.is_some() => Place::parse(text, &here.folder()?),
-            Some(text) => Place::parse(text, layout.root()),
-            None => Place::File(layout.forum_file()),
-        };
+        let at = self::place(place.store.as_deref(), &config, &layout, here)?;
         let agents = match &place.agents_dir {
             Some(folder) => here.folder()?.join(folder),
             None => layout.forum_agents_folder(),
@@ -93,6 +91,20 @@ impl Site {
             .store
             .settings(&self.forum, &self.config.forum.settings)?)
     }
+}
+
+/// Where the store is: as a person said, else as configured, else beside the threads.
+pub(super) fn place(
+    said: Option<&str>,
+    config: &Config,
+    layout: &Layout,
+    here: &Here,
+) -> Result<Place, Error> {
+    Ok(match (said, &config.forum.store) {
+        (Some(text), _) => Place::parse(text, &here.folder()?),
+        (None, Some(text)) => Place::parse(text, layout.root()),
+        (None, None) => Place::File(layout.forum_file()),
+    })
 }
 
 impl From<ForumError> for Error {

@@ -3,29 +3,34 @@
 use super::ask::new_thread;
 use super::deliberate::opening;
 use super::here::Here;
-use super::{ask, model, seats, think, thread};
+use super::{ask, forum, model, seats, think, thread};
 use crate::args::Color;
 use crate::error::Error;
-use crate::exit::Exit;
 use crate::render::clean;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Message, Op, SeatName, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
-use kd_store::forum::{Caller, ForumStore, Place};
+use kd_store::forum::{Caller, ForumError, ForumStore};
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
 /// A topic is the beginning of the first question.
 const TOPIC_CHARS: usize = 80;
-/// The forum, beside the threads.
-const FORUM_FILE: &str = "forum.db";
+
+/// An agent's visit that is served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit {
+    /// Its number.
+    pub(super) run: i64,
+    /// How many calls it has, where that is not what the forum's settings say.
+    pub(super) calls: Option<u32>,
+}
 
 /// This folder, its settings, and an engine.
 pub(super) struct House {
@@ -33,6 +38,12 @@ pub(super) struct House {
     config: Config,
     engine: Engine,
     offline: bool,
+    /// Which forum.
+    forum_name: String,
+    /// Where its store is, if a person said so.
+    store: Option<String>,
+    /// The visit that this serves.
+    visit: Option<Visit>,
     /// Opened when first needed.
     forum: Mutex<Option<ForumStore>>,
 }
@@ -48,8 +59,26 @@ impl House {
             config: loaded.config,
             engine: Engine::new(hands),
             offline,
+            forum_name: MAIN.to_owned(),
+            store: None,
+            visit: None,
             forum: Mutex::default(),
         })
+    }
+
+    /// The same house with this forum, in this store, for this visit.
+    pub(super) fn with_forum(
+        self,
+        name: Option<String>,
+        store: Option<String>,
+        visit: Option<Visit>,
+    ) -> Self {
+        Self {
+            forum_name: name.unwrap_or(self.forum_name),
+            store,
+            visit,
+            ..self
+        }
     }
 
     fn old(&self, id: Option<&str>) -> Result<Option<Thread>, Error> {
@@ -61,9 +90,23 @@ impl House {
     /// The forum of this folder: it is made when first needed.
     fn open_forum(&self) -> Result<ForumStore, Error> {
         let layout = self.here.make_layout()?.layout;
-        let place = Place::File(layout.kd().join(FORUM_FILE));
-        ForumStore::open(&place)
-            .map_err(|e| Error::new("forum", Exit::Error, e.to_string()).next(e.hint()))
+        let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
+        Ok(ForumStore::open(&place)?)
+    }
+
+    /// A caller of this name; in a visit only the agent whose visit it is.
+    fn caller(&self, author: &str, store: &mut ForumStore) -> Result<Caller, ForumError> {
+        let mut caller = Caller::new(author, &self.forum_name)?;
+        if let Some(Visit { run, .. }) = self.visit {
+            let visit = store.run(run)?;
+            if visit.agent != author || visit.forum != self.forum_name {
+                return Err(ForumError::Forbidden(format!(
+                    "the visit {run} is not one of {author}"
+                )));
+            }
+            caller.run = Some(run);
+        }
+        Ok(caller)
     }
 
     fn council(&self, ask: &Ask) -> Result<Session, Error> {
@@ -145,7 +188,12 @@ impl House {
 
 impl Kingdom for House {
     fn has(&self, method: Method) -> bool {
-        matches!(method, Method::Ask | Method::Think | Method::Deliberate)
+        let all = [Method::Ask, Method::Think, Method::Deliberate];
+        self.visit.is_none() && all.contains(&method)
+    }
+
+    fn is_visit(&self) -> bool {
+        self.visit.is_some()
     }
 
     fn ask(&self, ask: &Ask) -> Result<Started, Refusal> {
@@ -175,14 +223,17 @@ impl Kingdom for House {
     }
 
     fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
-        let caller = Caller::new(author, MAIN).map_err(|e| Refusal(e.to_string()))?;
         let mut open = self.forum.lock().unwrap_or_else(PoisonError::into_inner);
         let store = match &mut *open {
             Some(store) => store,
             none => none.insert(self.open_forum().map_err(refusal)?),
         };
         let call = |store: &mut ForumStore| {
-            let settings = store.settings(MAIN, &Settings::default())?;
+            let caller = self.caller(author, store)?;
+            let mut settings = store.settings(&self.forum_name, &self.config.forum.settings)?;
+            if let Some(calls) = self.visit.and_then(|visit| visit.calls) {
+                settings.max_tool_calls = calls;
+            }
             store.call(&caller, &settings, tool, arguments, Timestamp::now())
         };
         call(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))

@@ -1,7 +1,7 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
 use super::here::Here;
-use super::kingdom::House;
+use super::kingdom::{House, Visit};
 use super::signals::{Signals, Wish};
 use crate::args::mcp::Mcp;
 use crate::error::Error;
@@ -19,7 +19,14 @@ pub(super) const FAREWELL: Duration = Duration::from_millis(200);
 pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
-    let house = House::open(here, args.offline)?;
+    let house = House::open(here, args.offline)?.with_forum(
+        args.forum.clone(),
+        args.store.clone(),
+        args.run.map(|run| Visit {
+            run,
+            calls: args.calls,
+        }),
+    );
     let server = Server::new(Arc::new(house), name(args.name.as_deref())?);
     let runtime = runtime()?;
     let served = runtime.block_on(async {

@@ -32,6 +32,8 @@ struct Acp {
     /// What is still to be asked, one after another: what an agent refuses must not come after what it was for.
     steps: VecDeque<(&'static str, Value)>,
     writable: bool,
+    /// Tools of ours that may be called without asking anybody.
+    tools: Vec<String>,
     session: Option<String>,
     asked: bool,
 }
@@ -43,10 +45,15 @@ impl Acp {
     }
 
     fn new_session(&mut self) -> Vec<Value> {
-        let Some(folder) = self.waiting.as_ref().map(|question| &question.folder) else {
+        let Some(question) = &self.waiting else {
             return Vec::new();
         };
-        let params = json!({"cwd": folder, "mcpServers": []});
+        let servers: Vec<Value> = question
+            .server
+            .iter()
+            .map(|s| json!({"name": s.name, "command": s.program, "args": s.args, "env": []}))
+            .collect();
+        let params = json!({"cwd": question.folder, "mcpServers": servers});
         vec![self.request("session/new", params)]
     }
 
@@ -93,7 +100,7 @@ impl Acp {
 
     /// Our word on a wish for permission: options are picked by their kind, since every agent names them otherwise.
     fn permit(&self, id: &Value, params: &Value) -> Value {
-        let kinds: [&str; 2] = if self.writable {
+        let kinds: [&str; 2] = if self.writable || self.is_ours(&params["toolCall"]) {
             ["allow_once", "allow_always"]
         } else {
             ["reject_once", "reject_always"]
@@ -113,6 +120,29 @@ impl Acp {
     }
 }
 
+/// Kinds of calls that change something or reach far: a tool of ours has none of them.
+const HANDS: [&str; 6] = ["edit", "delete", "move", "execute", "fetch", "switch_mode"];
+
+impl Acp {
+    /// Whether a call is one of a tool of ours. Agents put their own words before its name (`kd_`, `mcp__kd__`) and
+    /// theirs or its arguments behind it.
+    fn is_ours(&self, call: &Value) -> bool {
+        let title = call["title"].as_str().unwrap_or_default();
+        let word = title
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .next()
+            .unwrap_or_default();
+        let named = |tool: &String| {
+            word == tool
+                || word
+                    .strip_suffix(tool.as_str())
+                    .is_some_and(|w| w.ends_with('_'))
+        };
+        let kind = call["kind"].as_str().unwrap_or("other");
+        !HANDS.contains(&kind) && self.tools.iter().any(named)
+    }
+}
+
 fn has_mode(offered: &Value, mode: &str) -> bool {
     let modes = offered["modes"]["availableModes"].as_array();
     modes
@@ -127,6 +157,11 @@ impl Talk for Acp {
         self.asked = false;
         self.steps.clear();
         self.writable = question.writable;
+        self.tools = question
+            .server
+            .iter()
+            .flat_map(|s| s.tools.clone())
+            .collect();
         self.waiting = Some(question);
         if !self.open {
             let us = json!({"name": "kingdom", "title": "Kingdom", "version": env!("CARGO_PKG_VERSION")});
@@ -201,6 +236,7 @@ mod tests {
             effort: None,
             folder: "/w".into(),
             writable,
+            server: None,
         }
     }
 
@@ -240,6 +276,50 @@ mod tests {
         );
         let mut talk = opened(true, None);
         assert_eq!(methods(&talk.hear(&offered)), ["session/prompt"]);
+    }
+
+    #[test]
+    fn a_server_of_ours_is_named_for_the_session_and_its_tools_need_no_asking() {
+        let mut talk = Acp::default();
+        let server = kd_core::request::ToolServer {
+            name: "kd".into(),
+            program: "/bin/kd".into(),
+            args: vec!["mcp".into()],
+            tools: vec!["create_thread".into()],
+        };
+        talk.ask(Question {
+            server: Some(server),
+            ..question(false, None)
+        });
+        let opened = talk.hear(&json!({"id": 1, "result": {}}));
+        assert_eq!(
+            opened[0]["params"]["mcpServers"],
+            json!([{"name": "kd", "command": "/bin/kd", "args": ["mcp"], "env": []}])
+        );
+        let picked = |title: &str, kind: &str| {
+            let wish = json!({"id": 7, "method": "session/request_permission", "params": {
+                "toolCall": {"title": title, "kind": kind}, "options": [
+                {"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}});
+            let mut talk = talk_with(&talk.tools);
+            talk.hear(&wish)[0]["result"]["outcome"]["optionId"].clone()
+        };
+        for (title, kind, wanted) in [
+            ("create_thread (kd MCP Server)", "other", "yes"),
+            ("mcp__kd__create_thread", "other", "yes"),
+            ("kd_create_thread", "read", "yes"),
+            ("create_thread", "execute", "no"),
+            ("rm -rf create_thread", "other", "no"),
+            ("uncreate_threads", "other", "no"),
+        ] {
+            assert_eq!(picked(title, kind), wanted, "{title} {kind}");
+        }
+    }
+
+    fn talk_with(tools: &[String]) -> Acp {
+        Acp {
+            tools: tools.to_vec(),
+            ..Acp::default()
+        }
     }
 
     #[test]

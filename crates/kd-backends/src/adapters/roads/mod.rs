@@ -22,6 +22,7 @@ use crate::dialects::{self, Decoder, ExitSeen};
 use crate::transport::lines::{Line, Lines};
 use crate::transport::process::{Moment, Running, Spec};
 use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::request::ToolServer;
 use kd_core::{Delta, Failure, FailureKind, Request};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -56,6 +57,8 @@ pub(super) struct Question {
     pub(super) folder: PathBuf,
     /// Whether files may be changed.
     pub(super) writable: bool,
+    /// A server of tools that it is to use.
+    pub(super) server: Option<ToolServer>,
 }
 
 /// Our side of a conversation with one process. Pure: what the agent says comes in, what we write goes out, each a
@@ -125,6 +128,10 @@ impl Warm {
 
 impl Backend for Warm {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        // Only ACP can name a server for one session: elsewhere it would belong to a process that others are asked by.
+        if request.server().is_some() && self.once && self.road.dialect != ACP.dialect {
+            return self.agent.ask(request);
+        }
         let state = State::Asked(Box::new((self.clone(), request)));
         stream::unfold(state, |state| async move {
             match state {

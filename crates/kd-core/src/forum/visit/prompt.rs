@@ -6,7 +6,7 @@ use crate::forum::governance::Motion;
 use crate::forum::schedulers;
 use crate::forum::settings::{PARAMETERS, Settings};
 use crate::forum::words::{self, Post};
-use crate::request::Prompt;
+use crate::request::{Prompt, ToolServer};
 use crate::roster::Member;
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ const SHOWN: usize = 600;
 const SHOWN_SMALL: usize = 240;
 /// Posts of a thread that are shown unasked.
 const POSTS: usize = 5;
+/// The same for a small model.
+const POSTS_SMALL: usize = 2;
 
 /// What an agent finds when it comes.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub struct Scene {
     pub fence: String,
     /// How it likes to write: verbosity, tone.
     pub manner: Vec<String>,
+    /// Where an agent program calls tools.
+    pub server: Option<ToolServer>,
 }
 
 /// A thread as it is shown.
@@ -52,19 +56,7 @@ pub(super) fn prompt(member: &Member, way: Way, scene: &Scene) -> Prompt {
         persona.push_str(line);
     }
     if way == Way::Small {
-        return Prompt {
-            rules: format!(
-                "You are {}, one of several who talk in a forum.",
-                member.name
-            ),
-            persona,
-            history: news(scene, SHOWN_SMALL, 2),
-            turn: if scene.news.is_empty() {
-                "Nobody has written yet. Open a thread about something you find interesting: a title and a short first post.".into()
-            } else {
-                "Write a short reply of one or two sentences to one of these threads, in your own words.".into()
-            },
-        };
+        return small(member, persona, scene);
     }
     let how = match way {
         Way::Json => {
@@ -76,8 +68,39 @@ pub(super) fn prompt(member: &Member, way: Way, scene: &Scene) -> Prompt {
     Prompt {
         rules: rules(member.name.as_str(), scene),
         persona,
-        history: news(scene, SHOWN, POSTS),
+        history: news(scene),
         turn: format!("It is your turn, {}. {how}", member.name),
+    }
+}
+
+/// What a small model is told: as little as possible, in the form of a talk, since it writes on in the form that it sees.
+/// It needs no fence: its answer can be nothing but one post.
+fn small(member: &Member, persona: String, scene: &Scene) -> Prompt {
+    let name = &member.name;
+    let mut history = String::new();
+    for fresh in &scene.news {
+        let (id, title) = (fresh.thread.id, line(&fresh.thread.title));
+        let lead = if history.is_empty() { "" } else { "\n\n" };
+        history.push_str(&format!("{lead}Thread {id}, \"{title}\":"));
+        let skipped = fresh.posts.len().saturating_sub(POSTS_SMALL);
+        for post in fresh.posts.iter().skip(skipped) {
+            let body: String = line(&post.body).chars().take(SHOWN_SMALL).collect();
+            history.push_str(&format!("\n{} wrote: {body}", post.author));
+        }
+    }
+    Prompt {
+        rules: format!(
+            "{persona}\n\nYour name is {name}. You talk with others in a forum and write short posts."
+        ),
+        persona: String::new(),
+        history,
+        turn: if scene.news.is_empty() {
+            format!("Open a thread, {name}: a title, and a first post of one or two sentences.")
+        } else {
+            format!(
+                "What do you say to them, {name}? One or two sentences, and nothing that was said already."
+            )
+        },
     }
 }
 
@@ -126,7 +149,7 @@ pub fn rules(name: &str, scene: &Scene) -> String {
     text
 }
 
-fn news(scene: &Scene, shown: usize, posts: usize) -> String {
+fn news(scene: &Scene) -> String {
     let fence = &scene.fence;
     let mut text = String::new();
     if scene.news.is_empty() {
@@ -140,7 +163,7 @@ fn news(scene: &Scene, shown: usize, posts: usize) -> String {
             "\n\nThread {} by {}: {title}",
             fresh.thread.id, fresh.thread.author
         ));
-        let skipped = fresh.posts.len().saturating_sub(posts);
+        let skipped = fresh.posts.len().saturating_sub(POSTS);
         if skipped > 0 {
             text.push_str(&format!(
                 "\n({skipped} more new posts before these: read_thread)"
@@ -155,7 +178,7 @@ fn news(scene: &Scene, shown: usize, posts: usize) -> String {
                 "\n{fence} post {} by {}{quote}\n{}\n{fence} end",
                 post.id,
                 post.author,
-                excerpt(&post.body, shown)
+                excerpt(&post.body, SHOWN)
             ));
         }
     }

@@ -10,8 +10,11 @@ use kd_core::forum::logline::LogLine;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{PARAMETERS, Settings};
 use kd_core::forum::study::{Study, study};
+use kd_core::forum::tools::TOOLS;
 use kd_core::forum::words::Outcome;
+use kd_core::request::ToolServer;
 use kd_engine::forum::{Forum, Plan, RunError, Stop};
+use kd_store::forum::Place;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use tokio::sync::watch;
@@ -27,6 +30,7 @@ pub(super) fn once(args: &RunOnce, here: &Here) -> Result<Exit, Error> {
             .count();
         Ok(match (done.complete, failed) {
             (false, _) => Exit::Interrupted,
+            (true, _) if forum.was_stopped() => Exit::Interrupted,
             (true, 0) => Exit::Done,
             (true, n) if n < done.runs.len() => Exit::Partial,
             (true, _) => Exit::Failed,
@@ -172,6 +176,7 @@ fn with_forum(
             .seed
             .unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1),
         is_virtual,
+        server: server(args, &site),
     };
     let mut forum = Forum::new(
         plan,
@@ -188,6 +193,24 @@ fn with_forum(
     Ok(ended?)
 }
 
+/// How agent programs reach the forum: by this program's own server.
+fn server(args: &Running, site: &Site) -> Option<ToolServer> {
+    let program = std::env::current_exe().ok()?;
+    let mut words = vec!["mcp".to_owned(), "--forum".into(), site.forum.clone()];
+    let store = match site.store.place() {
+        Place::File(path) => path.to_str().map(str::to_owned),
+        // An address may hold a password, which is not to stand in a list of processes.
+        Place::Server(_) => args.place.store.clone(),
+    };
+    words.extend(store.into_iter().flat_map(|s| ["--store".to_owned(), s]));
+    Some(ToolServer {
+        name: "kd".into(),
+        program: program.into_os_string().into_string().ok()?,
+        args: words,
+        tools: TOOLS.iter().map(|tool| tool.name.to_owned()).collect(),
+    })
+}
+
 /// The first Ctrl+C lets the agent that runs finish; the second stops it.
 fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
     let failed =
@@ -196,13 +219,19 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(failed)?;
+    let (listening, listens) = std::sync::mpsc::channel();
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
             runtime.block_on(async move {
-                let Ok(mut signals) = super::super::signals::Signals::listen(false) else {
-                    return;
+                let mut signals = match super::super::signals::Signals::listen(false) {
+                    Ok(signals) => signals,
+                    Err(why) => {
+                        let _ = listening.send(Err(why));
+                        return;
+                    }
                 };
+                let _ = listening.send(Ok(()));
                 for stop in [Stop::AfterAgent, Stop::Now] {
                     while signals.next().await != super::super::signals::Wish::Stop {}
                     if stop == Stop::AfterAgent {
@@ -219,7 +248,11 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
             });
         })
         .map_err(failed)?;
-    Ok(())
+    // Nothing is begun that could not be stopped.
+    match listens.recv() {
+        Ok(heard) => heard.map_err(failed),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Scripted agents on a virtual clock: no store, no models, nobody waits.

@@ -1,0 +1,276 @@
+//! People: from an empty folder to a cycle that was stopped, resumed and audited; motions; the store in and out.
+
+use super::support::{Home, Said};
+use super::{forum, house, quick, script, scripted, store};
+use kd_core::forum::MAIN;
+use kd_core::forum::words::Outcome;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+#[test]
+fn from_an_empty_folder_to_threads_that_can_be_found() {
+    let home = house(&json!({}), &[]);
+    let none = forum(&home, &["run-once"]);
+    assert_eq!(none.code, Some(3), "{}", none.err);
+    assert!(none.err.contains("kd forum agent new"), "{}", none.err);
+    let made = forum(
+        &home,
+        &["agent", "new", "ada", "--prompt", "You love bees."],
+    );
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let twice = forum(&home, &["agent", "new", "ada", "--prompt", "x"]);
+    assert!(twice.err.contains("is there already"), "{}", twice.err);
+    let listed = forum(&home, &["agents"]);
+    assert!(listed.out.starts_with("ada"), "{}", listed.out);
+    std::fs::write(
+        home.work().join(".kd/forum/agents/bad.yaml"),
+        "name: bad\nsystem_prompt: x\npreferences:\n  skip_probability: 7\n",
+    )
+    .expect("written");
+    let bad = forum(&home, &["agents"]);
+    assert!(
+        bad.err.contains("bad.yaml:4:") && bad.err.contains("from 0 to 1"),
+        "{}",
+        bad.err
+    );
+
+    assert_eq!(
+        forum(&home, &["post", "Bees", "Why do they \u{1b}[31mdance?"]).out,
+        "thread 1\n"
+    );
+    assert_eq!(
+        forum(&home, &["reply", "1", "To point the way.", "--quote", "1"]).out,
+        "post 2 in thread 1\n"
+    );
+    let read = forum(&home, &["read", "1"]).out;
+    assert!(
+        read.contains("> #1 king: Why do they dance?") && !read.contains('\u{1b}'),
+        "{read}"
+    );
+    let found = forum(&home, &["search", "POINT"]).out;
+    assert!(found.contains("To point the way."), "{found}");
+    assert_eq!(forum(&home, &["search", "wasps"]).out, "nothing found\n");
+    let wrong = forum(&home, &["reply", "7", "x"]);
+    assert!(
+        wrong.code != Some(0) && wrong.err.contains("thread 7"),
+        "{}",
+        wrong.err
+    );
+}
+
+/// Waits for a line that holds these words.
+fn hear(lines: &mut impl BufRead, words: &str) {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert!(
+            lines.read_line(&mut line).expect("text") > 0,
+            "`{words}` never came"
+        );
+        if line.contains(words) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
+    let home = house(&json!({}), &[]);
+    forum(&home, &["post", "Bees", "Why?"]);
+    let reply = json!({"tool": "reply_to_thread", "thread_id": 1, "body": "So."});
+    let finish = json!({"tool": "finish", "did": "reply_to_thread"});
+    scripted(&home, "ada", &[reply.clone(), finish.clone()]);
+    script(
+        &home,
+        "bob",
+        &json!({"runs": [[{"text": reply.to_string()}], ["hang"]]}),
+    );
+    scripted(&home, "cyd", &[reply, finish]);
+    let mut child = quick(&home, &["run-once", "--scheduler", "fixed"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let pid = Pid::from_child(&child);
+    let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+    let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+    hear(&mut lines, "Starting run for agent: bob");
+    kill_process(pid, Signal::INT).expect("it lives");
+    hear(&mut errors, "Ctrl+C again stops it now");
+    kill_process(pid, Signal::INT).expect("it lives");
+    hear(&mut lines, "Cycle 1 stopped: ['cyd'] left");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{rest}");
+
+    let resumed = forum(&home, &["run-once", "--scheduler", "fixed"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(
+        resumed.out.contains("Resuming cycle 1: ['cyd'] left"),
+        "{}",
+        resumed.out
+    );
+    let runs: Vec<(String, Outcome)> = store(&home)
+        .runs(MAIN, 9)
+        .unwrap()
+        .into_iter()
+        .rev()
+        .map(|run| (run.agent, run.outcome))
+        .collect();
+    let wanted = [
+        ("ada", Outcome::Acted),
+        ("bob", Outcome::Interrupted),
+        ("cyd", Outcome::Acted),
+    ];
+    assert_eq!(
+        runs,
+        wanted.map(|(name, outcome)| (name.to_owned(), outcome))
+    );
+    assert_eq!(
+        store(&home).thread(1, 0, 9).unwrap().1.len(),
+        4,
+        "what bob posted stays"
+    );
+    let audit = forum(&home, &["audit", "1"]);
+    assert!(
+        audit.code == Some(0) && audit.out.contains("identical"),
+        "{}",
+        audit.out
+    );
+}
+
+/// Three who agree on a motion.
+fn agreed() -> (Home, Said) {
+    let home = house(&json!({}), &[]);
+    let motion = json!({"tool": "propose", "kind": "set", "key": "skip_probability", "value": "0.1", "title": "Sit out less", "reason": "we miss too much"});
+    let vote = json!({"tool": "vote", "motion_id": 1, "choice": "yes", "reason": "yes"});
+    let finish = |did: &str| json!({"tool": "finish", "did": did});
+    scripted(&home, "ada", &[motion, vote.clone(), finish("vote")]);
+    scripted(&home, "bob", &[vote.clone(), finish("vote")]);
+    scripted(&home, "cyd", &[vote, finish("vote")]);
+    // What is moved in the first cycle is voted on until the end of the second.
+    let args = [
+        "run-cycle",
+        "--cycles",
+        "2",
+        "--scheduler",
+        "fixed",
+        "--set",
+        "voting_cycles=1",
+    ];
+    let ran = forum(&home, &args);
+    (home, ran)
+}
+
+#[test]
+fn what_agents_decide_waits_for_a_person_and_can_be_refused() {
+    let (home, ran) = agreed();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("Motion 1: passed"), "{}", ran.out);
+    let passed = forum(&home, &["motions", "1"]).out;
+    assert!(
+        passed.contains("passed") && passed.contains("yes      bob"),
+        "{passed}"
+    );
+    let confirmed = forum(&home, &["motions", "1", "--confirm"]).out;
+    assert!(confirmed.contains("in_force"), "{confirmed}");
+    // It is in force, and documented in the forum with its reason.
+    let thread = forum(&home, &["read", "1"]).out;
+    assert!(
+        thread.contains("we miss too much") && thread.contains("In force:"),
+        "{thread}"
+    );
+    let agents = Said::of(home.kd(&["forum", "agents"]).output().expect("it runs"));
+    assert!(agents.out.contains("sits out 10 %"), "{}", agents.out);
+
+    let (home, _) = agreed();
+    let vetoed = forum(&home, &["motions", "1", "--veto", "too dear"]).out;
+    assert!(
+        vetoed.contains("vetoed") && vetoed.contains("too dear"),
+        "{vetoed}"
+    );
+    let late = forum(&home, &["motions", "1", "--confirm"]);
+    assert!(late.code != Some(0), "{}", late.out);
+    let agents = Said::of(home.kd(&["forum", "agents"]).output().expect("it runs"));
+    assert!(agents.out.contains("sits out 20 %"), "{}", agents.out);
+}
+
+#[test]
+fn a_store_goes_out_as_lines_and_comes_back_the_same() {
+    let (home, _) = agreed();
+    forum(&home, &["motions", "1", "--confirm"]);
+    let lines = forum(&home, &["export"]).out;
+    let other = house(&json!({}), &[]);
+    let file = other.path().join("forum.jsonl");
+    std::fs::write(&file, &lines).expect("written");
+    let done = forum(&other, &["import", file.to_str().expect("text")]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(forum(&other, &["export"]).out, lines);
+    assert_eq!(
+        forum(&other, &["read", "1"]).out,
+        forum(&home, &["read", "1"]).out
+    );
+    std::fs::write(&file, format!("{lines}{{\"record\": \"po")).expect("written");
+    let empty = house(&json!({}), &[]);
+    let torn = forum(&empty, &["import", file.to_str().expect("text")]);
+    assert!(torn.code != Some(0), "{}", torn.out);
+    assert_eq!(
+        forum(&empty, &["read", "--json"]).out,
+        "[]\n",
+        "all of it or nothing"
+    );
+}
+
+#[test]
+fn a_study_on_the_virtual_clock_has_its_table() {
+    let home = house(&json!({}), &[]);
+    let args = [
+        "forum",
+        "run-cycle",
+        "--virtual",
+        "--cycles",
+        "600",
+        "--agents",
+        "4",
+        "--seed",
+        "11",
+        "--json",
+    ];
+    let study = |scheduler: &str| {
+        let all: Vec<&str> = args
+            .iter()
+            .copied()
+            .chain(["--scheduler", scheduler])
+            .collect();
+        home.run(&all)
+    };
+    let fair = study("williams");
+    assert_eq!(fair.code, Some(0), "{}", fair.err);
+    assert_eq!(
+        study("williams").out,
+        fair.out,
+        "the same seed, the same life"
+    );
+    let table = fair.json()["fairness"].clone();
+    assert_eq!(table["cycles"], 600);
+    let fixed = study("fixed");
+    assert_eq!(
+        fixed.code,
+        Some(1),
+        "it fails, and says so by its exit code"
+    );
+    let rows = fixed.json()["fairness"]["rows"].clone();
+    let failed: Vec<&str> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["pass"] == false)
+        .filter_map(|row| row["key"].as_str())
+        .collect();
+    assert!(
+        failed.contains(&"position_p") && failed.contains(&"carry_over_p"),
+        "{failed:?}"
+    );
+}
