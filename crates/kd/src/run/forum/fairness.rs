@@ -91,7 +91,8 @@ pub(super) fn print(table: &Table, here: &Here, out: &mut dyn Write) -> Result<(
             None => "",
         };
         let line = row.line.as_deref().unwrap_or("");
-        writeln!(out, "  {:<32} {value:>10}  {line:<10} {verdict}", row.name)?;
+        let line = format!("  {:<32} {value:>10}  {line:<10} {verdict}", row.name);
+        writeln!(out, "{}", line.trim_end())?;
     }
     let (full, empty) = if styles.unicode {
         ("█", "░")
