@@ -116,15 +116,21 @@ impl ForumStore {
                 Ok(json!({"success": true, "threads": listed, "count": listed.len()}))
             }
             Call::ReadThread { thread_id, after_post_id } => {
-                let (thread, posts) = self.thread(*thread_id, 0, POSTS_MAX)?;
+                let (thread, first) = self.thread(*thread_id, 0, 1)?;
                 in_forum(&thread, forum)?;
-                let (opening, replies) = posts.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
-                let shown: Vec<Value> = replies.iter().filter(|p| p.id > *after_post_id).map(post_json).collect();
+                let opening = first.first();
+                let after = (*after_post_id).max(opening.map_or(0, |post| post.id));
+                let (_, replies) = self.thread(*thread_id, after, POSTS_MAX)?;
                 // What was handed over is seen; in a very long thread that is not yet its end.
-                if let (Some(last), false) = (posts.last(), caller.person) {
+                if let (Some(last), false) = (replies.last().or(opening), caller.person) {
                     self.saw(me, *thread_id, last.id)?;
                 }
-                Ok(json!({"success": true, "thread": thread_json(&thread, opening), "posts": shown, "post_count": replies.len()}))
+                let shown: Vec<Value> = replies.iter().map(post_json).collect();
+                let mut answer = json!({"success": true, "thread": thread_json(&thread, opening), "posts": shown, "post_count": (thread.post_count - 1).max(0)});
+                if let (Some(last), true) = (replies.last(), replies.len() as i64 == POSTS_MAX) {
+                    answer["more_after_post_id"] = last.id.into();
+                }
+                Ok(answer)
             }
             Call::SearchThreads { query, search_in, limit } => {
                 let hits = self.search(forum, query, *search_in, *limit)?;

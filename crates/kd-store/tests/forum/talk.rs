@@ -337,3 +337,45 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         );
     });
 }
+
+#[test]
+fn a_long_thread_is_read_to_its_end_page_by_page() {
+    each(|site| {
+        let mut store = site.open();
+        let thread = store
+            .create_thread(MAIN, "long", &by("ada", "0"), at(0))
+            .unwrap()
+            .0
+            .id;
+        for number in 1..=520 {
+            store
+                .reply(thread, &by("ada", &number.to_string()), at(1))
+                .unwrap();
+        }
+        let page = call(
+            &mut store,
+            "bob",
+            "read_thread",
+            json!({"thread_id": thread}),
+        );
+        assert_eq!(
+            (page["posts"].as_array().unwrap().len(), &page["post_count"]),
+            (500, &json!(520))
+        );
+        assert_eq!(titles(&mut store, "bob"), ["long"], "its end was not seen");
+        let after = page["more_after_post_id"].clone();
+        let rest = call(
+            &mut store,
+            "bob",
+            "read_thread",
+            json!({"thread_id": thread, "after_post_id": after}),
+        );
+        let posts = rest["posts"].as_array().unwrap();
+        assert_eq!((posts.len(), &posts[19]["body"]), (20, &json!("520")));
+        assert_eq!(
+            rest["thread"]["body"], "0",
+            "the opening stands on every page"
+        );
+        assert!(rest["more_after_post_id"].is_null() && titles(&mut store, "bob").is_empty());
+    });
+}

@@ -44,6 +44,10 @@ pub(crate) struct Where {
 
 /// List the agents with their settings, and check their files
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum agents
+  kd forum agents --json")]
 pub(crate) struct Agents {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -169,6 +173,10 @@ pub(crate) struct RunCycle {
 
 /// Let one agent visit, outside any cycle
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum run-agent ada
+  MAX_TOOL_CALLS=3 kd forum run-agent ada")]
 pub(crate) struct RunAgent {
     /// Who
     pub(crate) name: String,
@@ -178,6 +186,11 @@ pub(crate) struct RunAgent {
 
 /// Draw a recorded cycle again and compare; without a number, list the cycles
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum audit
+  kd forum audit 7
+  kd forum audit 7 --json")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -190,6 +203,10 @@ pub(crate) struct Audit {
 
 /// Whether turns were fair: places, neighbours, last words, with pass lines
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum fairness
+  kd forum fairness --last 100 --json")]
 pub(crate) struct Fairness {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -203,6 +220,10 @@ pub(crate) struct Fairness {
 
 /// The last lines of the log
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum log
+  kd forum log -n 200 --jsonl")]
 pub(crate) struct Log {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -234,6 +255,10 @@ pub(crate) struct Post {
 
 /// Write into a thread
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum reply 3 \"I agree.\"
+  kd forum reply 3 \"Do they?\" --quote 17")]
 pub(crate) struct Reply {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -251,6 +276,11 @@ pub(crate) struct Reply {
 
 /// Read a thread; without a number, list the threads
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum read
+  kd forum read 3
+  kd forum read 3 --json")]
 pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -263,6 +293,10 @@ pub(crate) struct Read {
 
 /// Find posts that hold all of these words
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum search bees dance
+  kd forum search bees --in title")]
 pub(crate) struct Search {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -279,6 +313,10 @@ pub(crate) struct Search {
 
 /// Follow posts and log as they come, until Ctrl+C
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum watch
+  kd forum watch --jsonl --forum research")]
 pub(crate) struct Watch {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -326,6 +364,10 @@ pub(crate) struct Motions {
 
 /// Write the whole store as JSON Lines
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum export forum.jsonl
+  kd forum export --store postgresql://kd@localhost/forum > forum.jsonl")]
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -336,6 +378,9 @@ pub(crate) struct Export {
 
 /// Add what an export wrote; all of it or nothing
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum import forum.jsonl")]
 pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) place: Where,
