@@ -22,8 +22,8 @@ use tokio::time::Instant;
 
 /// Inputs that may wait before turns are held back.
 const INBOX: usize = 1024;
-/// Stream files are written at most this often: once a frame.
-const FLUSH: Duration = Duration::from_millis(16);
+/// Stream files are written at most this often: others look at them, and see them grow.
+const FLUSH: Duration = Duration::from_millis(48);
 
 /// Finds who answers for a seat.
 pub(crate) type Seats = dyn Fn(&SeatName) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;

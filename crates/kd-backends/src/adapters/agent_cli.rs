@@ -402,6 +402,11 @@ pub(super) fn alive() -> Delta {
     }
 }
 
+/// Whether these are words of an answer, or of the thoughts before it.
+pub(super) fn is_words(delta: &Delta) -> bool {
+    matches!(delta, Delta::Text { text } | Delta::Thinking { text } if !text.is_empty())
+}
+
 /// Counts what came of an answer so far.
 ///
 /// # Errors
@@ -521,6 +526,9 @@ impl Turn {
                 continue;
             }
             self.ready.extend(self.reading.feed(bytes));
+            if self.ready.iter().any(is_words) && !self.reading.over() {
+                self.running.rest();
+            }
             if self.ready.is_empty() && !self.reading.over() {
                 // Something came that says nothing to people.
                 self.ready.push_back(alive());

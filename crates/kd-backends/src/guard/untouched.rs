@@ -20,6 +20,8 @@ use tokio::time::timeout;
 
 /// How long git may take: a repository that is slower is not watched.
 const LOOK: Duration = Duration::from_secs(2);
+/// How far behind the clock the times of files may be: systems note them by ticks.
+const TICK: Duration = Duration::from_millis(10);
 /// Files that are named; the rest is counted.
 const NAMED_MAX: usize = 3;
 
@@ -55,6 +57,8 @@ impl Backend for Untouched {
                 .folder
                 .clone()
                 .or_else(|| std::env::current_dir().ok())?;
+            // Where no repository is, no program need be started to hear it.
+            top(&folder)?;
             let path = self.env.get("PATH")?;
             let git = which::which_in("git", Some(path), &folder).ok()?;
             Some((git, folder))
@@ -122,11 +126,15 @@ async fn look(git: &Path, folder: &Path) -> Option<Files> {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true);
-    let seen = timeout(LOOK, command.output()).await.ok()?.ok()?;
+    command.stdout(Stdio::piped());
+    // Starting a program holds its thread up until it runs: not the one that hears the agent.
+    let git = tokio::task::spawn_blocking(move || command.spawn());
+    let seen = async { git.await.ok()?.ok()?.wait_with_output().await.ok() };
+    let seen = timeout(LOOK, seen).await.ok()??;
     if !seen.status.success() {
         return None;
     }
-    let top = top(folder);
+    let top = top(folder)?;
     let entries = seen.stdout.split(|byte| *byte == 0);
     Some(
         entries
@@ -143,16 +151,15 @@ async fn look(git: &Path, folder: &Path) -> Option<Files> {
     )
 }
 
-/// The folder that git's paths start from.
-fn top(folder: &Path) -> &Path {
+/// The folder that git's paths start from; none outside of a repository.
+fn top(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()
         .find(|folder| folder.join(".git").exists())
-        .unwrap_or(folder)
 }
 
 fn changed(before: &Files, after: &Files, began: SystemTime) -> Vec<String> {
-    let since = |written: &Option<SystemTime>| written.is_some_and(|at| at >= began);
+    let since = |written: &Option<SystemTime>| written.is_some_and(|at| at + TICK >= began);
     let mut paths: Vec<String> = after
         .iter()
         .filter(|(path, now)| before.get(*path) != Some(now) || since(&now.2))

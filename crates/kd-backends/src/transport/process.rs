@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 pub use super::family::{
     Birth, Moment, alive, end_left_over, has_owner, living, on_change, settle,
@@ -31,6 +31,10 @@ const STDERR_MAX: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How long the last output may take after the program is gone, if others hold its pipes.
 const DRAIN: Duration = Duration::from_millis(300);
+/// Words that come within a frame are taken together: see [`Running::rest`].
+const FRAME: Duration = Duration::from_millis(12);
+/// Who says more than this at once is not waited for.
+const FEW: usize = 4 * 1024;
 /// How long a program may take to exit after it closed its stdout.
 const EXIT: Duration = Duration::from_secs(2);
 
@@ -75,6 +79,9 @@ pub struct Running {
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
+    /// Bytes that came last, and before when nothing more is read.
+    came: usize,
+    rest_until: Option<Instant>,
     exit: Option<ExitStatus>,
     birth: Birth,
     ending: Ending,
@@ -158,6 +165,8 @@ impl Running {
             stderr,
             drained,
             chunk: vec![0; CHUNK],
+            came: 0,
+            rest_until: None,
             exit: None,
             birth,
             ending,
@@ -190,6 +199,15 @@ impl Running {
         self.exit.is_some()
     }
 
+    /// What came last were words of an answer: the next are read a frame later, with whatever has come by then. A program
+    /// that streams 200 words a second would else wake us, and all who listen, for each of them. The first words of an
+    /// answer never wait, and a flood is read as fast as it comes.
+    pub fn rest(&mut self) {
+        if self.came <= FEW {
+            self.rest_until = Some(Instant::now() + FRAME);
+        }
+    }
+
     /// The next bytes of its stdout; nothing when there are no more. May be dropped and called again.
     ///
     /// # Errors
@@ -198,6 +216,10 @@ impl Running {
         let Some(stdout) = &mut self.stdout else {
             return Ok(&[]);
         };
+        if let Some(until) = self.rest_until {
+            sleep_until(until).await;
+            self.rest_until = None;
+        }
         loop {
             let length = if self.exit.is_some() {
                 // Something that it started may hold the pipe open for ever.
@@ -215,6 +237,7 @@ impl Running {
                     }
                 }
             };
+            self.came = length;
             return Ok(&self.chunk[..length]);
         }
     }

@@ -16,7 +16,7 @@ pub(super) use acp::ACP;
 pub(super) use claude::CLAUDE;
 pub(super) use codex::CODEX;
 
-use super::agent_cli::{self, AgentCli};
+use super::agent_cli::{self, AgentCli, is_words};
 use crate::Backend;
 use crate::dialects::{self, Decoder, ExitSeen};
 use crate::transport::lines::{Line, Lines};
@@ -260,6 +260,9 @@ impl Process {
                 }
                 Err(length) => out.push(dialects::too_long(length)),
             }
+        }
+        if out.iter().any(is_words) && !self.decoder.over() {
+            self.running.rest();
         }
         Ok(Some(out))
     }
