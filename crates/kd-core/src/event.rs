@@ -258,3 +258,33 @@ pub enum Event {
         text: String,
     },
 }
+
+impl Event {
+    /// The turn that the event is about, if it is about one.
+    pub fn turn(&self) -> Option<TurnId> {
+        match self {
+            Event::TurnQueued { turn, .. }
+            | Event::TurnDelta { turn, .. }
+            | Event::TurnFinished { turn, .. }
+            | Event::TurnFailed { turn, .. }
+            | Event::PhaseBegan { turn, .. }
+            | Event::CouncilSaid { turn, .. } => Some(*turn),
+            Event::MessageAdded { turn, .. } | Event::SaveFailed { turn, .. } => *turn,
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn turn_mut(&mut self) -> Option<&mut TurnId> {
+        match self {
+            Event::TurnQueued { turn, .. }
+            | Event::TurnDelta { turn, .. }
+            | Event::TurnFinished { turn, .. }
+            | Event::TurnFailed { turn, .. }
+            | Event::PhaseBegan { turn, .. }
+            | Event::CouncilSaid { turn, .. } => Some(turn),
+            Event::MessageAdded { turn, .. } | Event::SaveFailed { turn, .. } => turn.as_mut(),
+            _ => None,
+        }
+    }
+}

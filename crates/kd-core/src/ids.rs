@@ -103,10 +103,30 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// One seat producing one message. Counted from 1 within one machine's life.
+/// One seat producing one message. Counted from 1 within one machine's life. Where several machines share a session, as
+/// a council and its asides do, the upper half is the number of the sitting: 0 is the council.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TurnId(pub u64);
+
+impl TurnId {
+    /// Which sitting of the session it belongs to.
+    pub fn sitting(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// The same turn in the numbers of its own machine.
+    #[must_use]
+    pub fn in_its_sitting(self) -> Self {
+        Self(self.0 & u64::from(u32::MAX))
+    }
+
+    /// A machine's turn in the numbers of the session.
+    #[must_use]
+    pub fn in_sitting(self, sitting: u64) -> Self {
+        Self(sitting << 32 | self.in_its_sitting().0)
+    }
+}
 
 impl fmt::Display for TurnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@
 
 pub mod clean;
 pub mod config;
+pub mod conversation;
 pub mod council;
 mod csv;
 pub mod deliberation;
@@ -34,6 +35,7 @@ pub mod speech;
 pub mod view;
 pub mod voting;
 
+pub use conversation::{Aside, Conversation};
 pub use council::{Budget, Council, OpenCouncil};
 pub use delivery::Delivery;
 pub use duet::{Duet, OpenDuet};

@@ -1,5 +1,6 @@
 //! The shape of every machine: inputs in, effects out.
 
+use crate::conversation::Aside;
 use crate::delivery::Delivery;
 use crate::event::Event;
 use crate::failure::Failure;
@@ -14,6 +15,16 @@ use serde::{Deserialize, Serialize};
 pub trait Machine {
     /// Hears one input and answers at once. Never fails, blocks or panics, whatever comes in.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
+
+    /// Answers a question otherwise than usual, where the machine can.
+    fn aside(&mut self, _now: Timestamp, _aside: Aside) -> Effects {
+        Effects {
+            commands: Vec::new(),
+            events: vec![Event::OpRefused {
+                why: "only a conversation can do that: `kd chat`".to_owned(),
+            }],
+        }
+    }
 }
 
 /// Something that happened outside.

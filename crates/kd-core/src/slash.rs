@@ -27,6 +27,8 @@ pub enum Takes {
     MaybePart,
     /// A file's name, or nothing.
     MaybeFile,
+    /// A question, or nothing.
+    MaybeQuestion,
 }
 
 /// A row of the table.
@@ -72,12 +74,23 @@ pub enum Slash {
     Copy(Part),
     /// Write the thread into a file, or show it as Markdown.
     Export(Option<String>),
+    /// Answer a question, or the last one, in a way of its own.
+    Aside(Way, Option<String>),
     /// Show or fold the thinking.
-    Think,
+    Thinking,
     /// Tell the commands.
     Help,
     /// Leave when the running turns have ended; said twice, at once.
     Quit,
+}
+
+/// How an aside is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By a debate of a fast and a rigorous seat.
+    Think,
+    /// By a deliberation.
+    Deliberate,
 }
 
 /// What is copied.
@@ -139,6 +152,24 @@ pub const COMMANDS: &[SlashCommand] = &[
                 None => Op::Interrupt,
             }))
         },
+    },
+    SlashCommand {
+        name: "think",
+        aliases: &[],
+        args: "[question]",
+        takes: Takes::MaybeQuestion,
+        doc: "a fast and a rigorous member debate and answer; alone it takes your last question",
+        screen_only: false,
+        make: |arg| Ok(Slash::Aside(Way::Think, arg.map(str::to_owned))),
+    },
+    SlashCommand {
+        name: "deliberate",
+        aliases: &[],
+        args: "[question]",
+        takes: Takes::MaybeQuestion,
+        doc: "opinions, reviews, a vote and a conclusion; alone it takes your last question",
+        screen_only: false,
+        make: |arg| Ok(Slash::Aside(Way::Deliberate, arg.map(str::to_owned))),
     },
     SlashCommand {
         name: "mode",
@@ -228,13 +259,13 @@ pub const COMMANDS: &[SlashCommand] = &[
         make: |arg| Ok(Slash::Export(arg.map(str::to_owned))),
     },
     SlashCommand {
-        name: "think",
+        name: "thinking",
         aliases: &[],
         args: "",
         takes: Takes::Nothing,
         doc: "show or fold the thinking of the members",
         screen_only: true,
-        make: |_| Ok(Slash::Think),
+        make: |_| Ok(Slash::Thinking),
     },
     SlashCommand {
         name: "help",
@@ -395,6 +426,16 @@ mod tests {
                 "/export a b.md",
                 Line::Slash(Slash::Export(Some("a b.md".into()))),
             ),
+            ("/think", Line::Slash(Slash::Aside(Way::Think, None))),
+            (
+                "/think which\none?",
+                Line::Slash(Slash::Aside(Way::Think, Some("which\none?".into()))),
+            ),
+            (
+                "/deliberate why? ",
+                Line::Slash(Slash::Aside(Way::Deliberate, Some("why?".into()))),
+            ),
+            ("/thinking", Line::Slash(Slash::Thinking)),
             ("/exit", Line::Slash(Slash::Quit)),
             ("/?", Line::Slash(Slash::Help)),
         ] {
@@ -408,6 +449,7 @@ mod tests {
             ("/mut claude", "did you mean /mute?"),
             ("/hlep", "did you mean /help?"),
             ("/memb", "did you mean /members?"),
+            ("/delib", "did you mean /deliberate?"),
             ("/xyzzy", "write //xyzzy to say it"),
             ("/mute", "name a member"),
             ("/mute king", "a meaning of their own"),

@@ -9,8 +9,8 @@ use crate::watch::Watch;
 use kd_backends::Backend;
 use kd_core::event::FORMAT;
 use kd_core::{
-    Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Op, Record, Request,
-    SeatName, ThreadId, TimerId, Timestamp, TurnId,
+    Aside, Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Member, Op,
+    Record, Request, SeatName, ThreadId, TimerId, Timestamp, TurnId,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,14 +25,21 @@ const INBOX: usize = 1024;
 /// Stream files are written at most this often: others look at them, and see them grow.
 const FLUSH: Duration = Duration::from_millis(48);
 
-/// Finds who answers for a seat.
-pub(crate) type Seats = dyn Fn(&SeatName) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
+/// Finds who answers for a member.
+pub(crate) type Reach = dyn Fn(&Member) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
+
+/// What a session wishes of its loop.
+pub(crate) enum Wish {
+    Op(Op),
+    Aside(Box<Aside>),
+}
 
 /// Everything a loop needs to begin.
 pub(crate) struct Start {
     pub(crate) thread: ThreadId,
     pub(crate) machine: Box<dyn Machine + Send>,
-    pub(crate) seats: Box<Seats>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) reach: Box<Reach>,
     /// The effects of opening the machine.
     pub(crate) opened: Effects,
     pub(crate) bus: Bus,
@@ -49,11 +56,13 @@ pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
 pub(crate) struct Actor {
     thread: ThreadId,
     machine: Box<dyn Machine + Send>,
-    seats: Box<Seats>,
+    /// Who can be asked, by sitting: first the members, then those of each aside.
+    sittings: Vec<Vec<Member>>,
+    reach: Box<Reach>,
     bus: Bus,
     clock: Clock,
     scribe: Scribe,
-    ops: mpsc::Receiver<Op>,
+    ops: mpsc::Receiver<Wish>,
     inbox: mpsc::Receiver<Input>,
     /// Given to every turn.
     sender: mpsc::Sender<Input>,
@@ -77,13 +86,14 @@ impl Actor {
     pub(crate) fn new(
         start: Start,
         scribe: Scribe,
-        ops: mpsc::Receiver<Op>,
+        ops: mpsc::Receiver<Wish>,
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
         let mut actor = Self {
             thread: start.thread,
             machine: start.machine,
-            seats: start.seats,
+            sittings: vec![start.members],
+            reach: start.reach,
             bus: start.bus,
             clock: start.clock,
             scribe,
@@ -116,10 +126,11 @@ impl Actor {
             let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
-                    Some(op) => {
+                    Some(Wish::Op(op)) => {
                         closing |= op == Op::Close;
                         self.step(Input::Op(op));
                     }
+                    Some(Wish::Aside(aside)) => self.aside(*aside),
                     // The session was dropped without a word: nobody waits for the turns any more.
                     None => {
                         (open, closing) = (false, true);
@@ -196,6 +207,21 @@ impl Actor {
         }
     }
 
+    /// The machine is to answer a question otherwise.
+    fn aside(&mut self, aside: Aside) {
+        let now = self.clock.now();
+        let seats = aside.seats();
+        let Effects { commands, events } = self.machine.aside(now, aside);
+        let refused = |e: &Event| matches!(e, Event::OpRefused { .. });
+        if !events.iter().any(refused) {
+            self.sittings.push(seats);
+        }
+        self.publish(now, events);
+        for command in commands {
+            self.carry_out(command);
+        }
+    }
+
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::Ask { turn, request } => self.ask(turn, *request),
@@ -228,7 +254,15 @@ impl Actor {
     fn ask(&mut self, turn: TurnId, request: Request) {
         self.began.push((turn, request.seat.clone()));
         self.flush_soon();
-        let backend = (self.seats)(&request.seat);
+        let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
+        let members = self.sittings.get(sitting).into_iter().flatten();
+        let backend = match members.into_iter().find(|m| m.name == request.seat) {
+            Some(member) => (self.reach)(member),
+            None => Err(Failure::new(
+                FailureKind::Missing,
+                format!("nobody sits as {}", request.seat),
+            )),
+        };
         let task = ask::start(turn, backend, request, self.sender.clone());
         self.turns.insert(turn, task);
     }

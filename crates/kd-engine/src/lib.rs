@@ -14,11 +14,11 @@ pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
 
-use actor::{Actor, Start};
+use actor::{Actor, Start, Wish};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
-use kd_core::{Effects, Failure, FailureKind, Machine, Member, Message, Op, SeatName, ThreadId};
+use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, ThreadId};
 use kd_store::{Queue, Thread};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -79,9 +79,7 @@ pub struct Opening {
 impl Opening {
     /// A council, ready to run.
     fn council(open: OpenCouncil) -> Self {
-        let id = open.thread.clone();
-        let members = open.roster.members().iter();
-        let seats = members.chain(open.roster.chair()).cloned().collect();
+        let (id, seats) = (open.thread.clone(), seats(&open));
         let (council, opened) = Council::open(open);
         Self {
             id,
@@ -90,6 +88,23 @@ impl Opening {
             seats,
         }
     }
+
+    /// A council that can go aside, ready to run.
+    fn conversation(open: OpenCouncil) -> Self {
+        let (id, seats) = (open.thread.clone(), seats(&open));
+        let (conversation, opened) = Conversation::open(open);
+        Self {
+            id,
+            machine: Box::new(conversation),
+            opened,
+            seats,
+        }
+    }
+}
+
+fn seats(open: &OpenCouncil) -> Vec<Member> {
+    let members = open.roster.members().iter();
+    members.chain(open.roster.chair()).cloned().collect()
 }
 
 /// What a conversation begins with.
@@ -140,6 +155,8 @@ impl Engine {
     ) -> Result<Session, Error> {
         let (queue, left) = Queue::open(&thread)?;
         open.history = thread.messages()?.messages;
+        // A folder that cannot be tidied up can still be talked in.
+        let _ = kd_store::stream::sweep(&thread);
         open.queue = Some(left);
         let mut view = shown(&open.history);
         view.thread = Some(open.thread.clone());
@@ -156,7 +173,7 @@ impl Engine {
             view,
             queue,
         };
-        let opening = Opening::council(open);
+        let opening = Opening::conversation(open);
         self.begin(thread, opening, Some(history))
     }
 
@@ -192,13 +209,6 @@ impl Engine {
             );
             watch = Some(over.map_err(Error::Watch)?);
         }
-        let seats = move |name: &SeatName| match members.iter().find(|m| &m.name == name) {
-            Some(member) => hands.seat(member),
-            None => Err(Failure::new(
-                FailureKind::Missing,
-                format!("nobody sits as {name}"),
-            )),
-        };
         let scribe =
             scribe::Scribe::start(thread, queue, own, sender.clone()).map_err(Error::Scribe)?;
         let found = watch.is_some().then(|| view.clone());
@@ -209,7 +219,8 @@ impl Engine {
         let start = Start {
             thread: id.clone(),
             machine: opening.machine,
-            seats: Box::new(seats),
+            members,
+            reach: Box::new(move |member: &Member| hands.seat(member)),
             opened: opening.opened,
             bus,
             clock: Clock::new(),
@@ -230,7 +241,7 @@ impl Engine {
 /// An open thread: ops go in, records come out. Dropping it stops every turn and keeps what came.
 pub struct Session {
     thread: ThreadId,
-    ops: mpsc::Sender<Op>,
+    ops: mpsc::Sender<Wish>,
     door: bus::Door,
     first: Option<Subscription>,
     /// The view before the first record, until somebody takes it.
@@ -246,7 +257,16 @@ impl Session {
 
     /// Puts an op into the loop's inbox. Never waits.
     pub fn send(&self, op: Op) -> Result<(), Error> {
-        self.ops.try_send(op).map_err(|e| match e {
+        self.wish(Wish::Op(op))
+    }
+
+    /// The same for a question that a conversation is to answer in a way of its own.
+    pub fn aside(&self, aside: Aside) -> Result<(), Error> {
+        self.wish(Wish::Aside(Box::new(aside)))
+    }
+
+    fn wish(&self, wish: Wish) -> Result<(), Error> {
+        self.ops.try_send(wish).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => Error::Closed,
         })
@@ -274,7 +294,7 @@ impl Session {
     pub async fn close(mut self) {
         self.first = None;
         // A full inbox is being emptied: there will be room.
-        let _ = self.ops.send(Op::Close).await;
+        let _ = self.ops.send(Wish::Op(Op::Close)).await;
         if let Err(error) = (&mut self.running).await
             && error.is_panic()
         {

@@ -316,6 +316,29 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     Ok(found)
 }
 
+/// Removes what killed processes of ours left. Streams that somebody holds stay, and so do those of other programs.
+pub fn sweep(thread: &Thread) -> Result<(), Error> {
+    let dead = |sign: &StreamSign| {
+        let empty = fs::metadata(&sign.path).is_ok_and(|meta| meta.len() == 0);
+        sign.ours && !sign.held && (!empty || sign.quiet > SILENT)
+    };
+    if !streams(thread)?.iter().any(dead) {
+        return Ok(());
+    }
+    // Whoever begins a stream holds the thread meanwhile: what is not held now has no writer.
+    beside(thread.path(), || {
+        for sign in streams(thread)?.iter().filter(|sign| dead(sign)) {
+            match fs::remove_file(&sign.path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &sign.path)(e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Whether some process of ours writes a stream file right now.
 pub fn is_held(path: &Path) -> bool {
     is_locked(path)

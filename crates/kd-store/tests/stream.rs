@@ -8,7 +8,7 @@ mod common;
 
 use common::{draft, thread};
 use kd_store::Error;
-use kd_store::stream::{Heard, StreamReader, StreamWriter, streams};
+use kd_store::stream::{Heard, StreamReader, StreamWriter, streams, sweep};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -127,6 +127,24 @@ fn a_living_writer_is_told_from_a_leftover() {
     assert!(writer.path().exists());
     let over = StreamWriter::create(&thread, "b").unwrap();
     assert_eq!(fs::read(over.path()).unwrap(), b"");
+}
+
+#[test]
+fn what_a_killed_kd_left_is_swept_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["claude", "codex", "cursor"]);
+    let leave = |member: &str, text: &str| {
+        fs::write(thread.path().join(format!(".stream-{member}.jsonl")), text).unwrap();
+    };
+    leave("claude", "{\"kind\":\"text\",\"text\":\"half\"}\n");
+    leave("cursor", "{\"type\":\"assistant\"}\n");
+    leave("gemini", "");
+    let mut alive = StreamWriter::create(&thread, "codex").unwrap();
+    alive.line("{\"kind\":\"text\",\"text\":\"more\"}").unwrap();
+    alive.flush().unwrap();
+    sweep(&thread).unwrap();
+    let left = streams(&thread).unwrap().into_iter().map(|s| s.member);
+    assert_eq!(left.collect::<Vec<_>>(), ["codex", "cursor", "gemini"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker, ThreadRow};
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_core::slash::Way;
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
@@ -92,6 +93,8 @@ pub enum Msg {
 pub enum Effect {
     /// Put an op into the session.
     Send(Op),
+    /// Answer a question, or the king's last one, in a way of its own.
+    Aside(Way, Option<String>),
     /// Open a thread: this one, or a new one.
     Open(Option<String>),
     /// Look which threads there are.

@@ -2,7 +2,8 @@
 
 use crate::app::Opening;
 use crate::picker::ThreadRow;
-use kd_core::Message;
+use kd_core::slash::Way;
+use kd_core::{Aside, Message, SeatName};
 use kd_engine::Session;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,6 +19,15 @@ pub trait Desk: Send + Sync + 'static {
 
     /// Opens the session of a thread.
     fn join(&self, id: &str) -> Joining;
+
+    /// Makes ready what answers a question, or the king's last one, in a way of its own; `muted` are not asked.
+    fn aside(
+        &self,
+        id: &str,
+        way: Way,
+        question: Option<String>,
+        muted: &[SeatName],
+    ) -> Result<Aside, String>;
 
     /// Messages of a thread before a number, at most so many, in order; whether there are more.
     fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String>;

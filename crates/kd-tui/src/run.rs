@@ -11,8 +11,9 @@ use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
 use crate::terminal::Terminal;
+use kd_core::slash::Way;
 use kd_core::view::Content;
-use kd_core::{Op, Timestamp};
+use kd_core::{Aside, Op, Timestamp};
 use kd_engine::{Session, Subscription, Update};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -97,6 +98,8 @@ enum Letter {
     Msg(Msg),
     /// A session is open, for the thread of this name.
     Joined(String, Box<Session>),
+    /// What answers a question in a way of its own, in the thread of this name.
+    Aside(String, Box<Aside>),
 }
 
 struct Stage {
@@ -224,6 +227,17 @@ impl Stage {
     fn letter(&mut self, letter: Letter) -> bool {
         let go_on = match letter {
             Letter::Msg(msg) => self.tell(msg),
+            Letter::Aside(id, aside) => {
+                let session = self.session.as_ref();
+                let here = session.filter(|_| self.app.thread.as_deref() == Some(&id));
+                match here.map(|s| s.aside(*aside)) {
+                    Some(Err(error)) => {
+                        self.tell(Msg::Failed(format!("{error}: {}", error.hint())))
+                    }
+                    Some(Ok(())) => true,
+                    None => self.tell(Msg::Told("the thread is not open yet: try again".into())),
+                }
+            }
             Letter::Joined(id, session) if self.app.thread.as_deref() != Some(&id) => {
                 self.closing.push(tokio::spawn(session.close()));
                 true
@@ -299,6 +313,7 @@ impl Stage {
                     self.tell(Msg::Failed(format!("{error}: {}", error.hint())));
                 }
             }
+            Effect::Aside(way, question) => self.aside(way, question),
             Effect::Open(id) => self.open(id.as_deref()),
             Effect::ListThreads => self.ask(|desk| match desk.threads() {
                 Ok(rows) => Msg::Threads(rows),
@@ -358,6 +373,21 @@ impl Stage {
     fn ask(&self, what: impl FnOnce(&dyn Desk) -> Msg + Send + 'static) {
         let (desk, mail) = (self.desk.clone(), self.mail.clone());
         tokio::task::spawn_blocking(move || mail.send(Letter::Msg(what(desk.as_ref()))));
+    }
+
+    fn aside(&self, way: Way, question: Option<String>) {
+        let Some(id) = self.app.thread.clone() else {
+            return;
+        };
+        let muted: Vec<_> = self.app.log.view.muted.iter().cloned().collect();
+        let (desk, mail) = (self.desk.clone(), self.mail.clone());
+        // A model may have to be looked for.
+        tokio::task::spawn_blocking(move || {
+            mail.send(match desk.aside(&id, way, question, &muted) {
+                Ok(aside) => Letter::Aside(id, Box::new(aside)),
+                Err(why) => Letter::Msg(Msg::Failed(why)),
+            })
+        });
     }
 
     fn open(&mut self, id: Option<&str>) {

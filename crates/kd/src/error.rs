@@ -50,6 +50,13 @@ impl Error {
         self
     }
 
+    /// The same in one line.
+    pub(crate) fn as_line(&self) -> String {
+        let parts = [Some(&self.what), self.why.as_ref(), self.next.as_ref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+        parts.join("; ")
+    }
+
     /// Whether the reader of our output has gone: nothing is wrong, and nobody is left to tell.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.kind == CLOSED_PIPE

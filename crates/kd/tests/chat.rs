@@ -8,7 +8,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use support::{Home, Said, whole};
@@ -157,9 +157,7 @@ impl Chat {
 
     fn signals(&self, name: &str) {
         let pid = self.child.process_id().expect("it runs").to_string();
-        let sent = std::process::Command::new("kill")
-            .args([name, &pid])
-            .status();
+        let sent = Command::new("kill").args([name, &pid]).status();
         assert!(sent.expect("sent").success());
     }
 
@@ -302,9 +300,7 @@ fn a_terminal_that_is_closed_leaves_the_thread_whole() {
     chat.types("@claude why?\r");
     chat.waits_for(&["claude | Half an answer."]);
     let pid = chat.child.process_id().expect("it runs").to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-TERM", &pid])
-        .status();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(sent.expect("sent").success());
     chat.ends_with(130);
     assert_eq!(thread(&home)[1].status, Some(Status::Interrupted));
@@ -313,8 +309,11 @@ fn a_terminal_that_is_closed_leaves_the_thread_whole() {
 
 /// A chat in a pipe: what is typed comes at once, and ends.
 fn piped(home: &Home, args: &[&str], typed: &str) -> Said {
-    let mut child = home
-        .kd(args)
+    type_into(home.kd(args), typed)
+}
+
+fn type_into(mut kd: Command, typed: &str) -> Said {
+    let mut child = kd
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -380,6 +379,88 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
         new.out
     );
     assert_eq!(piped(&home, &["chat", "zzzz"], "").code, Some(1));
+}
+
+#[test]
+fn the_first_chat_in_a_folder_says_who_speaks_and_a_broken_model_fails_its_members_only() {
+    let home = Home::new(&json!({}));
+    std::fs::remove_dir_all(home.work().join(".kd")).expect("removed");
+    let model = home.path().join("model.gguf");
+    std::fs::write(&model, "no model").expect("written");
+    let mut kd = home.kd(&["chat"]);
+    kd.env("KD_MODEL", &model);
+    let said = type_into(kd, "hi\n/quit\n");
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    assert!(
+        said.err
+            .contains("the small built-in model speaks for all members"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.out.contains("kd: your turn (0 answers, 3 failed)"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_debate_and_a_deliberation_are_part_of_the_conversation() {
+    let home = Home::scripted(&[
+        (
+            "ann",
+            json!({"runs": [
+                [{"text": "Small."}],
+                [{"text": "A moment. <council>Is it"}, {"text": " so?</council>"}],
+                [{"text": "Answer: yes\nConfidence: 0.9"}],
+            ]}),
+        ),
+        (
+            "bob",
+            json!({"runs": [[{"text": "Large."}], [{"text": "It is so."}], [{"text": "Answer: yes\nConfidence: 0.8"}]]}),
+        ),
+    ]);
+    let typed =
+        "/think\nWhich?\n/think Is it so?\n/deliberate Is 17 prime? yes or no\n/think\n/stop\n";
+    let said = piped(&home, &["chat"], typed);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    for line in [
+        "kd: there is no question yet",
+        "king | Which?",
+        "king | Is it so?\nann: asked\nann  | A moment.\n",
+        "ann: wrote 9 characters to bob\nbob: asked\nbob  | It is so.",
+        "kd: the debate: agreed after 1 message",
+        "king | Is 17 prime? yes or no",
+        "kd: opinions",
+        "kd: counted by ",
+        "kd: your turn (",
+    ] {
+        assert!(
+            said.out.contains(line),
+            "{line:?} is missing in:\n{}",
+            said.out
+        );
+    }
+    assert!(!said.out.contains("council>"), "{}", said.out);
+    let said = lines(&thread(&home));
+    assert_eq!(
+        said[3..6],
+        ["king: Is it so?", "ann: A moment.", "bob: It is so."]
+    );
+
+    let id = home.threads()[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let again = home.run(&["replay", &id]);
+    assert!(
+        again.out.contains("agree byte for byte"),
+        "{}\n{}",
+        again.out,
+        again.err
+    );
+    assert_eq!(home.run(&["why", &id]).code, Some(0));
 }
 
 #[test]

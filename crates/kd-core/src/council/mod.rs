@@ -112,6 +112,8 @@ pub struct Council {
     waiting: VecDeque<Words>,
     queue: Queue,
     others: Others,
+    /// An aside has the floor: the king's words wait for its end.
+    held: bool,
     closed: bool,
 }
 
@@ -221,6 +223,7 @@ impl Council {
             waiting: VecDeque::new(),
             queue: Queue::new(open.queue, open.seed),
             others: Others::default(),
+            held: false,
             closed: false,
         };
         let effects = Effects {
@@ -253,11 +256,38 @@ impl Council {
             && self.queue.is_empty()
     }
 
+    /// Whether it takes no more work.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Gives the floor away, or takes it back: then [`Council::proceed`] begins what has waited.
+    pub(crate) fn hold(&mut self, held: bool) {
+        self.held = held;
+        // Whoever failed before has been followed by other answers.
+        self.round = None;
+    }
+
+    /// Takes in a message that another machine of this session saved.
+    pub(crate) fn learn(&mut self, message: Message) {
+        self.add(message, None, &mut Effects::default());
+    }
+
+    /// Begins what has waited, if nothing is under way.
+    pub(crate) fn proceed(&mut self, now: Timestamp) -> Effects {
+        let mut fx = Effects::default();
+        self.settle(now, &mut fx);
+        fx
+    }
+
     /// Goes on as far as it can without hearing more. Each pass opens turns, moves the stage on, or returns.
     fn settle(&mut self, now: Timestamp, fx: &mut Effects) {
         while self.floor.is_empty() {
             match self.stage {
                 Stage::Idle => {
+                    if self.held {
+                        return;
+                    }
                     if self.next_resumed() {
                         continue;
                     }

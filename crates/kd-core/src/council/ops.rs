@@ -82,7 +82,7 @@ impl Council {
                 to: to.clone(),
                 asked: None,
             })));
-        } else if !self.is_idle() || self.is_taken(&to) {
+        } else if self.held || !self.is_idle() || self.is_taken(&to) {
             told = true;
             fx.events.push(Event::SayQueued {
                 body: body.clone(),

@@ -35,7 +35,7 @@ impl Council {
             return;
         }
         self.others.0.retain(|seat, _| seat.as_str() != from);
-        if matches!(self.stage, Stage::Idle) {
+        if matches!(self.stage, Stage::Idle) && !self.held {
             // What can be asked again is what the thread says now.
             self.round = round_from(&self.history, &self.members);
         }
@@ -59,7 +59,7 @@ impl Council {
     }
 
     /// Whether what is said to these must wait, because one of them speaks for another process.
-    pub(super) fn is_taken(&self, to: &Address) -> bool {
+    pub(crate) fn is_taken(&self, to: &Address) -> bool {
         let asked = |seat: &SeatName| match to {
             Address::All => self.members.contains(seat) && !self.roster.is_muted(seat),
             Address::King => false,

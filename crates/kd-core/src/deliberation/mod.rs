@@ -29,6 +29,6 @@ pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub use machine::{COUNCIL, Deliberation};
 pub use plan::{Plan, Seat};
-pub use replay::{Replayed, replay};
+pub use replay::{Replayed, last, replay};
 pub use verdict::{Dissenter, Verdict};
 pub use why::why;

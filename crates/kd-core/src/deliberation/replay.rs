@@ -2,7 +2,7 @@
 //! follows must be the recorded one, byte for byte.
 
 use super::fact::Fact;
-use super::machine::Deliberation;
+use super::machine::{COUNCIL, Deliberation};
 use crate::event::{Event, Record};
 use crate::machine::{Input, Machine};
 use crate::message::Address;
@@ -102,6 +102,63 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             return Some(found);
         }
     }
+}
+
+/// The records of a log's last deliberation, from the event that opened the thread for it, as [`replay`] and
+/// [`Report::of`](super::report::Report::of) read them. In a conversation others speak meanwhile: what is not of the
+/// deliberation is left out, and its turns get back the numbers that they have in it.
+pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
+    let at = records.iter().rposition(|r| {
+        matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }))
+    })?;
+    let before = at.checked_sub(1);
+    if let Some(from) = before.filter(|b| matches!(records[*b].event, Event::ThreadOpened { .. })) {
+        records.drain(..from);
+        return Some(records);
+    }
+    records.drain(..at);
+    let Event::Deliberated { fact } = &records[0].event else {
+        return None;
+    };
+    let Fact::Opened { plan } = &**fact else {
+        return None;
+    };
+    let opened = Event::ThreadOpened {
+        members: plan.seats.iter().map(|s| s.name().clone()).collect(),
+        messages: 0,
+    };
+    let question = plan.question.clone();
+    let sitting = records.iter_mut().find_map(|r| match r.event {
+        Event::TurnQueued { turn, .. } if turn.sitting() > 0 => Some(turn.sitting()),
+        _ => None,
+    });
+    let mut own = vec![Record {
+        event: opened,
+        ..records[0].clone()
+    }];
+    let mut asked = false;
+    for mut record in records {
+        let yielded = matches!(record.event, Event::FloorYielded { .. });
+        let belongs = match (&record.event, record.event.turn()) {
+            (_, Some(turn)) => Some(turn.sitting()) == sitting,
+            (Event::MessageAdded { message, .. }, None) if message.is_king() => {
+                !std::mem::replace(&mut asked, true) && message.body.trim() == question.trim()
+            }
+            (Event::MessageAdded { message, .. }, None) => message.from == COUNCIL,
+            (Event::Deliberated { .. } | Event::SaveFailed { .. }, None) => true,
+            _ => yielded,
+        };
+        if belongs {
+            if let Some(turn) = record.event.turn_mut() {
+                *turn = turn.in_its_sitting();
+            }
+            own.push(record);
+        }
+        if yielded {
+            break;
+        }
+    }
+    Some(own)
 }
 
 fn say() -> Op {

@@ -61,6 +61,29 @@ pub struct StageReport {
     pub seats: Vec<SeatReport>,
 }
 
+impl StageReport {
+    /// What happens in it, in a few words, with where in the deliberation it stands.
+    pub fn heading(&self) -> String {
+        let mut out = String::new();
+        if self.pass > 1 {
+            out.push_str(&format!("pass {}, ", self.pass));
+        }
+        if self.depth > 0 {
+            out.push_str(&format!("sub-council {}, ", self.depth));
+        }
+        if self.round > 0 {
+            out.push_str(&format!("round {}, ", self.round + 1));
+        }
+        out.push_str(&self.title);
+        out
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.seats.iter().map(|s| s.seat.as_str()).collect();
+        names.join(", ")
+    }
+}
+
 /// A seat in a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeatReport {
@@ -132,7 +155,50 @@ impl Report {
         }
     }
 
-    fn fact(&mut self, fact: &Fact) {
+    /// What is told of a fact while it runs, in one line; the fact is taken in already. `dot` stands between parts.
+    pub fn told(&self, fact: &Fact, dot: &str) -> Option<String> {
+        Some(match fact {
+            Fact::StageBegan { .. } => {
+                let stage = self.stages.last()?;
+                format!("{} {dot} {}", stage.heading(), stage.names())
+            }
+            Fact::AnswerRead { seat, .. }
+            | Fact::ReviewRead { seat, .. }
+            | Fact::BallotRead { seat, .. } => format!("  {seat}: {}", self.said(seat)?),
+            Fact::Noted {
+                seat: Some(seat),
+                text,
+                ..
+            } => format!("  {seat}: {text}"),
+            Fact::SeatFailed { seat, failure, .. } => {
+                format!("  {seat}: failed: {}", failure.message)
+            }
+            Fact::Counted(counted) => format!(
+                "  counted by {}: {}, agreement {:.2}",
+                counted.rule,
+                counted.form.word(),
+                counted.agreement
+            ),
+            Fact::IterationDecided(decision) => {
+                format!("pass {}: {}", decision.iteration, decision.reason)
+            }
+            _ => return None,
+        })
+    }
+
+    /// What came of a seat in the last stage.
+    fn said(&self, seat: &SeatName) -> Option<String> {
+        let stage = self.stages.last()?;
+        let mut found = stage.seats.iter().rev();
+        let found = found.find(|s| &s.seat == seat && s.state == SeatState::Replied)?;
+        Some(match found.what.is_empty() {
+            true => "done".into(),
+            false => found.what.clone(),
+        })
+    }
+
+    /// Takes in a fact.
+    pub fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::PlanMade { plan, notices } => {
                 self.plan = Some(plan.clone());

@@ -99,11 +99,8 @@ pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError>
     let rigorous = one(config, wishes, rigorous, 1, both)?;
     let arbiter = match wishes.arbiter.as_ref().or(think.arbiter.as_ref()) {
         Some(name) => {
-            let mut arbiter = seating::member(config, &wishes.all, name, 2)?;
-            if arbiter.name == fast.name || arbiter.name == rigorous.name {
-                arbiter.name = SeatName::new(ARBITER_SEAT)?;
-            }
-            Some(arbiter)
+            let arbiter = seating::member(config, &wishes.all, name, 2)?;
+            Some(as_arbiter(arbiter, &fast, &rigorous)?)
         }
         None => None,
     };
@@ -114,6 +111,62 @@ pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError>
     })
 }
 
+/// Seats a duet among those who sit in a conversation: `think.fast` and `think.rigorous` where they sit there, else the
+/// first who are free.
+///
+/// # Errors
+/// When nobody sits there, or `think.arbiter` names nobody.
+pub fn among(config: &Config, wishes: &Wishes, members: &[&Member]) -> Result<Seats, SeatingError> {
+    let think = &config.think;
+    let named = |name: &Option<String>| {
+        let name = name.as_deref()?;
+        members.iter().copied().find(|m| m.name.as_str() == name)
+    };
+    let free = |taken: Option<&Member>| {
+        let other = members.iter().copied();
+        let other = other.filter(|m| taken.is_none_or(|t| t.name != m.name));
+        other.chain(members.iter().copied()).next()
+    };
+    let (fast, rigorous) = (named(&think.fast), named(&think.rigorous));
+    let fast = fast.or_else(|| free(rigorous));
+    let rigorous = rigorous.or_else(|| free(fast));
+    let (Some(fast), Some(rigorous)) = (fast, rigorous) else {
+        return seat(
+            config,
+            &DuetWishes {
+                all: wishes.clone(),
+                ..DuetWishes::default()
+            },
+        );
+    };
+    let both = fast.name == rigorous.name;
+    let arbiter = match think.arbiter.as_ref() {
+        Some(name) => Some(seating::member(config, wishes, name, 2)?),
+        None => None,
+    };
+    let fast = dressed(fast.clone(), 0, both)?;
+    let rigorous = dressed(rigorous.clone(), 1, both)?;
+    Ok(Seats {
+        arbiter: arbiter
+            .map(|a| as_arbiter(a, &fast, &rigorous))
+            .transpose()?,
+        fast,
+        rigorous,
+    })
+}
+
+/// An arbiter under a name of its own.
+fn as_arbiter(
+    mut arbiter: Member,
+    fast: &Member,
+    rigorous: &Member,
+) -> Result<Member, SeatingError> {
+    if arbiter.name == fast.name || arbiter.name == rigorous.name {
+        arbiter.name = SeatName::new(ARBITER_SEAT)?;
+    }
+    Ok(arbiter)
+}
+
 /// A member in the first or second seat; `shared` if it has both.
 fn one(
     config: &Config,
@@ -122,14 +175,22 @@ fn one(
     place: u64,
     shared: bool,
 ) -> Result<Member, SeatingError> {
+    let member = match name {
+        Some(name) => seating::member(config, &wishes.all, name, place)?,
+        None => {
+            let seat = if place == 0 { FAST_SEAT } else { RIGOROUS_SEAT };
+            seating::built_in(config, &wishes.all, SeatName::new(seat)?, place)
+        }
+    };
+    dressed(member, place, shared)
+}
+
+/// A member with the part that it plays in the first or second seat.
+fn dressed(mut member: Member, place: u64, shared: bool) -> Result<Member, SeatingError> {
     let (seat, persona, temperature) = if place == 0 {
         (FAST_SEAT, FAST, FAST_TEMPERATURE)
     } else {
         (RIGOROUS_SEAT, RIGOROUS, RIGOROUS_TEMPERATURE)
-    };
-    let mut member = match name {
-        Some(name) => seating::member(config, &wishes.all, name, place)?,
-        None => seating::built_in(config, &wishes.all, SeatName::new(seat)?, place),
     };
     if shared {
         member.name = SeatName::new(seat)?;
@@ -193,6 +254,28 @@ mod tests {
         assert_eq!(names(&config, None, None), ["c", "a"]);
         let seats = seat(&config, &DuetWishes::default()).unwrap();
         assert_eq!(seats.arbiter.unwrap().name.as_str(), "arbiter");
+    }
+
+    #[test]
+    fn in_a_conversation_those_sit_who_are_there() {
+        let mut config = with(&["a", "b", "c"]);
+        let all = seating::seat(&config, &Wishes::default()).unwrap().roster;
+        let members: Vec<&Member> = all.members().iter().collect();
+        let names = |config: &Config, members: &[&Member]| {
+            let seats = among(config, &Wishes::default(), members).unwrap();
+            [seats.fast.name.to_string(), seats.rigorous.name.to_string()]
+        };
+        assert_eq!(names(&config, &members), ["a", "b"]);
+        assert_eq!(
+            names(&config, &members[1..]),
+            ["b", "c"],
+            "who is muted is left out"
+        );
+        assert_eq!(names(&config, &members[..1]), ["fast", "rigorous"]);
+        config.think.rigorous = Some("a".into());
+        assert_eq!(names(&config, &members), ["b", "a"]);
+        config.think.fast = Some("gone".into());
+        assert_eq!(names(&config, &members), ["b", "a"]);
     }
 
     #[test]

@@ -40,7 +40,11 @@ impl App {
             Slash::New => self.go_to(None, fx),
             Slash::Copy(part) => self.copy(&part, fx),
             Slash::Export(file) => fx.push(Effect::Export(file)),
-            Slash::Think => self.fold_thinking(),
+            Slash::Aside(way, question) => {
+                self.log.follow();
+                fx.push(Effect::Aside(way, question));
+            }
+            Slash::Thinking => self.fold_thinking(),
             Slash::Help => self.screen = Screen::Help(0),
             Slash::Quit => self.quit(fx),
         }

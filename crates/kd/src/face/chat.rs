@@ -37,6 +37,8 @@ pub(crate) struct ChatLines {
     sent: VecDeque<String>,
     /// The last of them was neither taken nor refused yet.
     open: bool,
+    /// He wished for something that is told when it is done.
+    wished: bool,
     /// Whether the answers to something that he sent are still to end.
     awaited: bool,
     answered: u32,
@@ -64,6 +66,7 @@ impl ChatLines {
             elsewhere: Vec::new(),
             sent: VecDeque::new(),
             open: false,
+            wished: false,
             awaited: false,
             answered: 0,
             failed: 0,
@@ -77,9 +80,14 @@ impl ChatLines {
         self.open = true;
     }
 
+    /// Remembers that the king wished for something that is told when it is done, or refused.
+    pub(crate) fn wish(&mut self) {
+        self.wished = true;
+    }
+
     /// Whether what the king sent last was taken or refused: only then is it known what the next line means.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.open
+        !self.open && !self.wished
     }
 
     /// Whether everything that the king sent is answered, as far as it will be.
@@ -130,6 +138,7 @@ impl ChatLines {
             Update::Lagged(view) => {
                 self.view = (**view).clone();
                 self.turns.clear();
+                self.wished = false;
                 self.awaited = self.view.outcome.is_none();
                 self.kd(
                     "more happened than could be written in time: /thread shows it all",
@@ -224,6 +233,7 @@ impl ChatLines {
                 )?;
             }
             Event::SeatMuted { seat, muted } => {
+                self.wished = false;
                 let what = if *muted {
                     "muted: it is not asked"
                 } else {
@@ -235,9 +245,11 @@ impl ChatLines {
                 mode,
                 auto_messages,
             } => {
+                self.wished = false;
                 self.kd(&mode_line(mode, *auto_messages), out)?;
             }
             Event::OpRefused { why } => {
+                self.wished = false;
                 if std::mem::take(&mut self.open) {
                     self.sent.pop_back();
                 }
@@ -268,7 +280,16 @@ impl ChatLines {
                 };
                 self.kd(&format!("your turn ({how})"), out)?;
             }
-            // A duet is no conversation with the council.
+            Event::CouncilSaid {
+                from, to, chars, ..
+            } => writeln!(out, "{from}: wrote {chars} characters to {to}")?,
+            Event::DuetEnded { why, exchanged, .. } => {
+                self.kd(
+                    &format!("the debate: {}", words::debate(*why, *exchanged, "")),
+                    out,
+                )?;
+            }
+            // What is to be seen of the rest is told in notices.
             _ => {}
         }
         Ok(())

@@ -91,14 +91,19 @@ pub(crate) fn part(phase: DuetPhase) -> &'static str {
 
 /// How a duet ended.
 fn duet(end: &Exchanged, outcome: Outcome) -> String {
-    let after = format!("after {}", count(end.messages.into(), "message"));
     let missing = if outcome == Outcome::Partial {
         "; a seat failed"
     } else {
         ""
     };
-    match end.why {
-        DuetEnd::Agreed if end.messages == 0 => "answered at first look".to_owned(),
+    debate(end.why, end.messages, missing)
+}
+
+/// How a debate ended after so many messages; `missing` says who failed.
+pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
+    let after = format!("after {}", count(messages.into(), "message"));
+    match why {
+        DuetEnd::Agreed if messages == 0 => "answered at first look".to_owned(),
         DuetEnd::Agreed => format!("agreed {after}"),
         DuetEnd::Cap => format!("not agreed {after}: one seat decided{missing}"),
         DuetEnd::Cycle => {

@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{export, first, model, outfile, screen, seats, thread};
+use super::{aside, export, first, model, outfile, screen, seats, thread};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -15,8 +15,8 @@ use kd_backends::transport::process;
 use kd_core::config::Config;
 use kd_core::protocols::PROTOCOLS;
 use kd_core::seating::Wishes;
-use kd_core::slash::{self, Line, Slash};
-use kd_core::{Address, Budget, Op, OpenCouncil, Roster};
+use kd_core::slash::{self, Line, Slash, Way};
+use kd_core::{Address, Aside, Budget, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, Session};
 use kd_store::{Layout, Place, Thread};
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -163,10 +163,14 @@ impl Room<'_> {
             ..seats::wishes(&self.args.model, self.args.timeout)
         };
         let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
-        model::make_ready(&self.config, self.args.model.offline, false, &seated.roster)?;
-        if seated.built_in {
-            first::notice(std::mem::take(&mut self.told));
-        }
+        // Both may have to wait for the network, each in a runtime of its own.
+        tokio::task::block_in_place(|| {
+            model::make_ready(&self.config, self.args.model.offline, false, &seated.roster)?;
+            if seated.built_in {
+                first::notice(std::mem::take(&mut self.told));
+            }
+            Ok::<_, Error>(())
+        })?;
         let thread = match old {
             Some(thread) => {
                 self.layout.set_current_thread(thread.id())?;
@@ -229,8 +233,13 @@ impl Room<'_> {
             face.begin(out)?;
             face.kd("/help tells the commands", out)
         });
-        let mut typing = true;
+        let (mut typing, mut later) = (true, None::<String>);
         loop {
+            if face.is_idle()
+                && let Some(line) = later.take()
+            {
+                self.line(&line, &session, roster, folder, &mut face, &mut stay)?;
+            }
             if !typing && !stay.ending && face.is_idle() {
                 stay.end(&session, Next::Out(Exit::Done));
             }
@@ -244,7 +253,11 @@ impl Room<'_> {
                         stay.end(&session, Next::Out(Exit::Interrupted));
                     }
                 }
-                line = self.keyboard.lines.recv(), if typing && face.is_ready() => match line {
+                line = self.keyboard.lines.recv(), if typing && later.is_none() && face.is_ready() => match line {
+                    // What is piped in cannot be typed again: it is read when its time has come.
+                    Some(line) if !self.keyboard.is_terminal && is_aside(&line) && !face.is_idle() => {
+                        later = Some(line);
+                    }
                     Some(line) => {
                         stay.stopped = false;
                         self.line(&line, &session, roster, folder, &mut face, &mut stay)?;
@@ -271,6 +284,27 @@ impl Room<'_> {
         drop(updates);
         session.close().await;
         Ok(stay.next.unwrap_or(Next::Out(Exit::Done)))
+    }
+
+    /// What answers a question in a way of its own.
+    fn aside(
+        &self,
+        way: Way,
+        question: Option<String>,
+        folder: &Path,
+        roster: &Roster,
+        muted: &[SeatName],
+    ) -> Result<Aside, Error> {
+        let desk = aside::Desk {
+            config: &self.config,
+            layout: &self.layout,
+            thread: &Thread::open_folder(folder)?,
+            roster,
+            muted,
+            wishes: seats::wishes(&self.args.model, self.args.timeout),
+            offline: self.args.model.offline,
+        };
+        tokio::task::block_in_place(|| desk.aside(way, question, false))
     }
 
     /// A line of the king.
@@ -305,7 +339,17 @@ impl Room<'_> {
         };
         let mut told: Vec<String> = Vec::new();
         match slash {
-            Slash::Op(op) => told.extend(session.send(op).err().map(|e| e.to_string())),
+            Slash::Op(op) => {
+                let told_when_done = matches!(
+                    op,
+                    Op::Mute { .. } | Op::Unmute { .. } | Op::Mode { .. } | Op::Auto { .. }
+                );
+                match session.send(op) {
+                    Ok(()) if told_when_done => face.wish(),
+                    Ok(()) => {}
+                    Err(error) => told.push(error.to_string()),
+                }
+            }
             Slash::ShowMode => {
                 let mode = face.view.mode.clone().unwrap_or_default();
                 told.push(mode_line(&mode, face.view.auto_messages));
@@ -343,11 +387,24 @@ impl Room<'_> {
             }
             Slash::Thread(Some(id)) => match thread::resolve(&self.layout, Some(&id)) {
                 Ok(place) => stay.end(session, Next::Thread(place)),
-                Err(error) => told.extend(error.to_string().lines().map(str::to_owned)),
+                Err(error) => told.push(error.as_line()),
             },
             Slash::New => stay.end(session, Next::New),
             Slash::Export(file) => told.push(write_out(folder, file.as_deref(), stay)?),
-            Slash::Copy(_) | Slash::Think => {
+            Slash::Aside(..) if stay.ending => {
+                told.push("you are leaving: /quit once more leaves at once".to_owned());
+            }
+            Slash::Aside(way, question) => {
+                let muted: Vec<_> = face.view.muted.iter().cloned().collect();
+                match self.aside(way, question, folder, roster, &muted) {
+                    Ok(aside) => {
+                        face.send(&aside.question);
+                        session.aside(aside)?;
+                    }
+                    Err(error) => told.push(error.as_line()),
+                }
+            }
+            Slash::Copy(_) | Slash::Thinking => {
                 told.push("that needs a screen: start `kd chat` without --plain".to_owned());
             }
             Slash::Help => {
@@ -397,6 +454,11 @@ impl Stay {
             self.gone = write(&mut io::stdout().lock()).is_err();
         }
     }
+}
+
+/// Whether a line asks for what can only begin when nobody speaks.
+fn is_aside(line: &str) -> bool {
+    matches!(slash::read(line), Line::Slash(Slash::Aside(..)))
 }
 
 /// Writes the thread into a file, or shows it.

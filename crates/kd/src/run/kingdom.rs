@@ -242,7 +242,5 @@ impl Kingdom for House {
 
 /// An error in one line, with what to do next.
 fn refusal(error: Error) -> Refusal {
-    let parts = [Some(error.what), error.why, error.next];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    Refusal(parts.join("; "))
+    Refusal(error.as_line())
 }

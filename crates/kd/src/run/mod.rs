@@ -1,6 +1,7 @@
 //! The commands: one file each. Comes in: the checked command line. Goes out: bytes on stdout and stderr, and how it
 //! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
 
+mod aside;
 mod ask;
 mod background;
 mod chat;

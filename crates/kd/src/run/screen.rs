@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL};
-use super::{export, first, model, outfile, seats, thread};
+use super::{aside, export, first, model, outfile, seats, thread};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -14,7 +14,8 @@ use kd_core::config::{ChatNotify, ChatTheme, Config};
 use kd_core::message::{Message, settled};
 use kd_core::protocols::{PROTOCOLS, ProtocolKind};
 use kd_core::seating::{Seated, Wishes};
-use kd_core::{Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
+use kd_core::slash::Way;
+use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::{Layout, Thread};
 use kd_tui::desk::Joining;
@@ -169,7 +170,7 @@ fn protocol(config: &Config) -> ProtocolKind {
 
 /// An error as one line that says what to do.
 fn line(error: impl Into<Error>) -> String {
-    error.into().to_string().replace('\n', " ")
+    error.into().as_line()
 }
 
 impl House {
@@ -271,6 +272,27 @@ impl Desk for House {
                 .await
                 .map_err(|e| format!("the thread could not be opened: {e}"))?
         })
+    }
+
+    fn aside(
+        &self,
+        id: &str,
+        way: Way,
+        question: Option<String>,
+        muted: &[SeatName],
+    ) -> Result<Aside, String> {
+        let thread = self.thread(id)?;
+        let seated = self.seat(Some(&thread.members())).map_err(line)?;
+        let desk = aside::Desk {
+            config: &self.config,
+            layout: &self.layout,
+            thread: &thread,
+            roster: &seated.roster,
+            muted,
+            wishes: seats::wishes(&self.args.model, self.args.timeout),
+            offline: self.args.model.offline,
+        };
+        desk.aside(way, question, true).map_err(line)
     }
 
     fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String> {

@@ -89,7 +89,7 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
     }
     let _ = writeln!(out, "## What happened\n");
     for stage in &report.stages {
-        let _ = writeln!(out, "- {}", super::head(stage));
+        let _ = writeln!(out, "- {}", stage.heading());
         for seat in &stage.seats {
             let state = match seat.state {
                 SeatState::Replied if seat.what.is_empty() => "done".to_owned(),

@@ -226,7 +226,7 @@ fn stages(report: &Report, out: &mut String) {
         let _ = writeln!(
             out,
             "<details><summary>{}</summary><ul>",
-            escape(&super::head(stage))
+            escape(&stage.heading())
         );
         for seat in &stage.seats {
             let state = match seat.state {

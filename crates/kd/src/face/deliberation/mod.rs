@@ -12,8 +12,7 @@ use crate::render::wrap::clip;
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
-use kd_core::deliberation::Fact;
-use kd_core::deliberation::report::{Report, SeatState, StageReport};
+use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
 use std::cell::RefCell;
 use std::io;
@@ -76,35 +75,7 @@ impl Deliberating {
         let report = self.report.borrow();
         let dot = self.styles.glyph("·", "-");
         if let Event::Deliberated { fact } = &record.event {
-            let line = match &**fact {
-                Fact::StageBegan { .. } => report
-                    .stages
-                    .last()
-                    .map(|s| format!("{} {dot} {}", head(s), names(s))),
-                Fact::AnswerRead { seat, .. }
-                | Fact::ReviewRead { seat, .. }
-                | Fact::BallotRead { seat, .. } => {
-                    said(&report, seat.as_str()).map(|what| format!("  {seat}: {what}"))
-                }
-                Fact::Noted {
-                    seat: Some(seat),
-                    text,
-                    ..
-                } => Some(format!("  {seat}: {text}")),
-                Fact::SeatFailed { seat, failure, .. } => {
-                    Some(format!("  {seat}: failed: {}", failure.message))
-                }
-                Fact::Counted(counted) => Some(format!(
-                    "  counted by {}: {}, agreement {:.2}",
-                    counted.rule,
-                    counted.form.word(),
-                    counted.agreement
-                )),
-                Fact::IterationDecided(decision) => {
-                    Some(format!("pass {}: {}", decision.iteration, decision.reason))
-                }
-                _ => None,
-            };
+            let line = report.told(fact, dot);
             if let Some(line) = line {
                 writeln!(io.err, "{}", clean::line(&line))?;
             }
@@ -138,7 +109,7 @@ impl Deliberating {
             } else {
                 styles.glyph("✓", "+")
             };
-            let line = format!("{mark} {}  {done}/{}", head(stage), stage.seats.len());
+            let line = format!("{mark} {}  {done}/{}", stage.heading(), stage.seats.len());
             lines.push(clip(&line, width));
             if last {
                 for seat in &stage.seats {
@@ -191,41 +162,6 @@ impl Deliberating {
         io.out.write_all(out.as_bytes())?;
         io.out.flush()
     }
-}
-
-/// A stage as one heading.
-fn head(stage: &StageReport) -> String {
-    let mut out = String::new();
-    if stage.pass > 1 {
-        out.push_str(&format!("pass {}, ", stage.pass));
-    }
-    if stage.depth > 0 {
-        out.push_str(&format!("sub-council {}, ", stage.depth));
-    }
-    if stage.round > 0 {
-        out.push_str(&format!("round {}, ", stage.round + 1));
-    }
-    out.push_str(&stage.title);
-    out
-}
-
-fn names(stage: &StageReport) -> String {
-    let names: Vec<&str> = stage.seats.iter().map(|s| s.seat.as_str()).collect();
-    names.join(", ")
-}
-
-/// What came of a seat in the last stage.
-fn said(report: &Report, seat: &str) -> Option<String> {
-    let stage = report.stages.last()?;
-    let found = stage
-        .seats
-        .iter()
-        .rev()
-        .find(|s| s.seat.as_str() == seat && s.state == SeatState::Replied)?;
-    Some(match found.what.is_empty() {
-        true => "done".into(),
-        false => found.what.clone(),
-    })
 }
 
 impl Face for Deliberating {

@@ -10,9 +10,8 @@ use crate::face::round::Round;
 use crate::face::{Face, Io, json};
 use crate::render::clean;
 use kd_core::Record;
+use kd_core::deliberation;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{self, Fact};
-use kd_core::event::Event;
 use kd_store::{Thread, log};
 use serde_json::json as object;
 use std::cell::RefCell;
@@ -75,18 +74,14 @@ impl Face for Silent {
 fn records(here: &Here, id: Option<&str>) -> Result<(Thread, Vec<Record>), Error> {
     let (_, place) = thread::find(here, id)?;
     let open = Thread::open(&place)?;
-    let mut records = log::read(&open)?.records;
-    let begins = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }));
-    let Some(at) = records.iter().rposition(begins) else {
-        return Err(Error::new(
+    let records = deliberation::last(log::read(&open)?.records).ok_or_else(|| {
+        Error::new(
             "no_deliberation",
             Exit::Error,
             format!("{} holds no deliberation", place.id),
         )
-        .next("`kd deliberate \"…\"` begins one; `kd council list` has all threads"));
-    };
-    // The event that opened the thread for it stands before it.
-    records.drain(..at.saturating_sub(1));
+        .next("`kd deliberate \"…\"` begins one; `kd council list` has all threads")
+    })?;
     Ok((open, records))
 }
 

@@ -1,0 +1,372 @@
+//! A conversation: a council, and now and then an aside, in which one question is answered otherwise than by turns.
+//!
+//! In: [`Input`]s, and asides. Out: [`Effects`], the council's and the aside's in one. An aside begins when nobody
+//! speaks, runs to its own end, and has the floor until then: what the king says meanwhile waits. Its messages are part
+//! of the thread like any other. It is not kept: killed with the program, it is not taken up again.
+
+use crate::council::{Council, OpenCouncil};
+use crate::deliberation::report::Report;
+use crate::deliberation::{Deliberation, Fact, Plan};
+use crate::duet::{Duet, OpenDuet};
+use crate::event::Event;
+use crate::ids::{SeatName, TimerId, TurnId};
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::message::{Address, Message, settled};
+use crate::op::Op;
+use crate::prompt;
+use crate::request::Delta;
+use crate::roster::Member;
+use jiff::Timestamp;
+
+/// The most bytes of the conversation that a deliberation is told.
+const BACKGROUND_BYTES_MAX: usize = 8 << 10;
+
+/// One question to be answered in a way of its own.
+#[derive(Clone, Debug)]
+pub struct Aside {
+    /// The question, in the king's words.
+    pub question: String,
+    /// How it is answered.
+    pub how: How,
+    /// What the king should know before it begins.
+    pub notices: Vec<String>,
+}
+
+/// How an aside answers.
+#[derive(Clone, Debug)]
+pub enum How {
+    /// By two seats that debate in tags. The history is the conversation's.
+    Think(Box<OpenDuet>),
+    /// By a council of its own, which opines, reviews, votes and concludes.
+    Deliberate {
+        /// Its plan.
+        plan: Box<Plan>,
+        /// What stands before every prompt.
+        preamble: String,
+    },
+}
+
+impl Aside {
+    /// Everybody whom it may ask.
+    pub fn seats(&self) -> Vec<Member> {
+        match &self.how {
+            How::Think(open) => {
+                let roster = open.seats.roster();
+                roster
+                    .members()
+                    .iter()
+                    .chain(roster.chair())
+                    .cloned()
+                    .collect()
+            }
+            How::Deliberate { plan, .. } => plan.seats.iter().map(|s| s.member.clone()).collect(),
+        }
+    }
+
+    /// Whose words it uses: a seat may bear the name of a member, or one of its own.
+    fn asks(&self) -> Vec<SeatName> {
+        let mut asked: Vec<SeatName> = self.seats().into_iter().map(|m| m.name).collect();
+        if let How::Deliberate { plan, .. } = &self.how {
+            let agents = plan
+                .seats
+                .iter()
+                .filter_map(|s| SeatName::new(&s.agent).ok());
+            asked.extend(agents);
+        }
+        asked
+    }
+}
+
+/// The machine.
+pub struct Conversation {
+    council: Council,
+    aside: Option<Running>,
+    /// How many asides there were.
+    sittings: u64,
+}
+
+/// The aside that has the floor.
+struct Running {
+    machine: Box<dyn Machine + Send>,
+    sitting: u64,
+    seats: Vec<SeatName>,
+    /// What is told of a deliberation.
+    report: Report,
+    /// Its seats fill in forms: what they mean is told, and not how they are written.
+    reads_forms: bool,
+}
+
+impl Conversation {
+    /// Opens a council for a conversation.
+    pub fn open(open: OpenCouncil) -> (Self, Effects) {
+        let (council, opened) = Council::open(open);
+        let conversation = Self {
+            council,
+            aside: None,
+            sittings: 0,
+        };
+        (conversation, opened)
+    }
+
+    /// The council.
+    pub fn council(&self) -> &Council {
+        &self.council
+    }
+
+    fn op(&mut self, now: Timestamp, op: Op) -> Effects {
+        let Some(running) = &mut self.aside else {
+            return self.council.step(now, Input::Op(op));
+        };
+        match &op {
+            Op::Interrupt => {
+                let aside = running.machine.step(now, Input::Op(Op::Interrupt));
+                let mut fx = self.council.step(now, Input::Op(op));
+                self.take(aside, &mut fx);
+                fx
+            }
+            Op::Stop { seat } if running.seats.contains(seat) => {
+                let aside = running.machine.step(now, Input::Op(op));
+                let mut fx = Effects::default();
+                self.take(aside, &mut fx);
+                fx
+            }
+            Op::Retry { .. } => refused("not now: retry when the floor is free"),
+            _ => self.council.step(now, Input::Op(op)),
+        }
+    }
+
+    /// Whether a turn, or the king's words that were saved, are the aside's.
+    fn is_asides(&self, turn: Option<TurnId>) -> bool {
+        match (&self.aside, turn) {
+            // The council is held: it writes nothing of the king's meanwhile.
+            (Some(_), None) => true,
+            (Some(running), Some(turn)) => turn.sitting() == running.sitting,
+            (None, _) => false,
+        }
+    }
+
+    /// Lets the aside hear something of its own, in its own numbers.
+    fn hear(&mut self, now: Timestamp, input: Input) -> Effects {
+        let mut fx = Effects::default();
+        if let Some(running) = &mut self.aside {
+            let aside = running.machine.step(now, inward(input));
+            self.take(aside, &mut fx);
+        }
+        fx
+    }
+
+    /// Takes what the aside asks for and tells into our own effects, and the floor back when it has ended.
+    fn take(&mut self, aside: Effects, fx: &mut Effects) {
+        let Some(running) = &mut self.aside else {
+            return;
+        };
+        let sitting = running.sitting;
+        let mut over = false;
+        for command in aside.commands {
+            fx.commands.push(outward(command, sitting));
+        }
+        for mut event in aside.events {
+            let mut told = None;
+            match &mut event {
+                // The members of the conversation stay who they are.
+                Event::ThreadOpened { .. } => continue,
+                Event::MessageAdded { message, .. } => self.council.learn(message.clone()),
+                Event::FloorYielded { .. } => over = true,
+                Event::Deliberated { fact } => {
+                    running.report.fact(fact);
+                    // That a turn failed is an event of its own.
+                    if !matches!(**fact, Fact::SeatFailed { .. }) {
+                        told = running.report.told(fact, "·");
+                    }
+                }
+                Event::TurnDelta { delta, .. } if running.reads_forms => blank(delta),
+                _ => {}
+            }
+            number(&mut event, sitting);
+            fx.events.push(event);
+            fx.events.extend(told.map(|line| Event::Noticed {
+                text: line.trim().to_owned(),
+            }));
+        }
+        if over {
+            self.aside = None;
+            self.council.hold(false);
+        }
+    }
+
+    /// Why an aside cannot begin now.
+    fn refusal(&self, aside: &Aside) -> Option<String> {
+        if self.aside.is_some() || !self.council.is_idle() {
+            return Some("members are speaking: wait for them, or stop them first".into());
+        }
+        if self.council.is_closed() {
+            return Some("the thread is being closed: open it again to go on".into());
+        }
+        if aside.question.trim().is_empty() {
+            return Some("there is no question yet: write one behind it".into());
+        }
+        let asks = aside.asks();
+        if let Some(seat) = asks.iter().find(|s| self.council.roster().is_muted(s)) {
+            return Some(format!("{seat} is muted: unmute it first"));
+        }
+        let taken = asks
+            .iter()
+            .find(|s| self.council.is_taken(&Address::Seats(vec![(*s).clone()])))?;
+        Some(format!(
+            "{taken} speaks for another kd in this thread: wait for its answer"
+        ))
+    }
+
+    /// The end of the conversation so far, for those who were not in it.
+    fn background(&self) -> String {
+        let names = self.council.roster().members().iter().map(|m| &m.name);
+        let messages: Vec<&Message> = settled(self.council.history());
+        let mut from = messages.len();
+        let mut bytes = 0;
+        while from > 0 {
+            bytes += messages[from - 1].body.len() + messages[from - 1].from.len() + 4;
+            if bytes > BACKGROUND_BYTES_MAX {
+                break;
+            }
+            from -= 1;
+        }
+        match messages.get(from..) {
+            Some(rest) if !rest.is_empty() => prompt::render(rest.iter().copied(), names),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Machine for Conversation {
+    fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        let ours = match &input {
+            Input::Op(_) => false,
+            Input::Delta { turn, .. } | Input::Failed { turn, .. } => self.is_asides(Some(*turn)),
+            Input::Saved { turn, .. } | Input::SaveFailed { turn, .. } => self.is_asides(*turn),
+            Input::Woke { timer } => self.is_asides(Some(TurnId(timer.0))),
+            Input::Found { .. }
+            | Input::FoundDelta { .. }
+            | Input::FoundEnd { .. }
+            | Input::Kept { .. }
+            | Input::KeepFailed { .. } => false,
+        };
+        let held = self.aside.is_some();
+        let mut fx = match input {
+            Input::Op(op) => self.op(now, op),
+            input if ours => self.hear(now, input),
+            input => self.council.step(now, input),
+        };
+        if held && self.aside.is_none() {
+            // The aside has ended: what waited for it begins.
+            let more = self.council.proceed(now);
+            fx.commands.extend(more.commands);
+            fx.events.extend(more.events);
+        }
+        fx
+    }
+
+    fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {
+        if let Some(why) = self.refusal(&aside) {
+            return refused(&why);
+        }
+        self.sittings += 1;
+        let seats = aside.seats().into_iter().map(|m| m.name).collect();
+        let background = self.background();
+        let history = self.council.history().to_vec();
+        let messages = u32::try_from(history.len()).unwrap_or(u32::MAX);
+        let (machine, opened): (Box<dyn Machine + Send>, Effects) = match &mut aside.how {
+            How::Think(open) => {
+                let (duet, opened) = Duet::open(OpenDuet {
+                    history,
+                    ..(**open).clone()
+                });
+                (Box::new(duet), opened)
+            }
+            How::Deliberate { plan, preamble } => {
+                if !background.is_empty() {
+                    plan.background = format!("{}\n{background}", plan.background)
+                        .trim()
+                        .to_owned();
+                }
+                let preamble = std::mem::take(preamble);
+                let (machine, opened) = Deliberation::open((**plan).clone(), preamble, messages);
+                (Box::new(machine), opened)
+            }
+        };
+        self.council.hold(true);
+        self.aside = Some(Running {
+            machine,
+            sitting: self.sittings,
+            seats,
+            report: Report::default(),
+            reads_forms: matches!(aside.how, How::Deliberate { .. }),
+        });
+        let mut fx = Effects::default();
+        let notices = aside.notices.into_iter();
+        fx.events
+            .extend(notices.map(|text| Event::Noticed { text }));
+        self.take(opened, &mut fx);
+        let say = Op::Say {
+            body: aside.question,
+            to: Address::All,
+        };
+        let said = self.hear(now, Input::Op(say));
+        fx.commands.extend(said.commands);
+        fx.events.extend(said.events);
+        fx
+    }
+}
+
+/// Takes the words out of a piece that belongs to a form.
+fn blank(delta: &mut Delta) {
+    match delta {
+        Delta::Text { text } => text.clear(),
+        Delta::Finished { text, .. } => *text = None,
+        _ => {}
+    }
+}
+
+fn refused(why: &str) -> Effects {
+    Effects {
+        commands: Vec::new(),
+        events: vec![Event::OpRefused {
+            why: why.to_owned(),
+        }],
+    }
+}
+
+/// An input in the numbers of the aside.
+fn inward(mut input: Input) -> Input {
+    match &mut input {
+        Input::Delta { turn, .. }
+        | Input::Failed { turn, .. }
+        | Input::Saved {
+            turn: Some(turn), ..
+        }
+        | Input::SaveFailed {
+            turn: Some(turn), ..
+        } => *turn = turn.in_its_sitting(),
+        Input::Woke { timer } => *timer = TimerId(TurnId(timer.0).in_its_sitting().0),
+        _ => {}
+    }
+    input
+}
+
+/// A command in the numbers of the conversation.
+fn outward(mut command: Command, sitting: u64) -> Command {
+    match &mut command {
+        Command::Ask { turn, .. } | Command::Cancel { turn } => *turn = turn.in_sitting(sitting),
+        Command::Save(draft) => draft.turn = draft.turn.map(|t| t.in_sitting(sitting)),
+        Command::Wake { timer, .. } => *timer = TimerId(TurnId(timer.0).in_sitting(sitting).0),
+        Command::Keep(_) | Command::Forget { .. } => {}
+    }
+    command
+}
+
+/// Puts the numbers of the conversation into an event. Facts of a deliberation keep their own: its record is complete
+/// in itself.
+fn number(event: &mut Event, sitting: u64) {
+    if let Some(turn) = event.turn_mut() {
+        *turn = turn.in_sitting(sitting);
+    }
+}

@@ -1,0 +1,429 @@
+//! Asides: a debate in tags and a deliberation inside a conversation.
+
+use crate::bench::{finished, member, seat, stored};
+use jiff::Timestamp;
+use kd_core::config::Config;
+use kd_core::conversation::How;
+use kd_core::duet::DuetLimits;
+use kd_core::duet::seats::among;
+use kd_core::event::Outcome;
+use kd_core::machine::{Command, Effects, Input, Machine};
+use kd_core::message::Draft;
+use kd_core::planner::{self, Brief};
+use kd_core::prompt::PromptRules;
+use kd_core::request::Request;
+use kd_core::seating::Wishes;
+use kd_core::{
+    Address, Aside, Budget, Conversation, Delivery, Delta, Event, Failure, FailureKind, Op,
+    OpenCouncil, OpenDuet, Roster, ThreadId, TurnId, protocols,
+};
+use std::collections::BTreeMap;
+
+/// A conversation whose outside is done at once, in order, by hand.
+struct Room {
+    conversation: Conversation,
+    roster: Roster,
+    events: Vec<Event>,
+    asked: BTreeMap<TurnId, Request>,
+    open: Vec<TurnId>,
+    drafts: Vec<Draft>,
+    kept: Vec<Delivery>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let roster = Roster::new(["claude", "codex", "cursor"].map(member).to_vec(), None);
+        let (conversation, opened) = Conversation::open(OpenCouncil {
+            thread: ThreadId("council-0001".into()),
+            roster: roster.clone(),
+            protocol: *protocols::find("broadcast").unwrap(),
+            prompts: PromptRules::default(),
+            history: Vec::new(),
+            seed: 7,
+            limits: Budget {
+                auto_messages: Some(0),
+                ..Budget::default()
+            },
+            conclude: false,
+            queue: Some(Vec::new()),
+        });
+        Self {
+            conversation,
+            roster,
+            events: opened.events,
+            asked: BTreeMap::new(),
+            open: Vec::new(),
+            drafts: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    fn think(&mut self, question: &str) {
+        let members: Vec<_> = self.roster.members().iter().collect();
+        let seats = among(&Config::default(), &Wishes::default(), &members).unwrap();
+        let open = OpenDuet {
+            thread: ThreadId("council-0001".into()),
+            prompts: PromptRules::default(),
+            history: Vec::new(),
+            limits: DuetLimits::default(),
+            seats,
+        };
+        self.begin(Aside {
+            question: question.into(),
+            how: How::Think(Box::new(open)),
+            notices: Vec::new(),
+        });
+    }
+
+    fn deliberate(&mut self, question: &str) {
+        let mut config = Config::default();
+        for name in ["claude", "codex", "cursor"] {
+            let agent = kd_core::config::AgentConfig {
+                backend: "scripted".into(),
+                ..Default::default()
+            };
+            config.agents.insert(name.into(), agent);
+        }
+        let brief = Brief {
+            question,
+            asked: question,
+            seed: 7,
+            ..Brief::default()
+        };
+        let planned = planner::plan(&config, &brief).unwrap();
+        self.begin(Aside {
+            question: question.into(),
+            how: How::Deliberate {
+                plan: Box::new(planned.plan),
+                preamble: "Change nothing.".into(),
+            },
+            notices: planned.notices,
+        });
+    }
+
+    fn begin(&mut self, aside: Aside) {
+        let fx = self.conversation.aside(Timestamp::UNIX_EPOCH, aside);
+        self.carry_out(fx);
+    }
+
+    fn feed(&mut self, input: Input) {
+        let fx = self.conversation.step(Timestamp::UNIX_EPOCH, input);
+        self.carry_out(fx);
+    }
+
+    fn carry_out(&mut self, fx: Effects) {
+        self.events.extend(fx.events);
+        for command in fx.commands {
+            match command {
+                Command::Ask { turn, request } => {
+                    assert!(self.asked.insert(turn, *request).is_none(), "{turn} twice");
+                    self.open.push(turn);
+                }
+                Command::Cancel { turn } => {
+                    self.open.retain(|t| *t != turn);
+                    let failure = Failure::new(FailureKind::Cancelled, "stopped");
+                    self.feed(Input::Failed { turn, failure });
+                }
+                Command::Save(draft) => {
+                    self.drafts.push((*draft).clone());
+                    let seq = u32::try_from(self.drafts.len()).unwrap();
+                    self.feed(Input::Saved {
+                        turn: draft.turn,
+                        message: stored(seq, *draft),
+                    });
+                }
+                Command::Keep(delivery) => {
+                    let id = delivery.id.clone();
+                    self.kept.retain(|d| d.id != id);
+                    self.kept.push(*delivery);
+                    self.feed(Input::Kept { id });
+                }
+                Command::Forget { id } => self.kept.retain(|d| d.id != id),
+                Command::Wake { .. } => {}
+            }
+        }
+    }
+
+    fn op(&mut self, op: Op) {
+        self.feed(Input::Op(op));
+    }
+
+    fn say(&mut self, body: &str) {
+        self.op(Op::Say {
+            body: body.into(),
+            to: Address::All,
+        });
+    }
+
+    fn speaking(&self) -> Vec<String> {
+        let seats = self.open.iter().map(|t| self.asked[t].seat.to_string());
+        seats.collect()
+    }
+
+    /// The oldest open turn answers.
+    fn answer(&mut self, text: &str) {
+        let turn = self.open.remove(0);
+        let delta = Delta::Text { text: text.into() };
+        self.feed(Input::Delta { turn, delta });
+        let delta = finished();
+        self.feed(Input::Delta { turn, delta });
+    }
+
+    fn said(&self) -> Vec<String> {
+        let said = self
+            .drafts
+            .iter()
+            .map(|d| format!("{}: {}", d.from, d.body));
+        said.collect()
+    }
+
+    fn refusals(&self) -> Vec<&str> {
+        let told = self.events.iter().filter_map(|e| match e {
+            Event::OpRefused { why } => Some(why.as_str()),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    fn yields(&self) -> Vec<Outcome> {
+        let told = self.events.iter().filter_map(|e| match e {
+            Event::FloorYielded { outcome, .. } => Some(*outcome),
+            _ => None,
+        });
+        told.collect()
+    }
+}
+
+#[test]
+fn a_debate_knows_what_was_said_and_its_answer_is_part_of_what_follows() {
+    let mut room = Room::new();
+    room.say("Which database?");
+    for name in ["claude", "codex", "cursor"] {
+        room.answer(&format!("{name} prefers its own."));
+    }
+    room.think("Is that so?");
+    assert_eq!(room.speaking(), ["claude"], "the fast seat looks first");
+    let prompt = room.asked[&room.open[0]].prompt.as_text();
+    assert!(prompt.contains("codex prefers its own."), "{prompt}");
+    room.answer("A moment. <council>Check this for me.</council>");
+    assert_eq!(room.speaking(), ["codex"]);
+    room.answer("Yes: it is so.");
+    assert_eq!(
+        room.said()[4..],
+        [
+            "king: Is that so?",
+            "claude: A moment.",
+            "codex: Yes: it is so."
+        ]
+    );
+    assert_eq!(room.yields(), [Outcome::Complete, Outcome::Complete]);
+    let words = |e: &Event| matches!(e, Event::CouncilSaid { from, to, .. } if from.as_str() == "claude" && to.as_str() == "codex");
+    assert!(room.events.iter().any(words));
+    room.say("Thanks. And backups?");
+    assert_eq!(room.speaking(), ["claude", "codex", "cursor"]);
+    let prompt = room.asked[&room.open[2]].prompt.as_text();
+    assert!(prompt.contains("codex: Yes: it is so."), "{prompt}");
+    assert!(!prompt.contains("Check this for me"), "{prompt}");
+}
+
+#[test]
+fn turns_of_an_aside_have_numbers_of_their_own_and_its_members_do_not_replace_ours() {
+    let mut room = Room::new();
+    room.say("One?");
+    room.answer("1");
+    room.answer("2");
+    room.answer("3");
+    room.think("Two?");
+    assert_eq!((room.open[0].sitting(), room.open[0].0 & 0xffff), (1, 1));
+    room.answer("Two.");
+    room.think("Three?");
+    assert_eq!(room.open[0].sitting(), 2);
+    room.answer("Three.");
+    let opened = room
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::ThreadOpened { .. }));
+    assert_eq!(opened.count(), 1);
+    let mut queued: Vec<TurnId> = Vec::new();
+    let mut ended: Vec<TurnId> = Vec::new();
+    for event in &room.events {
+        match event {
+            Event::TurnQueued { turn, .. } => queued.push(*turn),
+            Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => ended.push(*turn),
+            _ => {}
+        }
+    }
+    queued.sort();
+    ended.sort();
+    assert_eq!(queued, ended, "each turn ends exactly once");
+    assert_eq!(queued.len(), 5);
+}
+
+#[test]
+fn what_the_king_says_meanwhile_waits_and_is_kept() {
+    let mut room = Room::new();
+    room.think("So?");
+    room.say("And then?");
+    assert!(
+        matches!(room.events.last(), Some(Event::SayQueued { body, .. }) if body == "And then?")
+    );
+    assert_eq!(room.kept.len(), 1, "a killed program does not lose it");
+    assert_eq!(room.speaking(), ["claude"]);
+    room.op(Op::Retry { seat: None });
+    assert!(room.refusals()[0].contains("when the floor is free"));
+    room.think("A second one?");
+    assert!(room.refusals()[1].contains("members are speaking"));
+    room.answer("So.");
+    assert_eq!(
+        room.speaking(),
+        ["claude", "codex", "cursor"],
+        "now it is answered"
+    );
+    for _ in 0..3 {
+        room.answer("Then.");
+    }
+    assert!(room.kept.is_empty());
+}
+
+#[test]
+fn escape_after_any_step_stops_an_aside_and_nobody_is_asked_before_the_king_speaks() {
+    for (way, steps) in [("think", 4), ("deliberate", 12)] {
+        for step in 0..steps {
+            let mut room = Room::new();
+            match way {
+                "think" => room.think("So?"),
+                _ => room.deliberate("Is 17 a prime number? Answer yes or no."),
+            }
+            for _ in 0..step {
+                let Some(turn) = room.open.first() else { break };
+                let request = &room.asked[turn];
+                let text = match &request.schema {
+                    Some(schema) => filled_in(schema),
+                    None if way == "think" => "Hm. <council>Are you sure?</council>".to_owned(),
+                    None => "Answer: yes\nConfidence: 0.9".to_owned(),
+                };
+                room.answer(&text);
+            }
+            if room.open.is_empty() {
+                continue;
+            }
+            room.say("And then?");
+            let asked = room.asked.len();
+            room.op(Op::Interrupt);
+            let at = format!("{way}, after {step} steps");
+            assert!(room.open.is_empty(), "{at}: everybody is stopped");
+            assert_eq!(room.asked.len(), asked, "{at}: nobody is asked");
+            assert_eq!(room.yields(), [Outcome::Interrupted], "{at}");
+            assert!(
+                room.said().contains(&"king: And then?".to_owned()),
+                "{at}: his words are kept"
+            );
+            room.say("Now?");
+            assert_eq!(room.speaking(), ["claude", "codex", "cursor"], "{at}");
+        }
+    }
+}
+
+#[test]
+fn one_seat_of_a_debate_can_be_stopped_and_the_other_answers() {
+    let mut room = Room::new();
+    room.think("So?");
+    room.op(Op::Stop {
+        seat: seat("claude"),
+    });
+    assert_eq!(room.speaking(), ["codex"]);
+    room.answer("Alone, then.");
+    assert_eq!(room.yields(), [Outcome::Partial]);
+}
+
+#[test]
+fn who_is_muted_or_speaks_for_another_program_is_not_asked() {
+    let mut room = Room::new();
+    room.op(Op::Mute {
+        seat: seat("codex"),
+    });
+    room.think("So?");
+    assert!(room.refusals()[0].contains("codex is muted"));
+    room.op(Op::Unmute {
+        seat: seat("codex"),
+    });
+    room.feed(Input::FoundDelta {
+        seat: seat("claude"),
+        delta: Delta::Text { text: "hm".into() },
+    });
+    room.think("So?");
+    assert!(room.refusals()[1].contains("claude speaks for another kd"));
+    room.think("  ");
+    assert!(room.asked.is_empty());
+}
+
+#[test]
+fn a_deliberation_runs_to_its_verdict_and_tells_how() {
+    let mut room = Room::new();
+    room.say("Which database?");
+    for _ in 0..3 {
+        room.answer("The small one.");
+    }
+    room.deliberate("Is 17 a prime number? Answer yes or no.");
+    let mut first = None;
+    while let Some(turn) = room.open.first().copied() {
+        let request = room.asked[&turn].clone();
+        first.get_or_insert(request.prompt.as_text());
+        let text = match &request.schema {
+            Some(schema) => filled_in(schema),
+            None => "Answer: yes\nConfidence: 0.9".to_owned(),
+        };
+        room.answer(&text);
+    }
+    let prompt = first.unwrap();
+    assert!(
+        prompt.contains("The small one."),
+        "the conversation is its background: {prompt}"
+    );
+    assert_eq!(room.yields().len(), 2);
+    let notices: Vec<&str> = room
+        .events
+        .iter()
+        .filter_map(|e| match e {
+            Event::Noticed { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        notices.iter().any(|n| n.contains("counted by")),
+        "{notices:?}"
+    );
+    let shown = room.events.iter().any(|e| matches!(e, Event::TurnDelta { delta: Delta::Text { text }, turn } if turn.sitting() > 0 && !text.is_empty()));
+    assert!(!shown, "forms are not shown as they are written");
+    let last = room.said().last().cloned().unwrap();
+    assert!(last.to_lowercase().contains("yes"), "{last}");
+    room.say("Thanks. And 18?");
+    let prompt = room.asked[&room.open[0]].prompt.as_text();
+    assert!(prompt.contains("Is 17 a prime number?"), "{prompt}");
+}
+
+/// The smallest value that a schema of ours allows.
+fn filled_in(schema: &serde_json::Value) -> String {
+    fn value(schema: &serde_json::Value) -> serde_json::Value {
+        if let Some(options) = schema["enum"].as_array() {
+            return options[0].clone();
+        }
+        match schema["type"].as_str() {
+            Some("object") => {
+                let empty = serde_json::Map::new();
+                let fields = schema["properties"].as_object().unwrap_or(&empty);
+                let filled = fields.iter().map(|(k, v)| (k.clone(), value(v)));
+                serde_json::Value::Object(filled.collect())
+            }
+            Some("array") => {
+                let n = schema["minItems"].as_u64().unwrap_or(1);
+                (0..n).map(|_| value(&schema["items"])).collect()
+            }
+            Some("integer") => schema["minimum"].as_i64().unwrap_or(1).into(),
+            Some("number") => 0.5.into(),
+            Some("boolean") => true.into(),
+            _ => "yes".into(),
+        }
+    }
+    value(schema).to_string()
+}
