@@ -289,7 +289,8 @@ impl Machine for Conversation {
                         .to_owned();
                 }
                 let preamble = std::mem::take(preamble);
-                let (machine, opened) = Deliberation::open((**plan).clone(), preamble, messages);
+                let (machine, opened) =
+                    Deliberation::open((**plan).clone(), aside.notices.clone(), preamble, messages);
                 (Box::new(machine), opened)
             }
         };

@@ -7,6 +7,7 @@
 
 use crate::ask::Joiner;
 use kd_backends::dialects::{self, Decoder, Dialect};
+use kd_core::ids::KING;
 use kd_core::{Delta, Failure, FailureKind, Input, Member, Op, SeatName};
 use kd_store::stream::{self, StreamReader, StreamWriter};
 use kd_store::{Error, Thread, layout};
@@ -289,6 +290,14 @@ impl Lookout {
         Ok(())
     }
 
+    /// Tells a sender's messages, rested or not.
+    fn messages_of(&mut self, sender: &str) -> Result<(), Gone> {
+        let end = format!("-{}.md", kd_store::name::sender(sender));
+        let theirs = |p: &&PathBuf| p.to_str().is_some_and(|p| p.ends_with(&end));
+        let ready: Vec<PathBuf> = self.resting.keys().filter(theirs).cloned().collect();
+        ready.iter().try_for_each(|path| self.message(path))
+    }
+
     fn message(&mut self, path: &Path) -> Result<(), Gone> {
         self.resting.remove(path);
         match self.thread.message_in(path) {
@@ -303,6 +312,8 @@ impl Lookout {
             return Ok(());
         }
         if !self.streams.contains_key(path) {
+            // The question was whole before anybody answered it: it is told first.
+            self.messages_of(KING)?;
             let member = layout::stream_member(path).unwrap_or_default().to_owned();
             let Ok(seat) = SeatName::new(member.clone()) else {
                 return Ok(());
@@ -371,17 +382,8 @@ impl Lookout {
         let Some(followed) = self.streams.get(path) else {
             return Ok(());
         };
-        let sender = format!("-{}.md", kd_store::name::sender(&followed.member));
-        let theirs = |p: &&PathBuf| p.to_str().is_some_and(|p| p.ends_with(&sender));
-        for message in self
-            .resting
-            .keys()
-            .filter(theirs)
-            .cloned()
-            .collect::<Vec<_>>()
-        {
-            self.message(&message)?;
-        }
+        let member = followed.member.clone();
+        self.messages_of(&member)?;
         self.end(path)
     }
 

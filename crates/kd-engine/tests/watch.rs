@@ -139,6 +139,35 @@ async fn another_program_writes_raw_lines_and_its_message_piecemeal() {
 }
 
 #[tokio::test]
+async fn a_question_is_told_before_those_who_answer_it() {
+    let mut scene = Scene::after(|_| {});
+    let folder = scene.thread.path();
+    // As a kd writes it: whole under another name, then linked, so that nobody sees it closed.
+    let whole = folder.join(".whole");
+    fs::write(
+        &whole,
+        "---\nfrom: king\nto: all\ntimestamp: 2026-11-21T07:57:55Z\n---\n\nwhich?\n",
+    )
+    .unwrap();
+    fs::hard_link(&whole, folder.join("0001-king.md")).unwrap();
+    let mut writer = StreamWriter::create(&scene.thread, "claude").unwrap();
+    writer
+        .json(&Delta::Text {
+            text: "this".into(),
+        })
+        .unwrap();
+    writer.flush().unwrap();
+    assert_eq!(body(scene.next().await), "which?");
+    let Input::FoundDelta {
+        delta: Delta::Started { .. },
+        ..
+    } = scene.next().await
+    else {
+        panic!("then the answer begins");
+    };
+}
+
+#[tokio::test]
 async fn another_kd_streams_and_dies() {
     let mut scene = Scene::after(|_| {});
     let mut writer = StreamWriter::create(&scene.thread, "claude").unwrap();

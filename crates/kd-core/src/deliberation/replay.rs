@@ -120,7 +120,7 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     let Event::Deliberated { fact } = &records[0].event else {
         return None;
     };
-    let Fact::Opened { plan } = &**fact else {
+    let Fact::Opened { plan, .. } = &**fact else {
         return None;
     };
     let opened = Event::ThreadOpened {

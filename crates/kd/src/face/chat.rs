@@ -45,6 +45,9 @@ pub(crate) struct ChatLines {
     failed: u32,
 }
 
+/// Why a message waits.
+const WAITS: &str = "your message waits until the members have spoken";
+
 /// A turn under way.
 struct Turn {
     seat: SeatName,
@@ -212,7 +215,8 @@ impl ChatLines {
                 self.open = false;
                 let waiting = self.view.waiting.len();
                 let what = match self.elsewhere.as_slice() {
-                    [] => "your message waits until the members have spoken".to_owned(),
+                    _ if self.view.is_busy() => WAITS.to_owned(),
+                    [] => WAITS.to_owned(),
                     names => format!(
                         "your message waits for {}, who speaks for another program",
                         list(names)

@@ -12,6 +12,7 @@ use crate::render::wrap::clip;
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
+use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
 use std::cell::RefCell;
