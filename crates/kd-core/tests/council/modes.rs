@@ -202,7 +202,11 @@ fn a_prompt_ends_in_who_is_to_speak_whatever_was_said() {
     assert!(last.starts_with("You are claude."), "{last}");
     let begins = |start: &str| prompt.lines().filter(|l| l.starts_with(start)).count();
     assert_eq!(begins("king: "), 2, "{prompt}");
-    assert_eq!(begins("---"), 1, "what ends the history stands there once: {prompt}");
+    assert_eq!(
+        begins("---"),
+        1,
+        "what ends the history stands there once: {prompt}"
+    );
     assert_eq!(begins("[Previous conversation]"), 1, "{prompt}");
     for name in ALL {
         assert_eq!(begins(&format!("{name}: ")), 2, "{prompt}");
