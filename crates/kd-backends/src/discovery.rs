@@ -2,6 +2,7 @@
 //!
 //! Looks only: starts no program, sends no key, calls nothing that costs money.
 
+use crate::adapters::programs::PROGRAMS;
 use crate::env::Env;
 use crate::providers::KNOWN;
 use serde::Serialize;
@@ -17,16 +18,6 @@ const CONNECT_LIMIT: Duration = Duration::from_millis(100);
 const LIST_LIMIT: Duration = Duration::from_millis(1000);
 /// The most bytes of that list.
 const LIST_MAX: u64 = 1 << 20;
-
-/// Agent programs: the file's name, the backend, the name for people.
-const PROGRAMS: &[(&str, &str, &str)] = &[
-    ("claude", "claude_code", "Claude Code"),
-    ("codex", "codex", "Codex"),
-    ("cursor-agent", "cursor", "Cursor"),
-    ("agent", "cursor", "Cursor"),
-    ("gemini", "gemini", "Gemini CLI"),
-    ("opencode", "opencode", "opencode"),
-];
 
 /// What sort of thing was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,21 +60,18 @@ fn programs(env: &Env) -> Vec<Discovered> {
     let Some(path) = env.get("PATH") else {
         return Vec::new();
     };
-    let mut found: Vec<Discovered> = Vec::new();
-    for (file, backend, name) in PROGRAMS {
-        // A program of two names is one program.
-        if found.iter().any(|f| f.backend == *backend) {
-            continue;
-        }
-        if let Ok(at) = which::which_in(file, Some(&path), "/") {
-            found.push(Discovered {
-                what: What::Program(at),
-                name: (*name).into(),
-                backend: (*backend).into(),
-            });
-        }
-    }
-    found
+    let found = PROGRAMS.iter().filter_map(|program| {
+        let at = program
+            .names
+            .iter()
+            .find_map(|name| which::which_in(name, Some(&path), "/").ok())?;
+        Some(Discovered {
+            what: What::Program(at),
+            name: program.title.into(),
+            backend: program.backend.into(),
+        })
+    });
+    found.collect()
 }
 
 fn keys(env: &Env) -> impl Iterator<Item = Discovered> {

@@ -3,6 +3,7 @@
 use crate::Backend;
 use crate::adapters::agent_cli::{self, AgentCli};
 use crate::adapters::local::{Engines, Local};
+use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
 use crate::env::Env;
@@ -38,21 +39,12 @@ pub struct Hands {
     folder: Option<PathBuf>,
 }
 
-/// What seats a member: one row for each kind of backend that is not an HTTP service.
+/// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
 type Seat = fn(&Hands, &Member) -> Result<Arc<dyn Backend>, Failure>;
 
-/// The kinds of backend by name. HTTP services need no row: their names are in [`crate::providers`] and the configuration.
-const TABLE: &[(&str, Seat)] = &[
-    ("local", local_seat),
-    ("scripted", scripted_seat),
-    ("claude_code", agent_program),
-    ("codex", agent_program),
-    ("cursor", agent_program),
-    ("gemini", agent_program),
-    ("opencode", agent_program),
-    ("acp", agent_program),
-    ("command", agent_program),
-];
+/// The kinds of backend by name. HTTP services and agent programs need no row: they have tables of their own,
+/// [`crate::providers`] and [`adapters::programs`], and the configuration.
+const TABLE: &[(&str, Seat)] = &[("local", local_seat), ("scripted", scripted_seat)];
 
 impl Hands {
     /// Hands for this configuration. Nothing is opened, read or called yet.
@@ -73,6 +65,7 @@ impl Hands {
     pub fn seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
         match TABLE.iter().find(|(name, _)| *name == member.backend) {
             Some((_, seat)) => seat(self, member),
+            None if self.is_agent(member) => agent_program(self, member),
             None => self.service_seat(member),
         }
     }
@@ -86,8 +79,7 @@ impl Hands {
 
     /// Whether an agent program answers for this member: something with hands of its own.
     pub fn is_agent(&self, member: &Member) -> bool {
-        matches!(member.backend.as_str(), "acp" | "command")
-            || agent_cli::program(&member.backend).is_some()
+        is_agent(&member.backend)
     }
 
     /// Where the program is that answers for this member.
@@ -202,10 +194,11 @@ impl Hands {
     }
 
     fn unknown(&self, name: &str) -> Failure {
-        let programs = TABLE.iter().map(|(n, _)| *n);
+        let own = TABLE.iter().map(|(n, _)| *n);
+        let programs = PROGRAMS.iter().map(|p| p.backend).chain(CONFIGURED);
         let known = crate::providers::KNOWN.iter().map(|k| k.name);
         let configured = self.config.providers.keys().map(String::as_str);
-        let mut names: Vec<&str> = programs.chain(known).chain(configured).collect();
+        let mut names: Vec<&str> = own.chain(programs).chain(known).chain(configured).collect();
         names.sort_unstable();
         names.dedup();
         Failure::new(

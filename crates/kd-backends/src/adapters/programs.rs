@@ -54,6 +54,8 @@ pub(super) const TOLD: &[(&str, &str)] = &[
 pub struct Program {
     /// The name of the backend.
     pub backend: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
     /// The names of the program, the first that is found.
     pub names: &'static [&'static str],
     /// How to get it.
@@ -99,6 +101,7 @@ pub(super) struct Call<'a> {
 pub const PROGRAMS: &[Program] = &[
     Program {
         backend: "claude_code",
+        title: "Claude Code",
         names: &["claude"],
         install: "`npm install -g @anthropic-ai/claude-code`, then `claude` once to log in",
         dialect: "claude",
@@ -146,6 +149,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         backend: "codex",
+        title: "Codex",
         names: &["codex"],
         install: "`npm install -g @openai/codex`, then `codex login`",
         dialect: "codex",
@@ -171,6 +175,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         backend: "gemini",
+        title: "Gemini CLI",
         names: &["gemini"],
         install: "`npm install -g @google/gemini-cli`, then `gemini` once to log in",
         dialect: "gemini",
@@ -203,6 +208,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         backend: "opencode",
+        title: "opencode",
         names: &["opencode"],
         install: "`npm install -g opencode-ai`, then `opencode auth login`",
         dialect: "opencode",
@@ -236,6 +242,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         backend: "cursor",
+        title: "Cursor",
         names: &["agent", "cursor-agent"],
         install: "`curl https://cursor.com/install -fsS | bash`, then `agent login`",
         dialect: "cursor",
@@ -255,9 +262,18 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// Backends whose program the configuration describes.
+pub const CONFIGURED: [&str; 2] = ["acp", "command"];
+
 /// The program behind a backend's name.
 pub fn program(backend: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.backend == backend)
+}
+
+/// Whether an agent program answers for members of this backend: one of the rows, or one that configuration describes.
+/// Only such a member has hands: it can use tools on files.
+pub fn is_agent(backend: &str) -> bool {
+    CONFIGURED.contains(&backend) || program(backend).is_some()
 }
 
 /// `--tools` removes all other tools from the model's sight; the plan mode would not do (it asks a model to judge).

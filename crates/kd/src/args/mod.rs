@@ -33,7 +33,7 @@ Examples:
   kd ask --continue \"And for ten users?\"
   kd ask --members claude,codex \"Which of these schemas would you keep?\"
   kd chat                      talk with the council
-  kd deliberate \"…\"           plan, opinions, review, vote, conclusion
+  kd deliberate \"…\"            plan, opinions, review, vote, conclusion
   kd council show              what was said in the newest turn
   kd init                      seat your own agents and models
 

@@ -4,6 +4,7 @@ use super::question::Question;
 use crate::args::ask::{Ask, Model};
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_backends::adapters::programs::is_agent;
 use kd_core::config::{Config, PhasePrompts};
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
@@ -13,20 +14,9 @@ use std::time::Duration;
 
 /// The phase of a thread in which a change is looked at.
 pub(super) const REVIEW: &str = "review";
-/// Backends whose members can use tools on files: only they need to be told to change nothing.
-const PROGRAMS: [&str; 7] = [
-    "claude_code",
-    "codex",
-    "cursor",
-    "gemini",
-    "opencode",
-    "acp",
-    "command",
-];
-
 /// Whether a member can use tools on files.
 pub(super) fn has_hands(member: &Member) -> bool {
-    PROGRAMS.contains(&member.backend.as_str())
+    is_agent(&member.backend)
 }
 
 /// Seats the council that the command line asks for.
