@@ -633,6 +633,8 @@ fn what_is_refused_goes_back_into_the_input() {
     play.keys(b"\x15/mut claude\r");
     assert_eq!(play.app.editor.text(), "/mut claude");
     assert!(play.shows("did you mean /mute?"));
+    play.keys(b"\x15/mute claude\r");
+    assert!(!play.shows("did you mean"), "that is settled");
 }
 
 #[test]

@@ -162,6 +162,8 @@ impl App {
         }
         let text = self.editor.take();
         self.reading = false;
+        // What was told about the last line says nothing about this one.
+        self.toast = None;
         match slash::read(&text) {
             Line::Say(body) => {
                 fx.push(Effect::Remember(text.clone()));
