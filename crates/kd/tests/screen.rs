@@ -11,6 +11,7 @@ use kd_core::Status;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use support::{Home, whole};
@@ -353,6 +354,38 @@ fn escape_stops_who_speaks_and_a_failed_answer_can_be_asked_again() {
     chat.waits_for(&["claude (muted)"]);
     chat.types("\x04");
     chat.ends_with(0);
+}
+
+#[test]
+fn what_another_kd_asks_is_seen_as_it_comes_and_its_member_is_not_asked_twice() {
+    let home = Home::scripted(&[
+        (
+            "ann",
+            json!({"runs": [[{"text": "Ann's answer.\n\n"}, {"sleep_ms": 3000}, {"text": "All of it."}]]}),
+        ),
+        ("bob", json!({"runs": [[{"text": "Bob's answer."}]]})),
+    ]);
+    let mut chat = Chat::open(&home, &["chat"], &[]);
+    chat.waits_for(&["your message"]);
+    chat.types("/auto 0\r");
+    chat.waits_for(&["(auto 0)"]);
+    let mut other = home
+        .kd(&["ask", "--continue", "@ann", "why?"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    chat.waits_for(&["@ann why?", "● ann (streaming", "another program asked"]);
+    chat.types("And you all?\r");
+    chat.waits_for(&["(queued"]);
+    assert!(other.wait().expect("it ends").success());
+    let shown = chat.waits_until("both answers", |shown| {
+        shown.contains("Bob's answer.") && !shown.contains("queued") && !shown.contains("speak")
+    });
+    assert_eq!(shown.matches("Bob's answer.").count(), 1, "{shown}");
+    chat.types("/quit\r");
+    chat.ends_with(0);
+    assert_eq!(whole(&home.threads()[0]).len(), 5);
 }
 
 #[test]

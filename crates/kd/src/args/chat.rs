@@ -14,7 +14,8 @@ Examples:
   printf 'hi\\n/quit\\n' | kd chat
 
 In the chat: /help tells the commands, @member asks one, @all asks everybody and lets them discuss.
-Ctrl+C stops who speaks; twice leaves. What waits or was cut off is taken up by the next `kd chat`.";
+Esc (in lines: Ctrl+C) stops who speaks; Ctrl+C twice leaves.
+What waits or was cut off is taken up by the next `kd chat`.";
 
 /// Talk with the council
 #[derive(Clone, Debug, Args)]
