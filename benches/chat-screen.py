@@ -2,7 +2,7 @@
 """The chat screen of the real `kd` in a pseudo-terminal, beside a minimal screen of our own in the same run.
 
     cargo build --release -p kd
-    python3 benches/chat-screen.py target/release/kd
+    python3 benches/chat-screen.py target/release/kd [paint] [idle] [stream]
 
 For threads of 10, 2,000 and 10,000 messages: the time from exec to the first paint of the newest message. Then, with the
 largest thread open: processor time, memory and bytes while nothing happens, and the same with the echo of keys while
@@ -12,6 +12,7 @@ streams the same pieces by itself and repaints thirty times a second: no Markdow
 import fcntl, json, os, pathlib, pty, select, shutil, signal, statistics, struct, subprocess, sys, tempfile, termios, time
 
 KD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/kd")
+PARTS = sys.argv[2:] or ["paint", "idle", "stream"]
 ROWS, COLUMNS = 40, 120
 SIZES = (10, 2_000, 10_000)
 ROUNDS = 9
@@ -23,7 +24,7 @@ MINIMAL = r"""
 import os, select, sys, time, tty
 tty.setraw(0)
 folder, rows, cols = sys.argv[1], 40, 120
-names = sorted(n for n in os.listdir(folder) if n.endswith('.md'))[-12:]
+names = sorted((n for n in os.listdir(folder) if n.endswith('.md')), key=lambda n: int(n.split('-')[0]))[-12:]
 log = [line[:cols] for n in names for line in open(os.path.join(folder, n)).read().splitlines()]
 words, texts, begun, keys, drawn, n = '', [''] * 8, 0, '', 0, 0
 def paint():
@@ -87,9 +88,10 @@ class Screen:
             total += int((task / "schedstat").read_text().split()[0])
         return total / 1e9
 
-    def memory(self):
+    def memory(self, what):
+        """Megabytes that are resident: all, or those that are not pages of files."""
         for line in open(f"/proc/{self.pid}/status"):
-            if line.startswith("VmRSS"):
+            if line.startswith(what):
                 return int(line.split()[1]) / 1024
 
     def drop(self, seconds):
@@ -158,12 +160,8 @@ def row(name, ours, theirs, unit, digits=1):
     print(f"{name:<44} {ours:9.{digits}f} {theirs:9.{digits}f} {unit:<5} {ratio}", flush=True)
 
 
-def main():
-    print(f"{'':<44} {'kd':>9} {'minimal':>9}        kd / minimal")
-    folder = None
+def paint():
     for messages in SIZES:
-        if folder:
-            shutil.rmtree(folder)
         folder, starts = home(messages)
         times = ([], [])
         for _ in range(ROUNDS):
@@ -173,19 +171,36 @@ def main():
                 screen.end()
         row(f"first paint, {messages:,} messages, median", *map(statistics.median, times), "ms")
         row(f"first paint, {messages:,} messages, best", *map(min, times), "ms")
+        shutil.rmtree(folder)
 
+
+def opened():
+    """Both screens with the largest thread, at rest."""
+    folder, starts = home(SIZES[-1])
     screens = [start() for start in starts]
     for screen in screens:
-        screen.until(b"end10000")
+        screen.until(f"end{SIZES[-1]}".encode())
         screen.drop(3)
-    marks = [(s.cpu(), s.bytes) for s in screens]
-    for screen in screens:
-        screen.drop(IDLE_SECONDS)
-    spent = [100 * (s.cpu() - cpu) / (2 * IDLE_SECONDS) for s, (cpu, _) in zip(screens, marks)]
-    row("idle, share of a core", *spent, "%", 3)
-    row("idle, bytes to the terminal", *(s.bytes - b for s, (_, b) in zip(screens, marks)), "bytes", 0)
-    row("memory", *(s.memory() for s in screens), "MB")
+    return folder, screens
 
+
+def idle():
+    folder, screens = opened()
+    for screen in screens:
+        cpu, sent = screen.cpu(), screen.bytes
+        screen.drop(IDLE_SECONDS)
+        screen.idle = (100 * (screen.cpu() - cpu) / IDLE_SECONDS, screen.bytes - sent)
+    row("idle, share of a core", *(s.idle[0] for s in screens), "%", 3)
+    row("idle, bytes to the terminal", *(s.idle[1] for s in screens), "bytes", 0)
+    row("memory at rest", *(s.memory("VmRSS") for s in screens), "MB")
+    row("  of it not of files", *(s.memory("RssAnon") for s in screens), "MB")
+    for screen in screens:
+        screen.end()
+    shutil.rmtree(folder)
+
+
+def stream():
+    folder, screens = opened()
     echoes = ([], [])
     shares, rates, memories, firsts = [], [], [], []
     for screen, took in zip(screens, echoes):
@@ -202,7 +217,7 @@ def main():
         wall = time.perf_counter() - begun
         shares.append(100 * (screen.cpu() - cpu) / wall)
         rates.append((screen.bytes - sent) / wall / 1000)
-        memories.append(screen.memory())
+        memories.append(screen.memory("VmRSS"))
         screen.end()
     print(f"eight members, a hundred pieces a second each, {len(echoes[0])} keys:")
     row("Enter to the first piece", *firsts, "ms")
@@ -212,6 +227,12 @@ def main():
     row("to the terminal", *rates, "kB/s")
     row("memory", *memories, "MB")
     shutil.rmtree(folder)
+
+
+def main():
+    print(f"{'':<44} {'kd':>9} {'minimal':>9}        kd / minimal")
+    for part in PARTS:
+        {"paint": paint, "idle": idle, "stream": stream}[part]()
 
 
 if __name__ == "__main__":

@@ -105,6 +105,10 @@ fn last_block(text: &str) -> usize {
 /// Closes emphasis and code that the tail has begun, so that marks do not flicker while their end is on its way.
 fn mend(text: &str) -> String {
     let mut out = text.trim_end_matches([' ', '\n']).to_owned();
+    // The bar of a row that begins is no row yet, and would end its table for a moment.
+    if out.ends_with("\n|") {
+        out.truncate(out.len() - 2);
+    }
     let paragraph = out.rfind("\n\n").map_or(0, |at| at + 2);
     let last = &out[paragraph..];
     if last.contains("```") || last.contains("~~~") || out.matches("\n```").count() % 2 == 1 {
@@ -176,6 +180,8 @@ mod tests {
         assert_eq!(shown("this is **bo"), "this is bo");
         assert_eq!(shown("call `fo"), "call fo");
         assert_eq!(shown("2 * 3"), "2 * 3");
+        let table = "| a |\n|---|\n| 1 |\n";
+        assert_eq!(shown(&format!("{table}|")), shown(table), "no row yet");
     }
 
     #[test]
