@@ -11,6 +11,7 @@ pub mod council;
 mod csv;
 pub mod deliberation;
 pub mod delivery;
+mod draft;
 pub mod duet;
 pub mod eval;
 pub mod event;

@@ -2,44 +2,21 @@
 
 use super::Words;
 use super::floor::{End, Turn};
-use crate::clean::clean_line;
+use crate::draft::{self, Ended};
 use crate::event::Purpose;
-use crate::failure::{Failure, FailureKind};
-use crate::ids::{KING, SeatName, TurnId};
-use crate::message::{Address, Draft, Message, PASS, Provenance, REPLACES, Status};
-use crate::request::Finish;
+use crate::ids::{SeatName, TurnId};
+use crate::message::{Draft, Message, PASS, REPLACES};
 use crate::roster::Member;
 use crate::speech::is_pass;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
 
 /// Front matter of a conclusion: `purpose: conclude`. Ordinary answers have no such key.
 pub(super) const PURPOSE: &str = "purpose";
 const CONCLUDE: &str = "conclude";
-/// Front matter of a failed turn: its kind, and its reason where the body holds the text that came.
-const FAILURE: &str = "failure";
-const REASON: &str = "reason";
-/// Front matter of an answer that the token limit cut: `finish: length`.
-const FINISH: &str = "finish";
-/// The most characters of a reason.
-const REASON_CHARS_MAX: usize = 400;
 
 /// The king's own words.
 pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
-    Draft {
-        turn: None,
-        from: KING.to_owned(),
-        to: words.to.clone(),
-        at,
-        status: None,
-        refs: Vec::new(),
-        provenance: Provenance {
-            delivery_id: words.id.clone(),
-            ..Provenance::default()
-        },
-        extra: BTreeMap::new(),
-        body: words.body.clone(),
-    }
+    draft::king(words.body.clone(), words.to.clone(), words.id.clone(), at)
 }
 
 /// The failed message of a seat since the king last spoke, if its last one failed: a new answer takes its place.
@@ -60,73 +37,28 @@ pub(super) fn of_turn(
     delivery: Option<String>,
     at: Timestamp,
 ) -> Draft {
-    let mut extra = BTreeMap::new();
+    let body = turn.body();
+    let ended = Ended {
+        turn: id,
+        seat: &turn.seat,
+        body,
+        result: &end.result,
+        finish: end.finish,
+        model: turn.ear.model.as_deref(),
+        version: turn.ear.version.as_deref(),
+        member,
+    };
+    let mut draft = draft::of_turn(&ended, at);
+    draft.provenance.delivery_id = delivery;
+    let mut note = |key: &str, value: String| draft.extra.insert(key.to_owned(), value);
     if turn.purpose == Purpose::Conclude {
-        extra.insert(PURPOSE.to_owned(), CONCLUDE.to_owned());
-    }
-    if end.finish == Some(Finish::Length) {
-        extra.insert(FINISH.to_owned(), "length".to_owned());
+        note(PURPOSE, CONCLUDE.to_owned());
     }
     if let Some(seq) = turn.replaces {
-        extra.insert(REPLACES.to_owned(), seq.to_string());
+        note(REPLACES, seq.to_string());
     }
-    let mut body = turn.body().to_owned();
-    if end.result.is_ok() && turn.purpose == Purpose::Answer && is_pass(&body) {
-        extra.insert(PASS.to_owned(), "yes".to_owned());
+    if end.result.is_ok() && turn.purpose == Purpose::Answer && is_pass(body) {
+        note(PASS, "yes".to_owned());
     }
-    if let Err(failure) = &end.result {
-        let reason = clean_line(&failure.message, REASON_CHARS_MAX);
-        extra.insert(FAILURE.to_owned(), failure.kind.as_str().to_owned());
-        if body.is_empty() {
-            body = match failure.kind {
-                FailureKind::Cancelled => "*Interrupted*".to_owned(),
-                _ => format!("*Error: {reason}*"),
-            };
-        } else {
-            extra.insert(REASON.to_owned(), reason);
-        }
-    }
-    Draft {
-        turn: Some(id),
-        from: turn.seat.to_string(),
-        to: Address::King,
-        at,
-        status: Some(status(&end.result)),
-        refs: Vec::new(),
-        provenance: Provenance {
-            delivery_id: delivery,
-            ..provenance(turn, member)
-        },
-        extra,
-        body,
-    }
-}
-
-fn status(result: &Result<(), Failure>) -> Status {
-    match result {
-        Ok(()) => Status::Complete,
-        Err(failure) => match failure.kind {
-            FailureKind::Timeout => Status::Timeout,
-            FailureKind::Cancelled => Status::Interrupted,
-            _ => Status::Error,
-        },
-    }
-}
-
-fn provenance(turn: &Turn, member: Option<&Member>) -> Provenance {
-    let configured = member
-        .and_then(|m| m.model.as_deref())
-        .map(|m| clean_line(m, 120));
-    let (model, source) = match (&turn.ear.model, configured) {
-        (Some(observed), _) => (Some(observed.clone()), Some("observed")),
-        (None, Some(configured)) => (Some(configured), Some("configured")),
-        (None, None) => (None, None),
-    };
-    Provenance {
-        backend: member.map(|m| clean_line(&m.backend, 80)),
-        model,
-        model_source: source.map(str::to_owned),
-        cli_version: turn.ear.version.clone(),
-        ..Provenance::default()
-    }
+    draft
 }

@@ -21,7 +21,7 @@ use crate::hearing::Hearing;
 use crate::ids::{TimerId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::memory::Memory;
-use crate::message::{Address, Draft, Message, Provenance, Status};
+use crate::message::{Address, Draft, Message, Status};
 use crate::op::Op;
 use crate::request::{Delta, Finish, Prompt, Request, Usage};
 use jiff::Timestamp;
@@ -721,15 +721,6 @@ impl Deliberation {
     ) -> Draft {
         let open = turn.and_then(|id| self.open.get(&id));
         let member = seat.map(|s| &self.plan.seats[s].member);
-        let configured = member
-            .and_then(|m| m.model.as_deref())
-            .map(|m| clean_line(m, 120));
-        let observed = open.and_then(|t| t.ear.model.clone());
-        let source = match (&observed, &configured) {
-            (Some(_), _) => Some("observed".to_owned()),
-            (None, Some(_)) => Some("configured".to_owned()),
-            (None, None) => None,
-        };
         let king = from == "king";
         Draft {
             turn,
@@ -738,13 +729,11 @@ impl Deliberation {
             at,
             status: (!king).then_some(Status::Complete),
             refs: Vec::new(),
-            provenance: Provenance {
-                backend: member.map(|m| clean_line(&m.backend, 80)),
-                model: observed.or(configured),
-                model_source: source,
-                cli_version: open.and_then(|t| t.ear.version.clone()),
-                ..Provenance::default()
-            },
+            provenance: crate::draft::provenance(
+                member,
+                open.and_then(|t| t.ear.model.as_deref()),
+                open.and_then(|t| t.ear.version.as_deref()),
+            ),
             extra: BTreeMap::new(),
             body,
         }

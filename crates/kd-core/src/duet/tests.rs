@@ -3,8 +3,11 @@
 use super::draft::{THINK, UPDATE};
 use super::seats::Seats;
 use super::*;
+use crate::event::Outcome;
+use crate::failure::{Failure, FailureKind};
+use crate::ids::TurnId;
 use crate::message::{Draft, Provenance, Status};
-use crate::request::{Deadlines, Finish, Sampling};
+use crate::request::{Deadlines, Delta, Finish, Request, Sampling};
 use crate::roster::Member;
 use proptest::prelude::*;
 
