@@ -60,11 +60,10 @@ static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
 /// Every agent of this process that may still have something running: those that answer, and those that are being
 /// ended.
 pub fn alive() -> Vec<(String, Birth)> {
+    // In the order of `end`, which moves an agent from the first to the second: else each would wait for the other.
+    let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     let leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
-    living()
-        .into_iter()
-        .chain(leaving.values().cloned())
-        .collect()
+    in_use.values().chain(leaving.values()).cloned().collect()
 }
 
 /// Asks to be told when [`alive`] changes, until the answer is false. The telling must not wait.
