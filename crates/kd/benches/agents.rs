@@ -45,7 +45,18 @@ impl Stage {
         let config = json!({"council": {"members": ["claude"], "conclude": false, "warm_secs": 0},
             "agents": {"claude": {"backend": "claude_code", "warm": false}}});
         std::fs::write(stage.path(".config/kd/config.json"), config.to_string()).unwrap();
-        std::fs::write(stage.path("work/.kd/config.json"), "{}").unwrap();
+        let shared = json!({"agents": {"claude": {"backend": "claude_code"}}, "council": {"members": ["claude"]}});
+        std::fs::write(stage.path("work/.kd/config.json"), shared.to_string()).unwrap();
+        // kingdom-cli knows no branch before the first commit.
+        std::fs::create_dir_all(stage.path("work/.kd/branches/main")).unwrap();
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b.org"];
+        for line in [
+            vec!["init", "-q", "-b", "main"],
+            [&who[..], &["commit", "-q", "--allow-empty", "-m", "first"]].concat(),
+        ] {
+            let mut git = stage.command(Path::new("git"), &line);
+            assert!(git.status().unwrap().success(), "git {line:?}");
+        }
         stage
     }
 

@@ -194,6 +194,19 @@ fn leftovers(thread: &Path) -> Vec<String> {
         .collect()
 }
 
+/// The programs that run with this home.
+fn alive_in(home: &Home) -> Vec<String> {
+    let mark = format!("HOME={}\0", home.path().display());
+    let programs = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    programs
+        .filter(|program| {
+            let environ = std::fs::read(program.path().join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environ).contains(&mark)
+        })
+        .filter_map(|program| std::fs::read_to_string(program.path().join("cmdline")).ok())
+        .collect()
+}
+
 #[test]
 fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice() {
     let home = home();
@@ -232,6 +245,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     chat.waits_for(&["kd: your turn (1 answer)"]);
     chat.types("/quit\r");
     chat.ends_with(0);
+    assert_eq!(alive_in(&home), [""; 0], "the agent of the killed session");
     assert_eq!(thread(&home).len(), 10);
     assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
 }

@@ -64,6 +64,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     for notice in &loaded.notices {
         notice_line(notice);
     }
+    super::ask::sweep(&layout, false);
     // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -36,6 +36,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let loaded = here.config(found.as_ref())?;
     let config = settings(args, &loaded.config)?;
+    if let Some(layout) = &found {
+        super::ask::sweep(layout, quiet);
+    }
     let asked = question::read(&args.question, quiet)?;
     if !quiet {
         loaded.notices.iter().for_each(|n| note(n));

@@ -51,7 +51,11 @@ pub(super) struct House {
 impl House {
     /// The house of the working folder. Fails on settings that cannot be read.
     pub(super) fn open(here: &Here, offline: bool) -> Result<Self, Error> {
-        let loaded = here.config(here.find_layout()?.as_ref())?;
+        let found = here.find_layout()?;
+        let loaded = here.config(found.as_ref())?;
+        if let Some(layout) = &found {
+            super::ask::sweep(layout, false);
+        }
         let hands = kd_backends::Hands::new(&loaded.config, kd_backends::Options::default());
         Ok(Self {
             // Nothing that goes through a server has colours.

@@ -51,6 +51,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     for notice in &loaded.notices {
         notice_line(notice);
     }
+    super::ask::sweep(&layout, false);
     let start = start(args, &layout)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -17,6 +17,9 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
     let found = here.find_layout()?;
     let loaded = here.config(found.as_ref())?;
+    if let Some(layout) = &found {
+        super::ask::sweep(layout, quiet);
+    }
     let place = going_on(&args.going, found.as_ref(), here)?;
     let wishes = DuetWishes {
         fast: args.fast.clone(),
