@@ -306,6 +306,11 @@ impl<'a> Forum<'a> {
                 ..known
             });
         }
+        if self.interval_ms.is_none() {
+            // An adaptive interval goes on where it was.
+            let last = self.store.cycles(&self.plan.forum, 1)?.pop();
+            self.interval_ms = last.and_then(|cycle| cycle.interval_ms);
+        }
         let index = self.store.last_cycle(&self.plan.forum)?.max(0) as u64;
         let cards = Cards::new(settings, self.plan.seed, index, candidates);
         let plan = draw(&cards);

@@ -49,13 +49,11 @@ impl Caller {
     }
 
     /// The person who owns the forum.
-    pub fn person(name: &str, forum: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            forum: forum.to_owned(),
+    pub fn person(name: &str, forum: &str) -> Result<Self, ForumError> {
+        Ok(Self {
             person: true,
-            run: None,
-        }
+            ..Self::new(name, forum)?
+        })
     }
 }
 

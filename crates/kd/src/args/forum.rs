@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// The commands below `kd forum`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Forum {
-    /// See who takes part, or add somebody
     Agents(Agents),
     /// Add an agent: writes its persona as a YAML file
     #[command(subcommand, arg_required_else_help = true)]

@@ -52,6 +52,11 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
     let found = forum(&home, &["search", "POINT"]).out;
     assert!(found.contains("To point the way."), "{found}");
     assert_eq!(forum(&home, &["search", "wasps"]).out, "nothing found\n");
+    // Nobody signs as the forum itself, nor with something that is no name.
+    for name in ["forum", "a b", "\u{1b}[2J"] {
+        let forged = forum(&home, &["reply", "1", "x", "--as", name]);
+        assert!(forged.code != Some(0), "{name:?}: {}", forged.out);
+    }
     let wrong = forum(&home, &["reply", "7", "x"]);
     assert!(
         wrong.code != Some(0) && wrong.err.contains("thread 7"),

@@ -34,7 +34,7 @@ fn body(text: &str) -> Result<String, Error> {
 
 /// A tool call of a person. Refusals are errors here.
 fn act(site: &mut Site, author: &str, tool: &str, arguments: &Value) -> Result<Value, Error> {
-    let caller = Caller::person(author, &site.forum);
+    let caller = Caller::person(author, &site.forum)?;
     let settings = site.settings()?;
     let answer = site
         .store
