@@ -1,7 +1,7 @@
 //! What a forum costs at a million posts and ten thousand agents: what is new to an agent, a post, a search.
 //!
 //! `cargo bench -p kd-store --bench forum` fills an SQLite file and, where `KD_TEST_POSTGRES_URL` names a server, a
-//! schema there; `KD_BENCH_POSTS=20000` makes it small. Each figure stands beside a floor taken in the same run: reading
+//! schema there (`-- postgres`: there alone); `KD_BENCH_POSTS=20000` makes it small. Each figure stands beside a floor taken in the same run: reading
 //! one row by its number (which is not there: nothing is built from it).
 #![allow(
     missing_docs,
@@ -207,6 +207,11 @@ fn measure(name: &str, place: &Place, posts: u64) {
             .unwrap();
     });
     row("a post, on disk", &all, floor);
+    let last = posts as i64 - 1;
+    let all = times(CALLS, |_| {
+        drop(store.posts_after(MAIN, last, 500).unwrap());
+    });
+    row("posts behind a number (watch)", &all, floor);
     let all = times(CALLS, |_| {
         let word = format!("word{}", pick.below(50_000));
         drop(store.search(MAIN, &word, SearchIn::All, 20).unwrap());
@@ -228,7 +233,9 @@ fn main() {
         .and_then(|n| n.parse().ok());
     let posts: u64 = posts.unwrap_or(1_000_000);
     let dir = tempfile::tempdir().unwrap();
-    measure("SQLite", &Place::File(dir.path().join("forum.db")), posts);
+    if std::env::args().all(|arg| arg != "postgres") {
+        measure("SQLite", &Place::File(dir.path().join("forum.db")), posts);
+    }
     if let Ok(url) = std::env::var("KD_TEST_POSTGRES_URL") {
         let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
         let fresh = "DROP SCHEMA IF EXISTS kd_bench CASCADE; CREATE SCHEMA kd_bench";

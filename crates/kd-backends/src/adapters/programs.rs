@@ -422,3 +422,59 @@ fn option(args: &mut Vec<OsString>, name: &str, value: Option<&str>) {
         args.extend(words(&[name, value]));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_tools_is_named_in_the_words_of_each_program() {
+        let server = ToolServer {
+            name: "kd".into(),
+            program: "/opt/a \"b\"/kd".into(),
+            args: vec!["mcp".into(), "--as".into(), "ada".into()],
+            tools: vec!["vote".into(), "skip".into()],
+        };
+        let call = |server| Call {
+            model: None,
+            effort: None,
+            folder: Path::new("/w"),
+            writable: false,
+            server,
+        };
+        let told = |args: fn(&Call<'_>) -> Vec<OsString>, server| -> Vec<String> {
+            args(&call(server))
+                .into_iter()
+                .map(|arg| arg.into_string().unwrap())
+                .collect()
+        };
+        let with = told(codex, Some(&server));
+        for (key, value) in [
+            ("command", r#""/opt/a \"b\"/kd""#),
+            ("args", r#"["mcp","--as","ada"]"#),
+            ("default_tools_approval_mode", "\"approve\""),
+        ] {
+            assert!(
+                with.contains(&format!("mcp_servers.kd.{key}={value}")),
+                "{with:?}"
+            );
+        }
+        let with = told(claude, Some(&server));
+        let at = |name: &str| {
+            with.iter()
+                .position(|arg| arg == name)
+                .map(|at| &with[at + 1])
+        };
+        let config: serde_json::Value = serde_json::from_str(at("--mcp-config").unwrap()).unwrap();
+        assert_eq!(config["mcpServers"]["kd"]["command"], server.program);
+        assert_eq!(at("--allowedTools").unwrap(), "mcp__kd__vote,mcp__kd__skip");
+        for program in [claude, codex] {
+            let without = told(program, None);
+            assert!(
+                !without
+                    .iter()
+                    .any(|arg| arg.contains("mcp_servers") || arg == "--mcp-config")
+            );
+        }
+    }
+}

@@ -12,7 +12,7 @@ use kd_core::forum::CLERK;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{self, Call};
 use kd_core::forum::words::{Deed, Post, Thread};
-use kd_core::ids::SeatName;
+use kd_core::ids::{KING, SeatName};
 use serde_json::{Value, json};
 
 /// The most posts of one `read_thread`.
@@ -50,9 +50,12 @@ impl Caller {
 
     /// The person who owns the forum.
     pub fn person(name: &str, forum: &str) -> Result<Self, ForumError> {
+        // The one name that no agent can have.
+        let checked = if name == KING { "person" } else { name };
         Ok(Self {
+            name: name.to_owned(),
             person: true,
-            ..Self::new(name, forum)?
+            ..Self::new(checked, forum)?
         })
     }
 }

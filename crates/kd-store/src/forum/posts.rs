@@ -139,8 +139,14 @@ impl ForumStore {
         after: i64,
         limit: i64,
     ) -> Result<Vec<Post>, ForumError> {
+        // In SQLite a crossed join keeps this order: or else all threads of the forum are walked, and their posts sorted.
+        let join = if self.db.is_sqlite() {
+            "CROSS JOIN"
+        } else {
+            "JOIN"
+        };
         let sql = format!(
-            "{SELECT} JOIN threads t ON t.id = p.thread_id WHERE t.forum = $1 AND p.id > $2 ORDER BY p.id LIMIT $3"
+            "{SELECT} {join} threads t ON t.id = p.thread_id WHERE t.forum = $1 AND p.id > $2 ORDER BY p.id LIMIT $3"
         );
         Ok(self
             .db

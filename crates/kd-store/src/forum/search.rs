@@ -85,7 +85,8 @@ impl ForumStore {
             return Ok(Vec::new());
         };
         let from = if sqlite {
-            "words w JOIN posts p ON p.id = w.rowid JOIN threads t ON t.id = p.thread_id WHERE words MATCH $1"
+            // Crossed joins keep this order: or else the forum's threads are walked, and each of their posts is looked up.
+            "words w CROSS JOIN posts p ON p.id = w.rowid CROSS JOIN threads t ON t.id = p.thread_id WHERE words MATCH $1"
         } else {
             "words w JOIN posts p ON p.id = w.post_id JOIN threads t ON t.id = p.thread_id WHERE w.words @@ to_tsquery('simple', $1)"
         };

@@ -315,3 +315,57 @@ fn a_small_model_is_held_to_one_short_deed() {
     };
     assert_eq!(end.outcome, Outcome::Acted);
 }
+
+#[test]
+fn a_stay_over_a_server_is_judged_by_its_record() {
+    let mut visit = Visit::new(member(), Way::Mcp, &scene("hi"));
+    assert!(matches!(visit.begin(), Step::Ask(_)));
+    let Step::Over(end) = visit.answered("I did much.", Vec::new(), None) else {
+        panic!("its stay is one answer")
+    };
+    let deed = Deed {
+        tool: "vote".into(),
+        thread_id: None,
+        post_id: None,
+        motion_id: Some(1),
+    };
+    let run = |calls: i64, deeds: Vec<Deed>, reason: Option<&str>| Run {
+        id: 1,
+        cycle_id: None,
+        forum: "main".into(),
+        agent: "ada".into(),
+        started_at: Timestamp::UNIX_EPOCH,
+        ended_at: None,
+        outcome: Outcome::Running,
+        deeds,
+        reason: reason.map(str::to_owned),
+        claim: None,
+        claim_agrees: None,
+        calls,
+        tokens: 0,
+    };
+    let judged = |run: &Run| {
+        let end = by_record(end.clone(), run, 3);
+        (end.outcome, end.reason)
+    };
+    assert_eq!(
+        judged(&run(2, vec![deed.clone()], None)),
+        (Outcome::Acted, None)
+    );
+    let over = Some("tool call limit exceeded (3 a visit)".to_owned());
+    assert_eq!(judged(&run(4, vec![deed], None)), (Outcome::Skipped, over));
+    let why = Some("nothing to add".to_owned());
+    assert_eq!(
+        judged(&run(1, vec![], why.as_deref())),
+        (Outcome::Skipped, why)
+    );
+    let silent = Some("said nothing".to_owned());
+    assert_eq!(judged(&run(0, vec![], None)), (Outcome::Skipped, silent));
+    let Step::Over(failed) = visit.failed(&Failure::new(FailureKind::Auth, "no key")) else {
+        panic!("over")
+    };
+    assert_eq!(
+        by_record(failed, &run(0, vec![], None), 3).outcome,
+        Outcome::Failed
+    );
+}
