@@ -102,6 +102,11 @@ fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));
     let mut errors = BufReader::new(child.stderr.take().expect("piped"));
     hear(&mut lines, "Starting run for agent: bob");
+    // His post is there before he is stopped: the opening, ada's, his.
+    let mut beside = store(&home);
+    while beside.thread(1, 0, 9).unwrap().1.len() < 3 {
+        std::thread::yield_now();
+    }
     kill_process(pid, Signal::INT).expect("it lives");
     hear(&mut errors, "Ctrl+C again stops it now");
     kill_process(pid, Signal::INT).expect("it lives");
