@@ -5,7 +5,9 @@
 
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};
-use kd_backends::transport::process::{Gentle, Running, Spec, end_left_over, living, settle};
+use kd_backends::transport::process::{
+    Gentle, Running, Spec, alive, end_left_over, living, settle,
+};
 use kd_backends::{Backend, Env};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
@@ -153,6 +155,31 @@ fn lives(pid: i32) -> bool {
             )
         })
         .unwrap_or(false)
+}
+
+#[tokio::test]
+async fn agents_come_and_go_while_somebody_looks_who_is_there() {
+    let stage = Stage::new();
+    let steps = json!([{"read": true}, {"print": "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"Yes.\"}\n"}]);
+    let agent = stage.agent("claude_code", steps);
+    let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = over.clone();
+    let looking = std::thread::spawn(move || {
+        let mut most = 0;
+        while !seen.load(std::sync::atomic::Ordering::Relaxed) {
+            most = alive().len().max(most);
+        }
+        most
+    });
+    for _ in 0..60 {
+        let (_, _, end) = run(&agent, request("go")).await;
+        let Ok(Delta::Finished { text, .. }) = end else {
+            panic!("{end:?}");
+        };
+        assert_eq!(text.as_deref(), Some("Yes."));
+    }
+    over.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(looking.join().unwrap() > 0);
 }
 
 /// Waits until all that was dropped is gone; the limit is only there so that a broken test ends.

@@ -4,7 +4,7 @@
 use crate::agents::Roll;
 use crate::watch::Own;
 use kd_backends::transport::process;
-use kd_core::{Delivery, Draft, Event, Input, Message, Record, SeatName, TurnId};
+use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,8 +124,16 @@ impl Desk {
             Order::Began { turn, seat } => {
                 // Live text for other processes is a courtesy: a turn goes on without it.
                 let create = || StreamWriter::create(&self.thread, seat.as_str());
-                if let Ok(writer) = self.own.begin(create) {
-                    self.streams.insert(turn, writer);
+                if let Ok(mut writer) = self.own.begin(create) {
+                    // An empty file could be anybody's: this one says at once that it is ours.
+                    let begun = Delta::Started {
+                        model: None,
+                        version: None,
+                        session: None,
+                    };
+                    if writer.json(&begun).and_then(|()| writer.flush()).is_ok() {
+                        self.streams.insert(turn, writer);
+                    }
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
