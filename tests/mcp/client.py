@@ -26,7 +26,7 @@ async def talk(streams, where):
     async with ClientSession(streams[0], streams[1]) as session:
         await session.initialize()
         tools = {tool.name for tool in (await session.list_tools()).tools}
-        check({"ask_council", "think", "create_thread", "search_threads"} <= tools, f"{where}: tools, {tools}")
+        check({"ask_council", "think", "deliberate", "create_thread", "search_threads"} <= tools, f"{where}: tools, {tools}")
         steps = []
 
         async def progress(at, _total, message):
@@ -37,6 +37,15 @@ async def talk(streams, where):
         check(not result.is_error and answer["answer"], f"{where}: an answer, {answer}")
         check(answer["exchanged"] == 2, f"{where}: a debate")
         check(steps == sorted(steps) and len(steps) >= 5, f"{where}: progress, {steps}")
+        heard = []
+
+        async def hear(_at, _total, message):
+            heard.append(message)
+
+        held = await session.call_tool("deliberate", {"question": "Is it so, or not?"}, progress_callback=hear)
+        verdict = held.structured_content["verdict"]
+        check(not held.is_error and verdict["outcome"] and verdict["heading"] in held.structured_content["answer"], f"{where}: a verdict, {held}")
+        check(any("opinions" in line for line in heard), f"{where}: stages are heard, {heard}")
         uri = f"kd://thread/{answer['thread']}"
         listed = [str(resource.uri) for resource in (await session.list_resources()).resources]
         check(uri in listed, f"{where}: the thread is listed")

@@ -76,6 +76,8 @@ if npm install --silent --no-audit --no-fund --prefix "$work" "$conformance" "$i
     holds "inspector: tools/list" "$work/tools" '"ask_council"'
     inspect --method tools/call --tool-name think --tool-arg 'question=Is it so?' >"$work/think"
     holds "inspector: tools/call think" "$work/think" 'nobody has shown'
+    inspect --method tools/call --tool-name deliberate --tool-arg 'question=Is it so?' >"$work/deliberate"
+    holds "inspector: tools/call deliberate" "$work/deliberate" '"verdict"'
     inspect --method resources/list >"$work/list"
     holds "inspector: resources/list" "$work/list" 'kd://thread/council-'
 else

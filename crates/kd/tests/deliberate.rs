@@ -275,3 +275,42 @@ fn a_model_that_plans_badly_is_asked_once_more_and_then_the_rules_plan() {
     assert!(notices.contains("the rules do"), "{notices}");
     assert_eq!(home.run(&["replay", "--json"]).json()["agrees"], true);
 }
+
+#[test]
+fn what_was_written_in_the_editor_is_kept_when_it_cannot_be_used() {
+    let home = home(["yes", "yes", "yes"]);
+    for (editor, why) in [
+        ("sed -i s/skeptic/skeptik/", "skeptik"),
+        ("sed -i 1d", "no JSON any more"),
+    ] {
+        let mut command = home.kd(&["deliberate", "--edit", "--plan", "plan.json", QUESTION]);
+        let output = command
+            .env("EDITOR", editor)
+            .env("TMPDIR", home.path())
+            .output();
+        let said = support::Said::of(output.expect("it runs"));
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(why), "{}", said.err);
+        let (_, path) = said.err.split_once("--plan ").expect("where it is");
+        let path = path.split_whitespace().next().expect("a path");
+        let kept = std::fs::read_to_string(path).expect("it is there");
+        assert!(kept.contains("Deep Reasoner"), "{kept}");
+    }
+    assert!(home.threads().is_empty(), "nothing was asked");
+
+    let mut command = home.kd(&[
+        "deliberate",
+        "--edit",
+        "--dry-run",
+        "--plan",
+        "plan.json",
+        QUESTION,
+    ]);
+    let output = command.env("EDITOR", "sed -i s/skeptic/creative/").output();
+    let said = support::Said::of(output.expect("it runs"));
+    assert!(
+        said.out.contains("cyd              creative"),
+        "{}",
+        said.out
+    );
+}

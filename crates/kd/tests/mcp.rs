@@ -125,6 +125,7 @@ fn an_agent_consults_the_council_and_sees_its_progress() {
     for name in [
         "ask_council",
         "think",
+        "deliberate",
         "create_thread",
         "list_threads",
         "reply_to_thread",
@@ -283,6 +284,89 @@ fn a_cancelled_request_stops_the_council_and_keeps_what_came() {
         "a cancelled request has no answer"
     );
     client.leave();
+}
+
+/// Says in every stage of a deliberation what is asked for: an answer, a review, a ballot, a conclusion.
+fn member(answer: &str) -> Value {
+    let reply = json!({
+        "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": "A",
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"}, "ranking": ["A", "B"],
+        "recommendation": "Do it.", "consensus": "All like it.", "support": "Reasons.", "dissent": "none", "cites": ["A"],
+    });
+    say(&reply.to_string())
+}
+
+#[test]
+fn an_agent_has_the_council_deliberate_and_hears_every_stage() {
+    let home = Home::scripted(&[
+        ("ann", member("yes")),
+        ("bob", member("yes")),
+        ("cyd", member("yes")),
+    ]);
+    let mut client = Client::start(&home, &[]);
+    let answer = client.tool("deliberate", json!({"question": "Is it safe?"}));
+    let result = &answer["result"]["structuredContent"];
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert_eq!(result["verdict"]["outcome"], "unanimous", "{answer}");
+    assert_eq!(result["verdict"]["winner"], "yes");
+    assert_eq!(result["verdict"]["dissent"], json!([]));
+    let text = result["answer"].as_str().expect("text");
+    assert!(
+        text.starts_with("## The council is unanimous") && text.contains("Do it."),
+        "{text}"
+    );
+    let told: Vec<&str> = client
+        .told
+        .iter()
+        .map(|p| p["params"]["message"].as_str().expect("a line"))
+        .collect();
+    for part in [
+        "opinions, blind",
+        "review, anonymous",
+        "counted by",
+        "conclusion",
+    ] {
+        assert!(told.iter().any(|l| l.contains(part)), "{part}: {told:?}");
+    }
+    assert!(
+        told.iter().any(|l| l.contains("yes, says it is 80 % sure")),
+        "{told:?}"
+    );
+
+    // Another question in the same thread, by others.
+    let thread = result["thread"].clone();
+    let again = client.tool(
+        "deliberate",
+        json!({"question": "Is it wise?", "thread": thread, "members": ["cyd", "ann"]}),
+    );
+    assert_eq!(
+        again["result"]["structuredContent"]["thread"], thread,
+        "{again}"
+    );
+    assert_eq!(
+        again["result"]["structuredContent"]["verdict"]["outcome"], "unanimous",
+        "{again}"
+    );
+    client.leave();
+    let replayed = home.run(&["replay", thread.as_str().expect("an id"), "--json"]);
+    assert_eq!(replayed.json()["agrees"], true, "{}", replayed.out);
+}
+
+#[test]
+fn a_deliberation_that_is_cancelled_keeps_what_came() {
+    let home = Home::scripted(&[("slow", json!({"runs": [[{"text": "begun"}, "hang"]]}))]);
+    let mut client = Client::start(&home, &[]);
+    let params = json!({"name": "deliberate", "arguments": {"question": "Well?"}, "_meta": {"progressToken": 7}});
+    let id = client.request("tools/call", params);
+    let progress = client.next();
+    assert_eq!(progress["params"]["progressToken"], 7, "{progress}");
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}}));
+    client.leave();
+    let log = std::fs::read_to_string(home.threads()[0].join(".kd-events.jsonl")).expect("a log");
+    assert!(log.contains("\"fact\":\"stopped\""), "{log}");
+    assert!(!log.contains("\"fact\":\"concluded\""), "{log}");
+    let replayed = home.run(&["replay", "--json"]);
+    assert_eq!(replayed.json()["agrees"], true, "{}", replayed.out);
 }
 
 #[test]

@@ -235,3 +235,70 @@ fn kd_init_asks_who_shall_sit_and_writes_what_was_chosen() {
         "{written}"
     );
 }
+
+#[test]
+fn a_deliberation_shows_its_plan_its_stages_and_what_came_of_it() {
+    let says = |answer: &str, choice: &str| {
+        let reply = serde_json::json!({
+            "reason": format!("{answer} it is"), "answer": answer, "confidence": 0.8, "choice": choice,
+            "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 3, "weakness": "w"}, "ranking": ["A", "B"],
+            "recommendation": "Do it.", "consensus": "All like it.", "support": "Reasons.", "dissent": "none", "cites": ["A"],
+        });
+        serde_json::json!({"runs": [[{"text": reply.to_string()}]]}).to_string()
+    };
+    let files = tempfile::tempdir().expect("a folder");
+    let mut agents = serde_json::Map::new();
+    for (name, script) in [
+        ("ada", says("yes", "A")),
+        ("bob", says("yes", "A")),
+        ("cyd", says("yes", "A")),
+    ] {
+        let file = files.path().join(format!("{name}.json"));
+        std::fs::write(&file, script).expect("written");
+        agents.insert(
+            name.into(),
+            serde_json::json!({"backend": "scripted", "model": file}),
+        );
+    }
+    let (home, work) = home(&serde_json::json!({"agents": agents}));
+    let pty = native_pty_system()
+        .openpty(size(100, 60))
+        .expect("a terminal");
+    let mut command = CommandBuilder::new(cargo_bin("kd"));
+    command.env_clear();
+    command.env("HOME", home.path());
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.args([
+        "deliberate",
+        "--preset",
+        "standard",
+        "--seed",
+        "1",
+        "Is it safe?",
+    ]);
+    command.cwd(&work);
+    let mut child = pty.slave.spawn_command(command).expect("it runs");
+    let mut screen = Screen::new(pty.master.as_ref(), 100, 60);
+    let shown = screen.wait_for(&[
+        "Plan · council · a choice of yes, no",
+        "calls if nobody fails",
+        "opinions, blind",
+        "review, anonymous",
+        "conclusion",
+        "The council is unanimous",
+        "Recommendation. Do it.",
+        "Vote by",
+        "Agreement by pass",
+        "stopped: iteration is off",
+        "kd why",
+        "kd replay",
+    ]);
+    assert_eq!(child.wait().expect("it ends").exit_code(), 0);
+    assert_eq!(
+        shown.matches("opinions, blind").count(),
+        1,
+        "painted over, not again:\n{shown}"
+    );
+    assert!(!screen.parser.screen().hide_cursor(), "the cursor is back");
+}

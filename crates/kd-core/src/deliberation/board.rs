@@ -95,6 +95,8 @@ pub struct Cast {
     pub confidence: Option<f64>,
     /// Its reason.
     pub reason: String,
+    /// The share of the votes that it expects each candidate to get, where the rule asks for it.
+    pub foretold: Option<Vec<f64>>,
 }
 
 /// What a ballot marks. Candidates are places in [`Board::candidates`].

@@ -53,7 +53,7 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     };
     let mut cast = match source {
         Source::Answers => from_answers(plan, board, matches!(rule.reads, Reads::Rounds)),
-        Source::Ballots => from_ballots(board),
+        Source::Ballots => from_ballots(board, matches!(rule.reads, Reads::Rounds)),
         Source::Rankings => from_reviews(board),
     };
     // Whoever was to vote and did not is an abstention, not nobody.
@@ -224,12 +224,23 @@ fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
         .collect()
 }
 
-fn from_ballots(board: &Board) -> Vec<Voted> {
+/// `trails` puts what a voter answered in each round before what it marks at last.
+fn from_ballots(board: &Board, trails: bool) -> Vec<Voted> {
+    let place = |key: &str| board.candidates.iter().position(|c| c.name == key);
+    let answered = |seat: usize| {
+        board.trail.iter().map(move |row| {
+            let said = row.iter().find(|(s, _)| *s == seat);
+            said.and_then(|(_, key)| place(key.as_deref()?))
+        })
+    };
     board
         .ballots
         .iter()
         .map(|cast| {
             let mark = match &cast.mark {
+                Ok(Marked::Choice(c)) if trails => {
+                    Mark::Trail(answered(cast.seat).chain([Some(*c)]).collect())
+                }
                 Ok(Marked::Choice(c)) => Mark::Choice(*c),
                 Ok(Marked::Ranking(order)) => {
                     Mark::Ranking(order.iter().map(|c| Rank::One(*c)).collect())
@@ -243,6 +254,12 @@ fn from_ballots(board: &Board) -> Vec<Voted> {
             };
             let mut ballot = Ballot::new(mark);
             ballot.confidence = cast.confidence.map(nanos);
+            ballot.predicted = cast
+                .foretold
+                .iter()
+                .flatten()
+                .map(|share| nanos(*share))
+                .collect();
             (cast.seat, ballot, cast.reason.clone())
         })
         .collect()

@@ -88,6 +88,9 @@ pub enum Fact {
         seat: SeatName,
         /// Why.
         failure: Failure,
+        /// What came of an answer before it broke off; it is kept as a message and counts for nothing.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// A limit did not allow calls.
     Cut {

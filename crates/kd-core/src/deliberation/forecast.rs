@@ -3,7 +3,7 @@
 use super::answer::AnswerKind;
 use super::ledger::Spent;
 use super::plan::Plan;
-use super::protocols;
+use super::{protocols, stages};
 use crate::roles::Duty;
 use serde::Serialize;
 
@@ -14,9 +14,9 @@ pub struct Heads {
     pub opining: u64,
     /// Who reviews.
     pub reviewing: u64,
-    /// Who votes.
+    /// Ballots that are asked for: judges are asked for two.
     pub voting: u64,
-    /// Who votes where answers are no ballots by themselves: nobody where they can be compared.
+    /// The same where answers are no ballots by themselves: none where they are.
     pub open_voting: u64,
     /// Who attacks one answer: everybody at the table but its owner.
     pub attacking: u64,
@@ -39,8 +39,8 @@ impl Heads {
             at_the_table.iter().filter(has).count() as u64
         };
         let everybody = at_the_table.len() as u64;
-        let voting = with(Duty::Vote);
-        let open = matches!(plan.answers, AnswerKind::Text);
+        let voting = stages::calls_of_a_vote(plan);
+        let open = stages::needs_ballots(plan);
         Self {
             // Where nobody's role gives opinions, everybody does.
             opining: match with(Duty::Opine) {

@@ -106,12 +106,14 @@ pub(super) struct Turn {
     pub(super) needless: bool,
     /// Set while its message is being written.
     reply: Option<(String, Option<Usage>)>,
+    /// Set while what came before it broke off is being written: why it did.
+    broken: Option<Failure>,
 }
 
 impl Turn {
     /// Whether its words are still on their way.
     pub(super) fn speaks(&self) -> bool {
-        self.reply.is_none()
+        self.reply.is_none() && self.broken.is_none()
     }
 }
 
@@ -121,7 +123,7 @@ impl Machine for Deliberation {
         match input {
             Input::Op(op) => self.op(op, now, &mut fx),
             Input::Delta { turn, delta } => self.hear(now, turn, delta, &mut fx),
-            Input::Failed { turn, failure } => self.turn_failed(turn, failure, &mut fx),
+            Input::Failed { turn, failure } => self.turn_failed(now, turn, failure, &mut fx),
             Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
             Input::Found { message } => self.add(message, None, &mut fx),
@@ -233,7 +235,7 @@ impl Deliberation {
                 let turns: Vec<TurnId> = self
                     .open
                     .iter()
-                    .filter(|(_, t)| *self.plan.seats[t.seat].name() == seat && t.reply.is_none())
+                    .filter(|(_, t)| *self.plan.seats[t.seat].name() == seat && t.speaks())
                     .map(|(id, _)| *id)
                     .collect();
                 fx.commands.extend(turns.into_iter().map(|turn| Command::Cancel { turn }));
@@ -248,7 +250,7 @@ impl Deliberation {
     /// Stops every turn that still speaks.
     pub(super) fn cancel_all(&mut self, fx: &mut Effects) {
         for (id, turn) in &self.open {
-            if turn.reply.is_none() {
+            if turn.speaks() {
                 fx.commands.push(Command::Cancel { turn: *id });
             }
         }
@@ -316,6 +318,7 @@ impl Deliberation {
                 ear: Hearing::default(),
                 needless: false,
                 reply: None,
+                broken: None,
             },
         );
         fx.commands.push(Command::Ask {
@@ -420,7 +423,7 @@ impl Deliberation {
 
     /// A piece of a reply.
     fn hear(&mut self, now: Timestamp, id: TurnId, mut delta: Delta, fx: &mut Effects) {
-        let Some(turn) = self.open.get_mut(&id).filter(|t| t.reply.is_none()) else {
+        let Some(turn) = self.open.get_mut(&id).filter(|t| t.speaks()) else {
             return;
         };
         turn.ear.clean(&mut delta);
@@ -432,7 +435,7 @@ impl Deliberation {
                         FailureKind::Decode,
                         format!("the reply grew longer than {TEXT_BYTES_MAX} bytes"),
                     );
-                    return self.turn_failed(id, failure, fx);
+                    return self.turn_failed(now, id, failure, fx);
                 }
                 turn.text.push_str(text);
             }
@@ -492,7 +495,7 @@ impl Deliberation {
         }
         if text.is_empty() {
             let failure = Failure::new(FailureKind::Decode, "empty response");
-            return self.close_failed(id, failure, fx);
+            return self.close_failed(id, failure, None, fx);
         }
         if !stage.spoken {
             return self.take(id, &text, None, usage, fx);
@@ -574,30 +577,57 @@ impl Deliberation {
         });
     }
 
-    /// A turn brought nothing, told from outside.
-    fn turn_failed(&mut self, id: TurnId, mut failure: Failure, fx: &mut Effects) {
-        let Some(turn) = self.open.get(&id).filter(|t| t.reply.is_none()) else {
+    /// A turn brought no whole answer, told from outside. What came of an answer is kept, and counts for nothing.
+    fn turn_failed(&mut self, now: Timestamp, id: TurnId, mut failure: Failure, fx: &mut Effects) {
+        let Some(turn) = self.open.get(&id).filter(|t| t.speaks()) else {
             return;
         };
         failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
         if turn.needless {
             failure = Failure::new(FailureKind::Cancelled, "the result was certain without it");
         }
+        let kept = turn.stage.spoken && !turn.needless;
+        let text = turn.text.trim();
+        let text = if kept { text.to_owned() } else { String::new() };
+        let (seat, stage) = (turn.seat, turn.stage.name);
         fact(
             fx,
             Fact::SeatFailed {
                 turn: id,
-                seat: self.plan.seats[turn.seat].name().clone(),
+                seat: self.plan.seats[seat].name().clone(),
                 failure: failure.clone(),
+                text: text.clone(),
             },
         );
         // What a broken call used nobody knows: it counts in full.
-        self.ledger
-            .settle(id, None, self.plan.seats[turn.seat].price);
-        self.close_failed(id, failure, fx);
+        self.ledger.settle(id, None, self.plan.seats[seat].price);
+        if text.is_empty() {
+            return self.close_failed(id, failure, None, fx);
+        }
+        let name = self.plan.seats[seat].name().clone();
+        let mut draft = self.draft(Some(id), name.as_str(), text, Some(seat), now);
+        draft.status = Some(match failure.kind {
+            FailureKind::Timeout => Status::Timeout,
+            FailureKind::Cancelled => Status::Interrupted,
+            _ => Status::Error,
+        });
+        draft.extra.insert("stage".into(), stage.into());
+        let kind = failure.kind.as_str();
+        draft.extra.insert("failure".into(), kind.into());
+        draft.extra.insert("reason".into(), failure.message.clone());
+        if let Some(turn) = self.open.get_mut(&id) {
+            turn.broken = Some(failure);
+        }
+        fx.commands.push(Command::Save(Box::new(draft)));
     }
 
-    fn close_failed(&mut self, id: TurnId, failure: Failure, fx: &mut Effects) {
+    fn close_failed(
+        &mut self,
+        id: TurnId,
+        failure: Failure,
+        message: Option<u32>,
+        fx: &mut Effects,
+    ) {
         let Some(turn) = self.open.remove(&id) else {
             return;
         };
@@ -619,7 +649,7 @@ impl Deliberation {
             turn: id,
             seat: name,
             failure,
-            message: None,
+            message,
         });
     }
 
@@ -631,6 +661,9 @@ impl Deliberation {
             None if king && matches!(self.phase, Phase::Saving) => self.begin(now, fx),
             None => self.finish(Some(seq), fx),
             Some(id) => {
+                if let Some(failure) = self.open.get_mut(&id).and_then(|t| t.broken.take()) {
+                    return self.close_failed(id, failure, Some(seq), fx);
+                }
                 let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take())
                 else {
                     return;
@@ -681,6 +714,9 @@ impl Deliberation {
                 self.failed = true;
                 self.troubles
                     .push(format!("a message could not be written: {why}"));
+                if let Some(failure) = self.open.get_mut(&id).and_then(|t| t.broken.take()) {
+                    return self.close_failed(id, failure, None, fx);
+                }
                 if let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take()) {
                     // The words are here, even if the disk is not.
                     self.take(id, &text, None, usage, fx);

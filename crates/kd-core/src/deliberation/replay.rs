@@ -95,6 +95,15 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             said = true;
         }
         let before = found.events.len();
+        // What came of a broken answer had come before it broke.
+        if let Event::Deliberated { fact } = &record.event
+            && let Fact::SeatFailed { turn, text, .. } = &**fact
+            && !text.is_empty()
+        {
+            let delta = Delta::Text { text: text.clone() };
+            let heard = machine.step(record.ts, Input::Delta { turn: *turn, delta });
+            found.events.extend(without_deltas(heard.events));
+        }
         let decided = machine.step(record.ts, input);
         found.events.extend(without_deltas(decided.events));
         if found.events.len() == before {

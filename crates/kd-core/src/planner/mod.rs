@@ -165,7 +165,14 @@ pub fn plan_with(
     };
     let auto = (settings.protocol == "auto").then(|| choose(task, &seats));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
-    let mut why = vec![found.why.clone()];
+    // What was asked for needs no reason.
+    let listed = settings.council.members.is_some() || choice.members.is_some();
+    let why_seats = match &settings.preset {
+        _ if listed => None,
+        Some(preset) => Some(format!("preset {preset}, as asked")),
+        None => Some(found.why_preset.clone()),
+    };
+    let mut why: Vec<String> = [found.why.clone()].into_iter().chain(why_seats).collect();
     if let Some(auto) = &auto {
         notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
         notices.extend(auto.warning.clone());

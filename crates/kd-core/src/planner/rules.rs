@@ -19,8 +19,10 @@ pub struct Found {
     pub domain: &'static str,
     /// How answers can be compared.
     pub answers: AnswerKind,
-    /// Which rules fired, in words.
+    /// Why it is that sort of task.
     pub why: String,
+    /// Why that preset.
+    pub why_preset: String,
 }
 
 struct Keyword {
@@ -156,30 +158,31 @@ pub fn find(asked: &str) -> Found {
         let hit = words.iter().find(|w| lower.contains(*w))?;
         Some((*task, format!("“{}” tells the task", hit.trim())))
     });
-    let (task, mut why) = task.unwrap_or_else(|| match answers {
+    let (task, why) = task.unwrap_or_else(|| match answers {
         AnswerKind::Number => (Task::Reasoning, "it asks for a number".to_owned()),
-        _ => (Task::Open, "no word tells the task: open text".to_owned()),
+        AnswerKind::Text => (Task::Open, "no word tells the task: open text".to_owned()),
+        _ => (Task::Open, "its answers can be compared".to_owned()),
     });
     let keyword = KEYWORDS
         .iter()
         .find_map(|k| Some((k, k.words.iter().find(|w| lower.contains(*w))?)));
     let count = asked.chars().count();
-    let (preset, iterate, complexity, domain) = match keyword {
+    let (why_preset, preset, iterate, complexity, domain) = match keyword {
         Some((rule, word)) => {
-            why.push_str(&format!("; “{word}” takes the preset {}", rule.preset));
-            (rule.preset, rule.iterate, rule.complexity, rule.domain)
+            let why = format!("“{word}” takes the preset {}", rule.preset);
+            (why, rule.preset, rule.iterate, rule.complexity, rule.domain)
         }
         None if count < SHORT => {
-            why.push_str(&format!("; {count} characters are short: small"));
-            ("small", false, Complexity::Simple, "general")
+            let why = format!("{count} characters are short: preset small");
+            (why, "small", false, Complexity::Simple, "general")
         }
         None if count < LONG => {
-            why.push_str(&format!("; {count} characters: standard"));
-            ("standard", false, Complexity::Moderate, "general")
+            let why = format!("{count} characters: preset standard");
+            (why, "standard", false, Complexity::Moderate, "general")
         }
         None => {
-            why.push_str(&format!("; {count} characters are long: diverse"));
-            ("diverse", true, Complexity::Complex, "general")
+            let why = format!("{count} characters are long: preset diverse");
+            (why, "diverse", true, Complexity::Complex, "general")
         }
     };
     Found {
@@ -190,6 +193,7 @@ pub fn find(asked: &str) -> Found {
         domain,
         answers,
         why,
+        why_preset,
     }
 }
 

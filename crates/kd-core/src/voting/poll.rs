@@ -264,7 +264,8 @@ impl<'a> Poll<'a> {
         }
     }
 
-    fn tiers(&self, mark: &Mark) -> Result<Vec<Vec<usize>>, String> {
+    /// A mark as tiers, from best to worst.
+    pub(super) fn tiers(&self, mark: &Mark) -> Result<Vec<Vec<usize>>, String> {
         let mut tiers: Vec<Vec<usize>> = Vec::new();
         match mark {
             Mark::Choice(c) => tiers.push(vec![*c]),

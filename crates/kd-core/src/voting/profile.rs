@@ -3,19 +3,25 @@
 
 use super::amount::{Amount, Nano};
 use super::poll::{Poll, Sees};
+use std::borrow::Cow;
 
 /// All rankings of a poll.
 #[derive(Debug)]
 pub(crate) struct Profile<'p> {
     /// How many candidates there are.
     pub(crate) len: usize,
-    ballots: Vec<(&'p [Vec<usize>], Nano)>,
+    ballots: Vec<(Cow<'p, [Vec<usize>]>, Nano)>,
 }
 
 impl<'p> Profile<'p> {
     pub(crate) fn of(poll: &'p Poll<'_>) -> Self {
         let tiers = poll.votes.iter().filter_map(|vote| match &vote.sees {
-            Sees::Tiers(tiers) => Some((tiers.as_slice(), vote.weight)),
+            Sees::Tiers(tiers) => Some((Cow::Borrowed(tiers.as_slice()), vote.weight)),
+            // Ballots of a runoff are read mark by mark; as a ranking they are asked for only where it ends in a tie.
+            Sees::Paper(_) => {
+                let tiers = poll.tiers(&vote.ballot.mark).ok()?;
+                Some((Cow::Owned(tiers), vote.weight))
+            }
             _ => None,
         });
         Self {
@@ -87,7 +93,7 @@ impl<'p> Profile<'p> {
     pub(crate) fn each_tier(&self, mut visit: impl FnMut(&[usize], usize, Nano)) {
         for (tiers, weight) in &self.ballots {
             let mut above = 0;
-            for tier in *tiers {
+            for tier in tiers.iter() {
                 visit(tier, above, *weight);
                 above += tier.len();
             }
@@ -116,7 +122,7 @@ impl<'p> Profile<'p> {
         let mut below = vec![true; n];
         for (tiers, weight) in &self.ballots {
             below.fill(true);
-            for tier in *tiers {
+            for tier in tiers.iter() {
                 for c in tier {
                     below[*c] = false;
                 }

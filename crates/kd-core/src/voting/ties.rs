@@ -89,7 +89,11 @@ fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
 /// 2: victories one against one among the tied.
 fn pairwise(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "pairwise";
-    if !poll.votes.iter().any(|v| matches!(v.sees, Sees::Tiers(_))) {
+    if !poll
+        .votes
+        .iter()
+        .any(|v| matches!(v.sees, Sees::Tiers(_) | Sees::Paper(_)))
+    {
         return cannot(NAME, "the ballots are no rankings");
     }
     let duels = Profile::of(poll).duels();

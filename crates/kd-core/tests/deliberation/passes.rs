@@ -157,6 +157,55 @@ fn a_later_pass_reads_the_seeds_context_and_memory_keeps_its_sources() {
     );
     assert!(lines.iter().all(|l| !l.messages.is_empty()), "{lines:?}");
     run.replays();
+    // Every remembered line says from which messages it came.
+    let told = why(&Report::of(&run.records));
+    let remembered: Vec<&String> = told
+        .iter()
+        .filter(|l| l.starts_with("Remembered from #"))
+        .collect();
+    assert!(!remembered.is_empty(), "{told:?}");
+}
+
+#[test]
+fn a_seat_sums_up_in_points_that_name_their_sources() {
+    let plan = iterating(Strategy::Refine);
+    let mut contexts = Vec::new();
+    let mut turn = 0;
+    let run = run(&plan, |asked| {
+        turn += 1;
+        if asked.request.prompt.history.contains("## Iteration") {
+            contexts.push(asked.request.prompt.history.clone());
+        }
+        Answer::Text(match asked.stage.as_str() {
+            "opinions" => format!("Thing {turn} by {}.", asked.seat),
+            "compress" => "{\"points\": [{\"text\": \"They differ on things.\", \"from\": [\"A\", \"B\"]}, {\"text\": \"Made up.\", \"from\": []}]}".into(),
+            _ => good(asked, "ann"),
+        })
+    });
+    let lines: Vec<_> = run
+        .facts()
+        .filter_map(|f| match f {
+            Fact::Remembered {
+                lines,
+                by: Some(by),
+            } => Some((lines.clone(), by.to_string())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lines[0].1, "eve", "no moderator sits: the chair sums up");
+    assert_eq!(
+        lines[0].0.len(),
+        1,
+        "what rests on nothing is not remembered"
+    );
+    assert_eq!(lines[0].0[0].messages.len(), 2);
+    assert!(
+        contexts
+            .iter()
+            .any(|c| c.contains("They differ on things.")),
+        "the next pass reads it"
+    );
+    run.replays();
 }
 
 #[test]

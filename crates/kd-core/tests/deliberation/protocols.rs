@@ -77,13 +77,35 @@ fn every_rule_can_decide_a_council() {
         let mut plan = plan();
         plan.answers = AnswerKind::Text;
         plan.voting.method = rule.name.into();
+        // All but ann herself vote for her; she has to choose among the others.
+        plan.seats.push(seat("fay", "fact-checker"));
+        plan.seats.push(seat("gus", "fact-checker"));
         let run = run(&plan, |asked| Answer::Text(good(asked, "ann")));
         assert!(!run.verdict().answer.is_empty(), "{}", rule.name);
         let counted = run
             .facts()
-            .filter(|f| matches!(f, Fact::Counted(_)))
-            .count();
-        assert!(counted >= 1, "{}", rule.name);
+            .filter_map(|f| match f {
+                Fact::Counted(counted) => Some(counted),
+                _ => None,
+            })
+            .last()
+            .expect("a count");
+        assert_eq!(counted.rule, rule.name);
+        assert_ne!(
+            counted.form,
+            Outcome::NoQuorum,
+            "{}: {counted:?}",
+            rule.name
+        );
+        // Ann takes the first label where she cannot have herself: as a judge she turns with the order.
+        let silent = usize::from(rule.name == "jury");
+        assert_eq!(counted.abstained.len(), silent, "{}: {counted:?}", rule.name);
+        let first = counted.winners.first().map(|w| counted.candidates[*w].as_str());
+        match rule.name {
+            // She may not vote for herself: that is not everybody.
+            "unanimity" => assert_eq!(first, None),
+            _ => assert_eq!(first, Some("the answer of ann"), "{}: {counted:?}", rule.name),
+        }
         run.replays();
     }
 }
@@ -152,4 +174,129 @@ fn an_answer_given_up_without_a_flaw_counts_as_before() {
         Some("yes"),
         "two conformists do not turn it"
     );
+}
+
+/// The last count of a run.
+fn counted(run: &crate::room::Run) -> kd_core::deliberation::Counted {
+    run.facts()
+        .filter_map(|f| match f {
+            Fact::Counted(counted) => Some(counted.clone()),
+            _ => None,
+        })
+        .last()
+        .expect("a count")
+}
+
+#[test]
+fn judges_are_asked_in_both_orders_and_a_verdict_that_turns_is_none() {
+    let mut plan = plan();
+    plan.voting.method = "jury".into();
+    plan.seats.insert(3, seat("dan", "fact-checker"));
+    let mut orders: Vec<(String, Vec<String>)> = Vec::new();
+    let run = run(&plan, |asked| {
+        let wants = if asked.seat == "cyd" { "no" } else { "yes" };
+        if asked.stage == "vote" {
+            let items = asked.labels.iter().map(|l| l.item.clone()).collect();
+            orders.push((asked.seat.clone(), items));
+            if asked.seat == "dan" {
+                return Answer::Text(
+                    "{\"reason\": \"the first\", \"choice\": \"A\", \"confidence\": 1}".into(),
+                );
+            }
+        }
+        Answer::Text(good(asked, wants))
+    });
+    assert_eq!(orders.len(), 8, "four judges, twice");
+    for (judge, first) in &orders {
+        let both: Vec<_> = orders.iter().filter(|(j, _)| j == judge).collect();
+        assert_eq!(both.len(), 2);
+        let turned: Vec<String> = both[1].1.iter().rev().cloned().collect();
+        assert_eq!(both[0].1, turned, "{judge}: {first:?}");
+    }
+    let counted = counted(&run);
+    assert_eq!(counted.voters, 3);
+    assert!(
+        counted.abstained[0].contains("the verdict turns with the order"),
+        "{:?}",
+        counted.abstained
+    );
+    assert_eq!(run.verdict().winner.as_deref(), Some("yes"));
+    run.replays();
+
+    // One judge alone is no member, and nobody else votes.
+    let mut plan = crate::room::plan();
+    plan.voting.method = "judge".into();
+    plan.seats.push(seat("umpire", "arbiter"));
+    let run = crate::room::run(&plan, |asked| {
+        let wants = if asked.seat == "cyd" || asked.seat == "umpire" {
+            "no"
+        } else {
+            "yes"
+        };
+        Answer::Text(good(asked, wants))
+    });
+    assert_eq!(self::counted(&run).voters, 1);
+    assert_eq!(run.verdict().winner.as_deref(), Some("no"));
+    run.replays();
+}
+
+#[test]
+fn what_voters_foretold_counts_where_the_rule_reads_it() {
+    let mut plan = plan();
+    plan.voting.method = "surprising".into();
+    plan.protocol = "vote".into();
+    let run = run(&plan, |asked| {
+        let wants = if asked.seat == "cyd" { "no" } else { "yes" };
+        let mut said: serde_json::Value = serde_json::from_str(&good(asked, wants)).expect("JSON");
+        for label in &asked.labels {
+            if said.get("forecast").is_some() {
+                // Everybody expects nearly all to say yes: a third for no surprises.
+                let percent = if label.item == "no" { 5 } else { 95 };
+                said["forecast"][&label.label] = percent.into();
+            }
+        }
+        Answer::Text(said.to_string())
+    });
+    let counted = counted(&run);
+    assert_eq!((counted.rule.as_str(), counted.voters), ("surprising", 3));
+    assert_eq!(run.verdict().winner.as_deref(), Some("no"), "{counted:?}");
+    run.replays();
+}
+
+#[test]
+fn what_was_said_in_earlier_rounds_counts_where_the_rule_reads_it() {
+    // One of five says yes; two join it in the second round. Over both rounds no has six of ten votes.
+    let vote = |method: &str| {
+        let mut plan = plan();
+        plan.voting.method = method.into();
+        plan.rounds = 1;
+        plan.protocol = "debate".into();
+        plan.seats.push(seat("dan", "opinion-giver"));
+        plan.seats.push(seat("fay", "opinion-giver"));
+        let run = run(&plan, |asked| {
+            let joins = asked.stage == "revise" && ["bob", "cyd"].contains(&asked.seat.as_str());
+            let wants = if asked.seat == "ann" || joins { "yes" } else { "no" };
+            Answer::Text(good(asked, wants))
+        });
+        run.replays();
+        run.verdict().winner.clone().expect("a winner")
+    };
+    assert_eq!(vote("plurality"), "yes");
+    assert_eq!(vote("pooled-rounds"), "no");
+}
+
+#[test]
+fn a_rule_of_rankings_has_its_ballots_where_answers_could_be_counted() {
+    let mut plan = plan();
+    plan.protocol = "vote".into();
+    plan.voting.method = "borda".into();
+    let run = run(&plan, |asked| {
+        Answer::Text(good(asked, if asked.seat == "cyd" { "no" } else { "yes" }))
+    });
+    let counted = counted(&run);
+    assert_eq!(
+        (counted.rule.as_str(), counted.source.as_str()),
+        ("borda", "ballots")
+    );
+    run.replays();
 }

@@ -29,6 +29,8 @@ pub(crate) enum Answer {
     Text(String),
     Used(String, Usage),
     Fail(FailureKind),
+    /// It says something, and then fails.
+    Broken(String, FailureKind),
 }
 
 /// What a run left.
@@ -188,10 +190,16 @@ impl Run {
                             choices: Vec::new(),
                         },
                     };
-                    inputs.push_back(match answer(&asked) {
+                    let mut said = answer(&asked);
+                    if let Answer::Broken(text, kind) = said {
+                        let delta = Delta::Text { text };
+                        inputs.push_back(Input::Delta { turn, delta });
+                        said = Answer::Fail(kind);
+                    }
+                    inputs.push_back(match said {
                         Answer::Text(text) => finished(text, None),
                         Answer::Used(text, usage) => finished(text, Some(usage)),
-                        Answer::Fail(kind) => Input::Failed {
+                        Answer::Fail(kind) | Answer::Broken(_, kind) => Input::Failed {
                             turn,
                             failure: Failure::new(kind, "scripted"),
                         },
@@ -293,7 +301,11 @@ fn fill(schema: &Value, name: &str, asked: &Asked, wants: &str) -> Value {
             json!(options)
         }
         "array" => json!([fill(&schema["items"], name, asked, wants)]),
-        "integer" => json!(7),
+        "integer" => match asked.labels.iter().find(|l| l.label == name) {
+            Some(l) if l.item == wants || l.item.ends_with(wants) => json!(5),
+            Some(_) => json!(1),
+            None => json!(7),
+        },
         "number" if name == "answer" => json!(wants.parse::<f64>().unwrap_or(42.0)),
         "number" => json!(0.8),
         _ => match name {

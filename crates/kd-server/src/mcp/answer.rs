@@ -1,11 +1,17 @@
 //! What a consultation brings back: folded from the events of its session, given as text and as JSON.
 
+use kd_core::clean::clean_line;
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::COUNCIL;
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::view::{Content, View};
 use kd_core::{Event, Message, Record, SeatName, Status, TurnId, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// The longest line of progress.
+const LINE_CHARS_MAX: usize = 400;
 
 /// A consultation so far.
 #[derive(Debug, Default)]
@@ -15,6 +21,8 @@ pub(super) struct Answer {
     /// Messages of members, in order, with what they are for.
     messages: Vec<(Message, Purpose)>,
     duet: Option<(DuetEnd, u32, Option<u32>)>,
+    /// The fold of a deliberation.
+    council: Report,
     /// How it ended, and what it used.
     pub(super) ended: Option<(Outcome, Usage)>,
     notices: Vec<String>,
@@ -26,7 +34,17 @@ impl Answer {
         if self.thread.is_empty() {
             record.thread.0.clone_into(&mut self.thread);
         }
+        self.council.fold(&record.event);
         match &record.event {
+            Event::Deliberated { fact } => {
+                let line = self.council.told(fact, "·")?;
+                Some(clean_line(&line, LINE_CHARS_MAX))
+            }
+            // Stages name whom they ask.
+            Event::TurnQueued { turn, purpose, .. } if self.council.plan.is_some() => {
+                self.purposes.insert(*turn, *purpose);
+                None
+            }
             Event::TurnQueued {
                 turn,
                 seat,
@@ -50,6 +68,18 @@ impl Answer {
             } => {
                 let purpose = self.purposes.get(turn).copied().unwrap_or(Purpose::Answer);
                 self.messages.push((message.clone(), purpose));
+                None
+            }
+            Event::MessageAdded {
+                message,
+                turn: None,
+            } if message.from == COUNCIL => {
+                self.messages.push((message.clone(), Purpose::Conclude));
+                None
+            }
+            Event::TurnFinished { .. } | Event::TurnFailed { .. }
+                if self.council.plan.is_some() =>
+            {
                 None
             }
             Event::TurnFinished { seat, message, .. } => Some(match message {
@@ -151,6 +181,14 @@ impl Answer {
             "notices": self.notices,
             "usage": self.ended.map(|(_, usage)| usage).unwrap_or_default(),
         });
+        if let Some(verdict) = &self.council.verdict {
+            value["verdict"] = json!({
+                "outcome": verdict.outcome, "heading": verdict.heading, "winner": verdict.winner,
+                "agreement": verdict.confidence, "support": verdict.support, "dissent": verdict.dissent,
+                "stopped": verdict.stopped, "spent": verdict.spent, "count": self.council.count(),
+            });
+            value["notices"] = json!(self.council.notices);
+        }
         if let Some((why, exchanged, _)) = self.duet {
             value["ended"] = json!(why);
             value["exchanged"] = exchanged.into();
@@ -177,6 +215,7 @@ pub(super) fn schema() -> Value {
             }, "required": ["member", "text", "message"]}},
             "notices": {"type": "array", "items": {"type": "string"}},
             "usage": {"type": "object"},
+            "verdict": {"type": "object", "description": "Of `deliberate`: the kind of outcome, who supports it, who dissents and why, and the count."},
             "ended": {"type": "string", "description": "Of `think`: why the exchange ended."},
             "exchanged": {"type": "integer", "description": "Of `think`: how many messages the seats exchanged."},
         },

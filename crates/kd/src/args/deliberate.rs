@@ -19,7 +19,7 @@ Examples:
   kd why                                         why the council decided as it did
   kd replay                                      decide again from the record, without a model
 
-The exit code follows the outcome: 0 unanimous, majority, plurality; 4 split; 5 degraded; 7 no quorum; 8 cut by a limit.";
+The exit code follows the outcome: 0 unanimous, majority, plurality; 7 split; 8 no quorum; 5 degraded; 4 cut by a limit.";
 
 /// Have a council plan itself, opine, review, vote and conclude
 #[derive(Debug, Args)]

@@ -374,10 +374,11 @@ fn finish(
         kept.remember(Remembered {
             thread: thread.clone(),
             question: plan.question.clone(),
-            answer: verdict
-                .winner
-                .clone()
-                .unwrap_or_else(|| verdict.heading.clone()),
+            // What a lot drew from a tie the council did not decide.
+            answer: match (&verdict.winner, verdict.form) {
+                (Some(winner), form) if form != Outcome::Split => winner.clone(),
+                _ => verdict.heading.clone(),
+            },
             message: verdict.message,
         });
         memory::write(layout, &kept)?;

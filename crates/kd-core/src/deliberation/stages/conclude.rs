@@ -194,7 +194,12 @@ pub(crate) fn compose(
     if let Some(winner) = winner {
         let open = matches!(plan.answers, crate::deliberation::answer::AnswerKind::Text);
         if !open {
-            part("Decided", &winner.name);
+            let tie = board.counted.as_ref().and_then(|c| c.tie_path.last());
+            match tie.and_then(|step| step.split(':').next()) {
+                // What a lot or an arbiter chose the council did not.
+                Some(step) => part(&format!("Tied, and taken by {step}"), &winner.name),
+                None => part("Decided", &winner.name),
+            }
         }
         let at = board.candidates.iter().position(|c| c.name == winner.name);
         cited.splice(0..0, at);

@@ -3,6 +3,7 @@
 
 pub(super) mod arbitrate;
 pub(super) mod attack;
+mod ballot;
 pub(super) mod compress;
 pub(super) mod conclude;
 pub(super) mod debate;
@@ -16,6 +17,7 @@ pub(super) mod vote;
 
 pub(super) use compress::extract;
 pub(super) use conclude::{Conclusion, MATERIAL_BYTES_MAX, chairs, compose};
+pub(super) use vote::{calls as calls_of_a_vote, needs_ballots};
 
 use super::blind;
 use super::board::Board;

@@ -5,6 +5,7 @@ use crate::render::style::Styles;
 use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::{Report, Stance};
 use kd_core::deliberation::{Plan, forecast};
+use kd_core::seating::LOCAL;
 
 /// The heights of a small chart.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -23,11 +24,11 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         .seats
         .iter()
         .map(|seat| {
-            let model = seat
-                .member
-                .model
-                .clone()
-                .unwrap_or_else(|| "its own model".into());
+            let model = match (&seat.member.model, seat.member.backend.as_str()) {
+                (Some(model), _) => model.clone(),
+                (None, LOCAL) => "the built-in model".to_owned(),
+                (None, _) => "its own model".to_owned(),
+            };
             let price = match seat.price {
                 Some(p) if p.input == 0 && p.output == 0 => "free".to_owned(),
                 Some(p) => format!(
@@ -163,8 +164,17 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
             ));
         }
     }
-    for step in &counted.tie_path {
-        out.push(clip(&format!("  tie: {}", clean::line(step)), columns_max));
+    // The whole path is in `kd why`.
+    if let Some((last, before)) = counted.tie_path.split_last() {
+        let vain: Vec<&str> = before.iter().filter_map(|s| s.split(':').next()).collect();
+        let vain = match vain.is_empty() {
+            true => String::new(),
+            false => format!(" (not by {})", vain.join(", ")),
+        };
+        out.push(clip(
+            &format!("  tie broken by {}{vain}", clean::line(last)),
+            columns_max,
+        ));
     }
     for note in counted.notes.iter().chain(&counted.abstained) {
         out.push(clip(&format!("  note: {}", clean::line(note)), columns_max));

@@ -54,21 +54,39 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
         ));
     }
     let text = std::fs::read_to_string(file.path()).map_err(failed)?;
-    let document: Value = serde_json::from_str(&text)
-        .map_err(|e| Error::usage("the plan is no JSON any more; nothing was asked").because(e))?;
+    let parsed: Result<Value, _> = serde_json::from_str(&text);
+    let document = match parsed {
+        Ok(document) => document,
+        Err(why) => {
+            let what = "the plan is no JSON any more; nothing was asked";
+            return Err(kept(file, Error::usage(what).because(why)));
+        }
+    };
     let mut value = serde_json::to_value(config).unwrap_or_default();
     value["deliberation"] = document;
-    let config = Config::from_value(&value).map_err(|problems| {
-        let lines: Vec<String> = problems
-            .iter()
-            .map(|p| p.to_string().replace("deliberation.", ""))
-            .collect();
-        Error::new(
-            "plan",
-            Exit::Usage,
-            "the plan has mistakes; nothing was asked",
-        )
-        .because(lines.join("\n"))
-    })?;
-    Ok(planner::plan(&config, &brief.brief())?)
+    match Config::from_value(&value) {
+        Ok(config) => {
+            planner::plan(&config, &brief.brief()).map_err(|why| kept(file, Error::from(why)))
+        }
+        Err(problems) => {
+            let lines: Vec<String> = problems
+                .iter()
+                .map(|p| p.to_string().replace("deliberation.", ""))
+                .collect();
+            let what = "the plan has mistakes; nothing was asked";
+            let error = Error::new("plan", Exit::Usage, what).because(lines.join("\n"));
+            Err(kept(file, error))
+        }
+    }
+}
+
+/// What the person wrote is not lost: the error says where it stands.
+fn kept(file: tempfile::NamedTempFile, error: Error) -> Error {
+    match file.keep() {
+        Ok((_, path)) => error.next(format!(
+            "mend it and run it: kd deliberate --plan {}",
+            path.display()
+        )),
+        Err(_) => error,
+    }
 }

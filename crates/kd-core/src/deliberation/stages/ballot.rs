@@ -1,0 +1,244 @@
+//! A ballot on paper: what it looks like for each rule, and how a reply is read as one: strictly, or by one lenient
+//! fallback, or not at all.
+
+use crate::deliberation::answer::marked;
+use crate::deliberation::blind;
+use crate::deliberation::board::{Board, Marked};
+use crate::deliberation::plan::Plan;
+use crate::voting::{self, Reads, Rules};
+use serde_json::{Map, Value, json};
+
+/// The best score on a ballot of scores.
+pub(super) const SCORE_MAX: u32 = 5;
+
+/// What ballots of the plan's rule look like.
+pub(super) fn form(plan: &Plan) -> Reads {
+    match voting::find(&plan.voting.method).map(|rule| rule.reads) {
+        Some(Reads::Paper) => Reads::Ranking,
+        // The ballot is the last of the rounds.
+        Some(Reads::Rounds) | None => Reads::Choice,
+        Some(form) => form,
+    }
+}
+
+/// Whether the rule asks voters to foretell the vote.
+pub(super) fn foretells(plan: &Plan) -> bool {
+    voting::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
+}
+
+/// What a ballot marks: for people, the field, its schema.
+pub(super) fn field(form: Reads, names: &[String]) -> (String, &'static str, Value) {
+    let one = json!({"type": "string", "enum": names});
+    let points = |most: u64| {
+        let mut fields = Map::new();
+        for name in names {
+            fields.insert(
+                name.clone(),
+                json!({"type": "integer", "minimum": 0, "maximum": most}),
+            );
+        }
+        json!({"type": "object", "properties": fields, "required": names, "additionalProperties": false})
+    };
+    match form {
+        Reads::Ranking | Reads::Paper => (
+            "all labels from best to worst".to_owned(),
+            "ranking",
+            json!({"type": "array", "items": one, "minItems": names.len(), "maxItems": names.len()}),
+        ),
+        Reads::Scores => (
+            format!("for each label points from 0 to {SCORE_MAX}"),
+            "scores",
+            points(SCORE_MAX.into()),
+        ),
+        Reads::Points => {
+            let purse = purse();
+            (
+                format!("for each label points; you have {purse} points in all to spend"),
+                "scores",
+                points(purse),
+            )
+        }
+        Reads::Approvals => {
+            let most = names.len().div_ceil(2);
+            (
+                format!("the labels that would do, at most {most}"),
+                "approve",
+                json!({"type": "array", "items": one, "minItems": 1, "maxItems": most}),
+            )
+        }
+        Reads::Choice | Reads::Rounds | Reads::Orders => {
+            ("the label of the best answer".to_owned(), "choice", one)
+        }
+    }
+}
+
+/// The points that a ballot has to spend.
+fn purse() -> u64 {
+    Rules::of(Vec::<String>::new()).points
+}
+
+/// The schema of a forecast: for each label the percentage of the voters that is expected to choose it.
+pub(super) fn forecast_field(names: &[String]) -> Value {
+    let mut fields = Map::new();
+    for name in names {
+        fields.insert(
+            name.clone(),
+            json!({"type": "integer", "minimum": 0, "maximum": 100}),
+        );
+    }
+    json!({"type": "object", "properties": fields, "required": names, "additionalProperties": false})
+}
+
+/// The forecast of a ballot: for each candidate a share of one; none where it does not name every label.
+pub(super) fn foretold(value: &Value, items: &[usize], candidates: usize) -> Option<Vec<f64>> {
+    let said = value.get("forecast")?;
+    let mut shares = vec![0.0; candidates];
+    for (at, candidate) in items.iter().enumerate() {
+        let percent = said.get(blind::label(at))?.as_f64()?;
+        shares[*candidate] = percent.clamp(0.0, 100.0);
+    }
+    let sum: f64 = shares.iter().sum();
+    (sum > 0.0).then(|| shares.iter().map(|s| s / sum).collect())
+}
+
+/// What a mark says, in the names of candidates.
+pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
+    let name = |c: &usize| board.candidates[*c].name.clone();
+    match mark {
+        Marked::Choice(c) => vec![name(c)],
+        Marked::Ranking(order) => order.iter().map(name).collect(),
+        Marked::Approvals(set) => set.iter().map(name).collect(),
+        Marked::Scores(points) => points
+            .iter()
+            .enumerate()
+            .filter_map(|(c, p)| Some(format!("{}: {}", name(&c), (*p)?)))
+            .collect(),
+        Marked::Orders(orders) => orders
+            .iter()
+            .map(|c| c.as_ref().map_or_else(|| "-".to_owned(), name))
+            .collect(),
+    }
+}
+
+/// A ballot in the form asked for.
+pub(super) fn strict_mark(
+    form: Reads,
+    value: &Value,
+    items: &[usize],
+    candidates: usize,
+) -> Result<Marked, String> {
+    let place = |label: &Value| blind::place_of(label.as_str()?, items.len()).map(|p| items[p]);
+    let list = |name: &str| -> Result<Vec<usize>, String> {
+        let listed = value
+            .get(name)
+            .and_then(Value::as_array)
+            .ok_or(format!("it has no \"{name}\""))?;
+        let mut places = Vec::new();
+        for label in listed {
+            let Some(candidate) = place(label) else {
+                return Err(format!("{label} is none of the labels"));
+            };
+            // A label that stands twice counts where it stands first.
+            if !places.contains(&candidate) {
+                places.push(candidate);
+            }
+        }
+        match places.is_empty() {
+            true => Err("it marks nothing".into()),
+            false => Ok(places),
+        }
+    };
+    match form {
+        Reads::Ranking | Reads::Paper => list("ranking").map(Marked::Ranking),
+        Reads::Approvals => list("approve").map(Marked::Approvals),
+        Reads::Scores | Reads::Points => {
+            let points = value.get("scores").ok_or("it has no \"scores\"")?;
+            let most = match form {
+                Reads::Points => purse() as f64,
+                _ => f64::from(SCORE_MAX),
+            };
+            let mut scores = vec![None; candidates];
+            for (at, candidate) in items.iter().enumerate() {
+                let said = points.get(blind::label(at)).and_then(Value::as_f64);
+                scores[*candidate] = said.filter(|p| (0.0..=most).contains(p));
+            }
+            match scores.iter().all(Option::is_none) {
+                true => Err("it gives no points".into()),
+                false => Ok(Marked::Scores(scores)),
+            }
+        }
+        _ => match value.get("choice") {
+            Some(label) => place(label)
+                .map(Marked::Choice)
+                .ok_or(format!("{label} is none of the labels")),
+            None => Err("it has no \"choice\"".into()),
+        },
+    }
+}
+
+/// The one fallback: a line `Choice: B`, or a reply that names exactly one label.
+pub(super) fn lenient_mark(form: Reads, text: &str, items: &[usize]) -> Result<Marked, String> {
+    if !matches!(form, Reads::Choice | Reads::Orders) {
+        return Err("its ballot cannot be read".into());
+    }
+    for word in ["choice", "vote", "answer", "position"] {
+        if let Some(at) = marked(text, word).and_then(|said| blind::place_of(&said, items.len())) {
+            return Ok(Marked::Choice(items[at]));
+        }
+    }
+    let mut named: Vec<usize> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| {
+            w.chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        })
+        .filter_map(|w| blind::place_of(w, items.len()))
+        .collect();
+    named.sort_unstable();
+    named.dedup();
+    match named.as_slice() {
+        [one] if text.trim().len() <= 40 => Ok(Marked::Choice(items[*one])),
+        _ => Err("its ballot cannot be read".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ballot_is_read_strictly_or_by_one_fallback_or_not_at_all() {
+        let items = [2, 0, 1];
+        let strict =
+            |form, text: &str| strict_mark(form, &serde_json::from_str(text).unwrap(), &items, 3);
+        assert_eq!(
+            strict(Reads::Choice, r#"{"choice":"A"}"#),
+            Ok(Marked::Choice(2))
+        );
+        assert_eq!(
+            strict(Reads::Ranking, r#"{"ranking":["B","B","A"]}"#),
+            Ok(Marked::Ranking(vec![0, 2]))
+        );
+        assert_eq!(
+            strict(Reads::Scores, r#"{"scores":{"A":5,"B":9}}"#),
+            Ok(Marked::Scores(vec![None, None, Some(5.0)]))
+        );
+        for bad in [
+            r#"{"choice":"Z"}"#,
+            r#"{"choice":""}"#,
+            r#"{}"#,
+            r#"{"choice":["A"]}"#,
+        ] {
+            assert!(strict(Reads::Choice, bad).is_err(), "{bad}");
+        }
+        let lenient = |text| lenient_mark(Reads::Choice, text, &items);
+        assert_eq!(
+            lenient("I thought a lot.\n**Choice:** Answer B"),
+            Ok(Marked::Choice(0))
+        );
+        assert_eq!(lenient("C."), Ok(Marked::Choice(1)));
+        assert!(lenient("A or B").is_err());
+        assert!(lenient("").is_err());
+        assert!(lenient("A man walks into a bar and asks which of them is the best one").is_err());
+    }
+}
