@@ -99,12 +99,25 @@ fn every_rule_can_decide_a_council() {
         );
         // Ann takes the first label where she cannot have herself: as a judge she turns with the order.
         let silent = usize::from(rule.name == "jury");
-        assert_eq!(counted.abstained.len(), silent, "{}: {counted:?}", rule.name);
-        let first = counted.winners.first().map(|w| counted.candidates[*w].as_str());
+        assert_eq!(
+            counted.abstained.len(),
+            silent,
+            "{}: {counted:?}",
+            rule.name
+        );
+        let first = counted
+            .winners
+            .first()
+            .map(|w| counted.candidates[*w].as_str());
         match rule.name {
             // She may not vote for herself: that is not everybody.
             "unanimity" => assert_eq!(first, None),
-            _ => assert_eq!(first, Some("the answer of ann"), "{}: {counted:?}", rule.name),
+            _ => assert_eq!(
+                first,
+                Some("the answer of ann"),
+                "{}: {counted:?}",
+                rule.name
+            ),
         }
         run.replays();
     }
@@ -275,7 +288,11 @@ fn what_was_said_in_earlier_rounds_counts_where_the_rule_reads_it() {
         plan.seats.push(seat("fay", "opinion-giver"));
         let run = run(&plan, |asked| {
             let joins = asked.stage == "revise" && ["bob", "cyd"].contains(&asked.seat.as_str());
-            let wants = if asked.seat == "ann" || joins { "yes" } else { "no" };
+            let wants = if asked.seat == "ann" || joins {
+                "yes"
+            } else {
+                "no"
+            };
             Answer::Text(good(asked, wants))
         });
         run.replays();

@@ -1,8 +1,8 @@
 //! What a consultation brings back: folded from the events of its session, given as text and as JSON.
 
 use kd_core::clean::clean_line;
-use kd_core::deliberation::report::Report;
 use kd_core::deliberation::COUNCIL;
+use kd_core::deliberation::report::Report;
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::view::{Content, View};
 use kd_core::{Event, Message, Record, SeatName, Status, TurnId, Usage};
