@@ -80,12 +80,16 @@ pub struct MemberPlan {
     /// The role.
     pub role: String,
     /// What it calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub persona: Option<String>,
     /// Its own prompt, in place of the role's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// 0 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// 0 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
 }
 
