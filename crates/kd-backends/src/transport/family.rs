@@ -9,7 +9,7 @@
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// The variable in the environment of every agent, inherited by what it starts.
@@ -42,6 +42,9 @@ static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 /// Agents that are in use, by their numbers: for whom they answer, and how they are found again.
 static IN_USE: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
+
+/// Read by who starts an agent, written by who reaps.
+static BIRTHS: RwLock<()> = RwLock::new(());
 
 /// The agents that answer just now, each with the label that it was started with. Whoever keeps them on disk can end
 /// what a killed process left behind: see [`end_left_over`].
@@ -90,6 +93,12 @@ pub fn has_owner(birth: &Birth) -> bool {
         }
         _ => false,
     }
+}
+
+/// Held from before an agent is started until it is in use: one that ends at once must not be taken for a stray and
+/// reaped before anybody waits for it.
+pub(super) fn birth() -> RwLockReadGuard<'static, ()> {
+    BIRTHS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// This agent is in use: somebody waits for its exit, and nobody else reaps it.
@@ -223,7 +232,7 @@ pub(super) use platform::{adopt, started};
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{Birth, Ending, IN_USE, MARK, signal_group};
+    use super::{BIRTHS, Birth, Ending, IN_USE, MARK, signal_group};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{
         Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
@@ -402,6 +411,7 @@ mod platform {
         fn reap(&self) {
             let us = getpid().as_raw_nonzero().get();
             let ours = stat(us).map_or(0, |seen| seen.session);
+            let _no_births = BIRTHS.write().unwrap_or_else(PoisonError::into_inner);
             let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
             let strays = everybody().into_values().filter(|seen| {
                 seen.zombie

@@ -122,6 +122,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         own_session(&mut command);
+        let born = family::birth();
         let mut child = command.spawn()?;
         let pid = child
             .id()
@@ -133,6 +134,7 @@ impl Running {
             mark,
         };
         family::in_use(spec.label, &birth);
+        drop(born);
         let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("the program has no output"));
         };
