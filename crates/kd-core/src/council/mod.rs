@@ -150,6 +150,9 @@ struct Words {
 
 /// The most characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
+/// What became of words that waited when the king stopped everybody.
+const UNASKED: &str =
+    "what waited is in the thread and nobody was asked: members read it with your next message";
 
 impl Machine for Council {
     fn step(&mut self, now: Timestamp, input: Input) -> Effects {
@@ -582,7 +585,7 @@ impl Council {
                     return;
                 };
                 let (id, to, call) = (words.id.take(), words.to.clone(), words.call);
-                let (ask, halted) = (words.ask, words.halted);
+                let (ask, halted, told) = (words.ask, words.halted, words.told);
                 let first = !any_answer(&self.history);
                 self.add(message, None, fx);
                 self.stage = Stage::Idle;
@@ -594,6 +597,9 @@ impl Council {
                     self.round = Some(round);
                     self.stage = Stage::Talking;
                 } else {
+                    if told {
+                        fx.events.push(notice(UNASKED));
+                    }
                     fx.commands.extend(id.map(|id| Command::Forget { id }));
                 }
             }

@@ -133,6 +133,8 @@ fn an_interrupt_stops_all_and_the_king_is_heard_again() {
         "waiting words",
         "no word is lost"
     );
+    let notices = bench.notices();
+    assert!(notices[0].contains("nobody was asked"), "{notices:?}");
     bench.say("Go on");
     assert_eq!(bench.speaking().len(), 3);
     assert!(bench.prompt("claude").contains("king: waiting words"));

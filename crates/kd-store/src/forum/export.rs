@@ -182,7 +182,7 @@ impl ForumStore {
 
     /// Reads lines that [`ForumStore::export`] wrote and adds them, all or none.
     pub fn import(&mut self, lines: &mut dyn BufRead) -> Result<Imported, ForumError> {
-        self.db.whole(|db| {
+        let done = self.db.whole(|db| {
             let mut numbers = Numbers::default();
             let mut done = Imported::default();
             for (at, line) in lines.lines().enumerate() {
@@ -214,7 +214,13 @@ impl ForumStore {
             }
             numbers.settle(db)?;
             Ok(done)
-        })
+        })?;
+        if !self.db.is_sqlite() {
+            // Its planner knows the new size only when it is told; it would learn it by itself some minutes later, so a
+            // server that does not let us takes nothing from the import.
+            let _ = self.db.script("ANALYZE");
+        }
+        Ok(done)
     }
 }
 
