@@ -155,7 +155,7 @@ impl Engine {
     ) -> Result<Session, Error> {
         let (queue, left) = Queue::open(&thread)?;
         open.history = thread.messages()?.messages;
-        // A folder that cannot be tidied up can still be talked in.
+        // Also of who sits here no more.
         let _ = kd_store::stream::sweep(&thread);
         open.queue = Some(left);
         let mut view = shown(&open.history);
@@ -191,6 +191,10 @@ impl Engine {
         let id = opening.id;
         let hands = self.hands.clone();
         let members = opening.seats;
+        // A short answer begins no stream, so what a killed process left under its name would stay. A folder that cannot
+        // be tidied up can still be talked in.
+        let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+        let _ = kd_store::stream::sweep_of(&thread, &names);
         let (sender, inbox) = actor::inbox();
         let thread = Arc::new(thread);
         let own = watch::Own::default();

@@ -123,17 +123,14 @@ impl Desk {
         match order {
             Order::Began { turn, seat } => {
                 // Live text for other processes is a courtesy: a turn goes on without it.
-                let create = || StreamWriter::create(&self.thread, seat.as_str());
-                if let Ok(mut writer) = self.own.begin(create) {
-                    // An empty file could be anybody's: this one says at once that it is ours.
-                    let begun = Delta::Started {
-                        model: None,
-                        version: None,
-                        session: None,
-                    };
-                    if writer.json(&begun).and_then(|()| writer.flush()).is_ok() {
-                        self.streams.insert(turn, writer);
-                    }
+                let first = Delta::Started {
+                    model: None,
+                    version: None,
+                    session: None,
+                };
+                let create = || StreamWriter::begin(&self.thread, seat.as_str(), &first);
+                if let Ok(writer) = self.own.begin(create) {
+                    self.streams.insert(turn, writer);
                 }
             }
             Order::Stream(frame) => self.stream(&frame),

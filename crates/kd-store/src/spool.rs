@@ -32,6 +32,12 @@ impl Spooled {
         &self.path
     }
 
+    /// Gives the text a name outside the spool; the file goes on, locked, for more.
+    pub(crate) fn link(&self, to: &Path) -> Result<File, Error> {
+        fs::hard_link(&self.path, to).map_err(Error::io("create", to))?;
+        self.file.try_clone().map_err(Error::io("open", to))
+    }
+
     /// Presses the text onto the disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         self.file

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::layout;
 use crate::thread::{Thread, beside};
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,28 @@ pub struct StreamWriter {
 impl StreamWriter {
     /// Begins a member's stream in a thread. What a dead writer left is removed; a living one is an error.
     pub fn create(thread: &Thread, member: &str) -> Result<StreamWriter, Error> {
+        StreamWriter::place(thread, member, b"")
+    }
+
+    /// Begins a stream whose first line is there from its first moment: whoever finds it after a kill knows whose it was,
+    /// which of an empty file nobody does.
+    pub fn begin(
+        thread: &Thread,
+        member: &str,
+        first: &impl Serialize,
+    ) -> Result<StreamWriter, Error> {
+        let path = || layout::stream_file(thread.path(), member);
+        let mut line = serde_json::to_vec(first).map_err(|source| Error::Json {
+            path: path(),
+            source,
+        })?;
+        line.push(b'\n');
+        StreamWriter::place(thread, member, &line)
+    }
+
+    fn place(thread: &Thread, member: &str, text: &[u8]) -> Result<StreamWriter, Error> {
         let path = layout::stream_file(thread.path(), member);
+        let spooled = thread.spool().put(text)?;
         let file = beside(thread.path(), || {
             if is_locked(&path) {
                 return Err(Error::StreamBusy { path: path.clone() });
@@ -47,14 +68,7 @@ impl StreamWriter {
                 }
                 _ => {}
             }
-            let file = OpenOptions::new()
-                .append(true)
-                .create_new(true)
-                .open(&path)
-                .map_err(Error::io("create", &path))?;
-            file.try_lock()
-                .map_err(|_| Error::StreamBusy { path: path.clone() })?;
-            Ok(file)
+            spooled.link(&path)
         })?;
         Ok(StreamWriter {
             path,
@@ -296,38 +310,59 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     for item in fs::read_dir(thread.path()).map_err(failed)? {
         let path = item.map_err(failed)?.path();
         if let Some(member) = layout::stream_member(&path) {
-            let Ok(meta) = fs::metadata(&path) else {
-                continue;
-            };
-            let quiet = meta
-                .modified()
-                .ok()
-                .and_then(|at| SystemTime::now().duration_since(at).ok());
-            found.push(StreamSign {
-                member: member.to_owned(),
-                held: is_locked(&path),
-                ours: is_ours(&path),
-                quiet: quiet.unwrap_or_default(),
-                path: path.clone(),
-            });
+            found.extend(sign(&path, member));
         }
     }
     found.sort_by(|a, b| a.member.cmp(&b.member));
     Ok(found)
 }
 
-/// Removes what killed processes of ours left. Streams that somebody holds stay, and so do those of other programs.
+/// What a stream file looks like now; nothing when it is not there.
+fn sign(path: &Path, member: &str) -> Option<StreamSign> {
+    let meta = fs::metadata(path).ok()?;
+    let quiet = meta
+        .modified()
+        .ok()
+        .and_then(|at| SystemTime::now().duration_since(at).ok());
+    Some(StreamSign {
+        member: member.to_owned(),
+        held: is_locked(path),
+        ours: is_ours(path),
+        quiet: quiet.unwrap_or_default(),
+        path: path.to_owned(),
+    })
+}
+
+/// Removes what killed processes of ours left. Streams that somebody holds stay, and so do those of other programs. Lists
+/// the folder.
 pub fn sweep(thread: &Thread) -> Result<(), Error> {
+    sweep_where(thread, || streams(thread))
+}
+
+/// The same for these members, without a look at the folder.
+pub fn sweep_of(thread: &Thread, members: &[&str]) -> Result<(), Error> {
+    sweep_where(thread, || {
+        let signs = members
+            .iter()
+            .filter_map(|member| sign(&layout::stream_file(thread.path(), member), member));
+        Ok(signs.collect())
+    })
+}
+
+fn sweep_where(
+    thread: &Thread,
+    look: impl Fn() -> Result<Vec<StreamSign>, Error>,
+) -> Result<(), Error> {
     let dead = |sign: &StreamSign| {
         let empty = fs::metadata(&sign.path).is_ok_and(|meta| meta.len() == 0);
         sign.ours && !sign.held && (!empty || sign.quiet > SILENT)
     };
-    if !streams(thread)?.iter().any(dead) {
+    if !look()?.iter().any(dead) {
         return Ok(());
     }
     // Whoever begins a stream holds the thread meanwhile: what is not held now has no writer.
     beside(thread.path(), || {
-        for sign in streams(thread)?.iter().filter(|sign| dead(sign)) {
+        for sign in look()?.iter().filter(|sign| dead(sign)) {
             match fs::remove_file(&sign.path) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::io("remove", &sign.path)(e));

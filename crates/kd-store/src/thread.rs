@@ -197,6 +197,10 @@ impl Thread {
         &self.meta.id
     }
 
+    pub(crate) fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
     /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path

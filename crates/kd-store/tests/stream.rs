@@ -8,7 +8,7 @@ mod common;
 
 use common::{draft, thread};
 use kd_store::Error;
-use kd_store::stream::{Heard, StreamReader, StreamWriter, streams, sweep};
+use kd_store::stream::{Heard, StreamReader, StreamWriter, streams, sweep, sweep_of};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -179,4 +179,23 @@ fn streams_do_not_make_the_index_untrue() {
     assert_eq!(inode(&index), before);
     // The first line says that the thread was empty.
     assert_eq!(fs::read_to_string(&index).unwrap().lines().count(), 7);
+}
+
+#[test]
+fn what_a_kill_left_of_these_members_is_swept_without_a_listing() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada", "bob", "cyd"]);
+    for member in ["ada", "bob"] {
+        let dead = thread.path().join(format!(".stream-{member}.jsonl"));
+        fs::write(dead, "{\"kind\":\"text\",\"text\":\"I was\"}\n").unwrap();
+    }
+    let alive = StreamWriter::begin(&thread, "cyd", &"first").unwrap();
+    assert_eq!(
+        std::fs::read_to_string(alive.path()).unwrap(),
+        "\"first\"\n"
+    );
+    sweep_of(&thread, &["ada", "cyd", "dan"]).unwrap();
+    let left = streams(&thread).unwrap();
+    let left: Vec<&str> = left.iter().map(|sign| sign.member.as_str()).collect();
+    assert_eq!(left, ["bob", "cyd"]);
 }

@@ -287,8 +287,9 @@ impl Lane {
         assert_eq!(shown.len(), self.known.len());
         let streams: Vec<_> = std::fs::read_dir(&self.thread)
             .expect("a thread")
-            .map(|item| item.expect("entry").file_name())
-            .filter(|name| name.to_string_lossy().starts_with(".stream-"))
+            .map(|item| item.expect("entry"))
+            .filter(|item| item.file_name().to_string_lossy().starts_with(".stream-"))
+            .map(|item| (item.file_name(), std::fs::read_to_string(item.path())))
             .collect();
         assert!(streams.is_empty(), "a round cleans up: {streams:?}");
     }
