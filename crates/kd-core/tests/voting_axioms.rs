@@ -261,7 +261,13 @@ fn a_ballot_is_read_as_it_stands_on_paper() {
     );
     assert_eq!(t.winners, [1, 2], "one vote each and none for a");
     assert_eq!(t.rounds[0].eliminated, [0]);
-    assert_eq!(t.tie_path.last().unwrap().step, "lot");
-    let again = tally(irv, &ballots, &rules);
+    // Two papers put b before c, one puts c before b; the overvote says nothing of either.
+    assert_eq!(t.tie_path.last().unwrap().step, "pairwise");
+    assert_eq!(t.winner, Some(1));
+    // Where nothing tells them apart it is a lot.
+    let even = [1, 2].map(|at| paper(vec![Rank::One(at)]));
+    let t = tally(irv, &even, &rules);
+    assert_eq!(t.tie_path.last().unwrap().step, "lot", "{t:?}");
+    let again = tally(irv, &even, &rules);
     assert_eq!(t.winner, again.winner, "the lot is drawn from the seed");
 }
