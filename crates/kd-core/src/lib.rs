@@ -17,6 +17,7 @@ pub mod eval;
 pub mod event;
 pub mod failure;
 pub mod forum;
+mod gamma;
 pub mod hearing;
 pub mod ids;
 pub mod machine;

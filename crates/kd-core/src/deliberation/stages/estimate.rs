@@ -1,8 +1,8 @@
 //! Estimate: everybody gives a number; median and quartiles go back to all, who give it once more (Delphi). The result
 //! is the trimmed mean; it has the support of those within the quartiles.
 
-use super::opinions::{answer_in, body, opiners, schema, task};
-use super::{Asking, Desk, Reply, Stage};
+use super::opinions::{body, opiners, read, schema, task};
+use super::{Asking, Desk, Stage};
 use crate::deliberation::board::{Answer, Board, Candidate};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
@@ -38,28 +38,6 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         schema: schema(&desk.plan.answers, &[]),
         ..Asking::default()
     })
-}
-
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let (key, confidence, notice) = answer_in(&plan.answers, reply.text);
-    let fact = Fact::AnswerRead {
-        seat: plan.seats[reply.seat].name().clone(),
-        round: board.round,
-        key: key.clone(),
-        confidence,
-        message: reply.message,
-        notice,
-    };
-    board.put(Answer {
-        seat: reply.seat,
-        sample: reply.sample,
-        text: body(plan, reply.text),
-        key,
-        confidence,
-        message: reply.message,
-        unjustified: false,
-    });
-    vec![fact]
 }
 
 fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {

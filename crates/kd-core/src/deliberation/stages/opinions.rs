@@ -209,8 +209,25 @@ pub(super) fn answer_in(
     }
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let (key, confidence, notice) = answer_in(&plan.answers, reply.text);
+/// Takes an answer in as it stands.
+pub(super) fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+    put(
+        board,
+        plan,
+        reply,
+        answer_in(&plan.answers, reply.text),
+        false,
+    )
+}
+
+/// Puts what was read in a reply on the table, as the answer of its seat.
+pub(super) fn put(
+    board: &mut Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+    (key, confidence, notice): (Option<String>, Option<f64>, Option<String>),
+    unjustified: bool,
+) -> Vec<Fact> {
     let fact = Fact::AnswerRead {
         seat: plan.seats[reply.seat].name().clone(),
         round: board.round,
@@ -226,7 +243,7 @@ fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
         key,
         confidence,
         message: reply.message,
-        unjustified: false,
+        unjustified,
     });
     vec![fact]
 }

@@ -1,10 +1,10 @@
 //! Revise: everybody answers once more, knowing what the others said. The update rule is the same in every form: keep
 //! your answer unless you can quote a false step in it; who gives it up without naming one is counted as before.
 
-use super::opinions::{answer_in, body, flaw_in, opiners, schema, task};
+use super::opinions::{answer_in, body, flaw_in, opiners, put, schema, task};
 use super::{Asking, Desk, Reply, Stage};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Answer, Board};
+use crate::deliberation::board::Board;
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -179,24 +179,7 @@ pub(super) fn take(
         key.clone_from(&earlier.key);
         unjustified = true;
     }
-    let fact = Fact::AnswerRead {
-        seat: plan.seats[reply.seat].name().clone(),
-        round: board.round,
-        key: key.clone(),
-        confidence,
-        message: reply.message,
-        notice,
-    };
-    board.put(Answer {
-        seat: reply.seat,
-        sample: 0,
-        text: body(plan, reply.text),
-        key,
-        confidence,
-        message: reply.message,
-        unjustified,
-    });
-    vec![fact]
+    put(board, plan, reply, (key, confidence, notice), unjustified)
 }
 
 /// Ballots on answers that are no more count for nothing.

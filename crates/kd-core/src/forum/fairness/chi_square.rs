@@ -1,6 +1,8 @@
 //! The upper tail of the χ² distribution: the regularized incomplete gamma function Q(df/2, x/2), by its series below
 //! the mode and its continued fraction above (Press et al., Numerical Recipes, §6.2).
 
+use crate::gamma::ln_gamma;
+
 /// Steps after which either form has converged to the last digit, with room.
 const STEPS: usize = 10_000;
 
@@ -41,30 +43,6 @@ pub(super) fn upper_tail(x: f64, df: f64) -> f64 {
         }
     }
     (front * h).clamp(0.0, 1.0)
-}
-
-/// The logarithm of the gamma function, by Lanczos' approximation (g = 7, nine terms).
-fn ln_gamma(x: f64) -> f64 {
-    const G: f64 = 7.0;
-    const TERMS: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    let x = x - 1.0;
-    let sum = TERMS
-        .iter()
-        .enumerate()
-        .skip(1)
-        .fold(TERMS[0], |sum, (i, term)| sum + term / (x + i as f64));
-    let t = x + G + 0.5;
-    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
 #[cfg(test)]
