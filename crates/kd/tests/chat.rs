@@ -4,14 +4,14 @@
 mod support;
 
 use kd_core::{Message, Status};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use support::{Home, Said, whole};
+use support::{Home, Said, pty, whole};
 
 /// Longer than any step takes on a busy machine; reached only when the test has failed.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -98,13 +98,9 @@ struct Chat {
 
 impl Chat {
     fn open(home: &Home, args: &[&str]) -> Self {
-        let size = PtySize {
-            rows: 40,
-            cols: 100,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        let pty = native_pty_system().openpty(size).expect("a terminal");
+        let terminal = native_pty_system()
+            .openpty(pty::size(100, 40))
+            .expect("a terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
         command.args(args);
         command.cwd(home.work());
@@ -116,23 +112,13 @@ impl Chat {
             "PATH",
             format!("{}:/usr/bin:/bin", home.path().join("bin").display()),
         );
-        let child = pty.slave.spawn_command(command).expect("it runs");
-        let mut reader = pty.master.try_clone_reader().expect("a reader");
-        let (sender, bytes) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                if sender.send(buffer[..n].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
+        let child = terminal.slave.spawn_command(command).expect("it runs");
         Self {
             child,
-            keys: pty.master.take_writer().expect("a keyboard"),
-            bytes,
+            keys: terminal.master.take_writer().expect("a keyboard"),
+            bytes: pty::listen(terminal.master.as_ref()),
             said: String::new(),
-            _master: pty.master,
+            _master: terminal.master,
         }
     }
 

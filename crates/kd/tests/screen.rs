@@ -8,13 +8,13 @@ mod tiny;
 mod writer;
 
 use kd_core::Status;
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use support::{Home, whole};
+use support::{Home, pty, whole};
 
 /// Longer than any step takes on a busy machine; reached only when the test has failed.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -102,14 +102,10 @@ struct Chat {
 
 impl Chat {
     fn open(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Self {
-        let size = PtySize {
-            rows: ROWS,
-            cols: COLUMNS,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        let pty = native_pty_system().openpty(size).expect("a terminal");
-        let before = modes(pty.master.as_ref());
+        let terminal = native_pty_system()
+            .openpty(pty::size(COLUMNS, ROWS))
+            .expect("a terminal");
+        let before = modes(terminal.master.as_ref());
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
         command.args(args);
         command.cwd(home.work());
@@ -124,23 +120,13 @@ impl Chat {
         for (name, value) in env {
             command.env(name, value);
         }
-        let child = pty.slave.spawn_command(command).expect("it runs");
-        let mut reader = pty.master.try_clone_reader().expect("a reader");
-        let (sender, bytes) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                if sender.send(buffer[..n].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
+        let child = terminal.slave.spawn_command(command).expect("it runs");
         Self {
             child,
-            keys: pty.master.take_writer().expect("a keyboard"),
-            bytes,
+            keys: terminal.master.take_writer().expect("a keyboard"),
+            bytes: pty::listen(terminal.master.as_ref()),
             screen: vt100::Parser::new(ROWS, COLUMNS, 0),
-            master: pty.master,
+            master: terminal.master,
             before,
         }
     }

@@ -1,23 +1,17 @@
 //! The live face in a real pseudo-terminal: three members stream, the window is resized, Ctrl+C is typed, and the
 //! terminal is as it was.
 
+mod support;
+
 use assert_cmd::cargo::cargo_bin;
-use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
-use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver, channel};
+use portable_pty::{CommandBuilder, MasterPty, native_pty_system};
+use std::io::Write;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
+use support::pty::{listen, size};
 
 /// Longer than any step takes on a busy machine; reached only when the test has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn size(columns: u16, rows: u16) -> PtySize {
-    PtySize {
-        rows,
-        cols: columns,
-        pixel_width: 0,
-        pixel_height: 0,
-    }
-}
 
 /// What the terminal shows, fed by a thread that reads the other end.
 struct Screen {
@@ -27,19 +21,9 @@ struct Screen {
 
 impl Screen {
     fn new(master: &dyn MasterPty, columns: u16, rows: u16) -> Self {
-        let mut reader = master.try_clone_reader().expect("a reader");
-        let (sender, bytes) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                if sender.send(buffer[..n].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
         Self {
             parser: vt100::Parser::new(rows, columns, 1000),
-            bytes,
+            bytes: listen(master),
         }
     }
 

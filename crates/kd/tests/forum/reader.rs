@@ -1,11 +1,12 @@
 //! The reader in a real pseudo-terminal: it opens, follows what others write, and leaves the terminal as it was.
 
+use super::support::pty;
 use super::{forum, house};
 use assert_cmd::cargo::cargo_bin;
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::json;
-use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::Write;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// Longer than any step takes on a busy machine; reached only when the test has failed.
@@ -29,14 +30,10 @@ fn it_follows_what_others_write_and_gives_the_terminal_back() {
     let home = house(&json!({}), &[]);
     forum(&home, &["post", "Bees", "Why do they dance?"]);
     forum(&home, &["post", "Ants", "Who leads them?"]);
-    let size = PtySize {
-        rows: 20,
-        cols: 90,
-        pixel_width: 0,
-        pixel_height: 0,
-    };
-    let pty = native_pty_system().openpty(size).expect("a terminal");
-    let before = pty.master.get_termios().expect("modes");
+    let terminal = native_pty_system()
+        .openpty(pty::size(90, 20))
+        .expect("a terminal");
+    let before = terminal.master.get_termios().expect("modes");
     let mut command = CommandBuilder::new(cargo_bin("kd"));
     command.env_clear();
     command.env("HOME", home.path());
@@ -44,18 +41,9 @@ fn it_follows_what_others_write_and_gives_the_terminal_back() {
     command.env("LANG", "C.UTF-8");
     command.args(["forum", "tui"]);
     command.cwd(home.work());
-    let mut child = pty.slave.spawn_command(command).expect("it runs");
-    let mut reader = pty.master.try_clone_reader().expect("a reader");
-    let mut keys = pty.master.take_writer().expect("a writer");
-    let (sender, bytes) = channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(n @ 1..) = reader.read(&mut buffer) {
-            if sender.send(buffer[..n].to_vec()).is_err() {
-                break;
-            }
-        }
-    });
+    let mut child = terminal.slave.spawn_command(command).expect("it runs");
+    let mut keys = terminal.master.take_writer().expect("a writer");
+    let bytes = pty::listen(terminal.master.as_ref());
     let mut parser = vt100::Parser::new(20, 90, 0);
     wait_for(
         &mut parser,
@@ -70,5 +58,5 @@ fn it_follows_what_others_write_and_gives_the_terminal_back() {
     wait_for(&mut parser, &bytes, &["Ants", "2 new"]);
     keys.write_all(b"q").expect("typed");
     assert!(child.wait().expect("it ends").success());
-    assert_eq!(pty.master.get_termios().expect("modes"), before);
+    assert_eq!(terminal.master.get_termios().expect("modes"), before);
 }

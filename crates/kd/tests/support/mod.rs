@@ -1,6 +1,8 @@
 //! What several tests of the program from outside share: a hermetic home, the real binary, and what it left on disk.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod pty;
+
 use kd_core::{Event, Message, Record};
 use kd_store::Thread;
 use serde_json::{Value, json};
