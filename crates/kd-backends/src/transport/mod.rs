@@ -3,5 +3,6 @@
 pub mod family;
 pub(crate) mod http;
 pub mod lines;
+mod outlet;
 pub mod process;
 pub(crate) mod sse;

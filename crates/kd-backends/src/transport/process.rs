@@ -5,6 +5,7 @@
 //! end of file at once), and its stderr is read all the time, so that it can never block on a full pipe.
 
 use super::family::{self, Ending, MARK};
+use super::outlet::Outlet;
 use crate::dialects::{Exit, ExitSeen};
 use rustix::process::{Signal, setsid};
 use std::collections::VecDeque;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -32,7 +33,7 @@ const CHUNK: usize = 64 * 1024;
 /// How long the last output may take after the program is gone, if others hold its pipes.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Words that come within a frame are taken together: see [`Running::rest`].
-const FRAME: Duration = Duration::from_millis(12);
+const FRAME: Duration = Duration::from_millis(24);
 /// Who says more than this at once is not waited for.
 const FEW: usize = 4 * 1024;
 /// How long a program may take to exit after it closed its stdout.
@@ -75,7 +76,7 @@ pub struct Running {
     /// What is still to be written to its stdin; gone when nothing more will be.
     words: Option<mpsc::UnboundedSender<Vec<u8>>>,
     /// Gone only while it is dropped.
-    stdout: Option<ChildStdout>,
+    stdout: Option<Outlet>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
@@ -163,7 +164,7 @@ impl Running {
         Ok(Self {
             child,
             words,
-            stdout: Some(stdout),
+            stdout: Some(Outlet::new(stdout)?),
             stderr,
             drained,
             chunk: vec![0; CHUNK],
@@ -207,6 +208,9 @@ impl Running {
     pub fn rest(&mut self) {
         if self.came <= FEW {
             self.rest_until = Some(Instant::now() + FRAME);
+            if let Some(stdout) = &mut self.stdout {
+                stdout.rest();
+            }
         }
     }
 
@@ -293,7 +297,7 @@ impl Drop for Running {
             family::signal_group(self.birth.pid, self.ending.gentle);
         }
         // A program whose last words cannot be written takes its time to end: Claude Code 2 s.
-        let open = self.stdout.take().and_then(|out| out.into_owned_fd().ok());
+        let open = self.stdout.take().map(Outlet::into_pipe);
         family::end(self.birth.clone(), self.ending, open);
     }
 }
