@@ -16,5 +16,5 @@ use clap::Args;
 ///   124  every member ran out of time
 ///   130  interrupted; what came is kept in the thread
 #[derive(Debug, Args)]
-#[command(hide = true, verbatim_doc_comment)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct ExitCodes {}

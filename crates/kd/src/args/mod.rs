@@ -55,7 +55,7 @@ pub(crate) struct Cli {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
     /// When to use colours (NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are heard too)
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, help_heading = "Output")]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
 }
 
@@ -81,14 +81,22 @@ impl From<Color> for crate::render::style::Color {
     }
 }
 
-/// The commands, in the order of `kd --help`.
+/// The commands, in the order of `kd --help`. What stands here is all that is made at each start: the options of a command
+/// only when it is called, which saves the others most of a millisecond. So each line stands here and above its options.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
+    /// Put a question to the council
     Ask(Box<ask::Ask>),
+    /// Talk with the council
     Chat(chat::Chat),
+    /// Let a fast and a rigorous seat think a question through
     Think(Box<think::Think>),
+    /// Have a council plan itself, opine, review, vote and conclude
     Deliberate(Box<deliberate::Deliberate>),
+    /// Say in plain words why the council decided as it did
     Why(deliberate::Why),
+    /// Decide again from the record, without a model, and compare
     Replay(deliberate::Replay),
     /// See and forget what is remembered across deliberations
     #[command(subcommand, arg_required_else_help = true)]
@@ -96,10 +104,15 @@ pub(crate) enum Command {
     /// Look at the councils of this folder
     #[command(subcommand, arg_required_else_help = true)]
     Council(council::Council),
+    /// Show what was said in a thread
     Show(council::Show),
+    /// Ask every member for a word, and show what is missing
     Doctor(doctor::Doctor),
+    /// Write a thread as one document
     Export(export::Export),
+    /// Check the files of threads, and mend them
     Fsck(fsck::Fsck),
+    /// Seat your own agents and models
     Init(init::Init),
     /// See, check and change the settings
     #[command(subcommand, arg_required_else_help = true)]
@@ -110,8 +123,11 @@ pub(crate) enum Command {
     /// Count ballots by any rule, or compare our counts with recorded ones
     #[command(subcommand, arg_required_else_help = true)]
     Vote(vote::Vote),
+    /// Let an agent consult the council: an MCP server on stdin and stdout
     Mcp(mcp::Mcp),
+    /// Serve other programs on this machine over HTTP
     Serve(serve::Serve),
+    /// Measure councils: replay recorded answers, or simulate members of known strength
     Eval(Box<eval::Eval>),
     /// Look into what agent programs say
     #[command(subcommand, arg_required_else_help = true)]
@@ -119,8 +135,13 @@ pub(crate) enum Command {
     /// Agents that take fair, random turns in a forum, and can change its rules
     #[command(subcommand, arg_required_else_help = true)]
     Forum(Box<forum::Forum>),
+    /// Print completions for a shell
     Completions(Completions),
+    /// What the exit code says
+    #[command(hide = true)]
     ExitCodes(exit_codes::ExitCodes),
+    /// Write the man pages into a folder
+    #[command(hide = true)]
     Man(Man),
 }
 
@@ -142,7 +163,6 @@ pub(crate) struct Completions {
 
 /// Write the man pages into a folder
 #[derive(Debug, Args)]
-#[command(hide = true)]
 pub(crate) struct Man {
     /// Where to; it is made if it is absent
     pub(crate) dir: PathBuf,
@@ -156,6 +176,18 @@ mod tests {
     #[test]
     fn the_definitions_hold_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_list_of_commands_says_what_their_help_says() {
+        let (listed, mut built) = (Cli::command(), Cli::command());
+        built.build();
+        for (listed, built) in listed.get_subcommands().zip(built.get_subcommands()) {
+            let about = |command: &clap::Command| command.get_about().map(ToString::to_string);
+            assert_eq!(about(listed), about(built), "{}", listed.get_name());
+            assert!(about(listed).is_some(), "{}", listed.get_name());
+            assert_eq!(listed.is_hide_set(), built.is_hide_set());
+        }
     }
 
     #[test]

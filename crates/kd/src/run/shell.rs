@@ -18,6 +18,7 @@ pub(super) fn completions(args: &Completions) -> Result<(), Error> {
 /// Prints the page of `kd help exit-codes`.
 pub(super) fn exit_codes() -> Result<(), Error> {
     let mut command = Cli::command();
+    command.build();
     let about = command
         .find_subcommand_mut("exit-codes")
         .and_then(|c| c.get_long_about().cloned());
