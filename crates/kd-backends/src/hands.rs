@@ -70,6 +70,28 @@ impl Hands {
         }
     }
 
+    /// Starts the program of a member who is likely to be asked soon, where it can be kept running: some need seconds
+    /// for that. Nothing is said to it, and one that is not asked ends after `council.warm_secs`. Must be called inside a
+    /// tokio runtime.
+    pub fn prepare(&self, member: &Member) {
+        if self.is_agent(member)
+            && let Ok(program) = self.agent_cli(member)
+            && let Some(warm) = self.warm(member, &program)
+        {
+            warm.prepare(member.writable);
+        }
+    }
+
+    /// The program of a member on its persistent road, if it is to be kept running.
+    fn warm(&self, member: &Member, program: &AgentCli) -> Option<Warm> {
+        let wanted = self.agent_of(member).and_then(|agent| agent.warm);
+        let (road, unasked) = program.road()?;
+        wanted.unwrap_or(unasked).then(|| {
+            let once = program.answers_once();
+            Warm::new(program.clone(), road, Arc::clone(&self.pool), once)
+        })
+    }
+
     /// The same hands, whose agents work in this folder and not in ours.
     #[must_use]
     pub fn in_folder(mut self, folder: PathBuf) -> Self {
@@ -243,16 +265,10 @@ fn scripted_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Fai
 
 /// Programs retry by themselves, so they are not asked again.
 fn agent_program(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
-    let agent = hands.agent_of(member);
     let program = hands.agent_cli(member)?;
-    let pool = || Arc::clone(&hands.pool);
-    let warm = agent.and_then(|agent| agent.warm);
-    let backend: Arc<dyn Backend> = match program.road() {
-        Some((road, unasked)) if warm.unwrap_or(unasked) => {
-            let once = program.answers_once();
-            Arc::new(Warm::new(program, road, pool(), once))
-        }
-        _ => Arc::new(program),
+    let backend: Arc<dyn Backend> = match hands.warm(member, &program) {
+        Some(warm) => Arc::new(warm),
+        None => Arc::new(program),
     };
     let watched = Untouched::new(
         Arc::new(Shape::new(backend)),

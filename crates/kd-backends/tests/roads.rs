@@ -60,6 +60,20 @@ impl Stage {
         self.folder.path().join(name)
     }
 
+    /// Its processes that run.
+    fn processes(&self) -> Vec<i32> {
+        let program = self.path("fake");
+        let mut found: Vec<i32> = std::fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|pid| {
+                std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
+            })
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
     /// The lines that the agent heard, and how many processes heard them.
     fn heard(&self) -> (Vec<Value>, usize) {
         let text = std::fs::read_to_string(self.path("heard")).unwrap();
@@ -139,6 +153,18 @@ fn hear(word: &str) -> Value {
     json!({"hear": word, "note": "HEARD"})
 }
 
+/// Waits until this is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting)
+        .await
+        .expect("it comes");
+}
+
 fn settled() {
     assert!(
         settle(Duration::from_secs(60)),
@@ -204,6 +230,59 @@ async fn claude_is_asked_again_in_an_emptied_session_of_the_same_process() {
     assert_eq!((heard.len(), processes), (3, 1));
     drop((backend, stage));
     settled();
+}
+
+#[tokio::test]
+async fn a_program_that_was_made_ready_is_the_one_that_is_asked() {
+    let steps =
+        json!([{"write": "FOLDER/up"}, hear("one"), claude::answer("first"), {"hang": true}]);
+    let stage = Stage::new(backed("claude_code"), &steps);
+    stage.hands.prepare(&stage.member);
+    stage.hands.prepare(&stage.member);
+    until(|| stage.path("up").exists()).await;
+    let ready = stage.processes();
+    assert_eq!(ready.len(), 1, "one is enough");
+    let backend = stage.backend();
+    let (text, notices, _) = run(&*backend, request("one")).await;
+    assert_eq!((text.as_str(), notices.len()), ("first", 0));
+    assert_eq!(stage.processes(), ready);
+    drop((backend, stage));
+    settled();
+}
+
+#[tokio::test]
+async fn one_that_was_made_ready_and_died_is_replaced() {
+    let steps =
+        json!([{"write": "FOLDER/up"}, hear("one"), claude::answer("first"), {"hang": true}]);
+    let stage = Stage::new(backed("claude_code"), &steps);
+    stage.hands.prepare(&stage.member);
+    until(|| stage.path("up").exists()).await;
+    for pid in stage.processes() {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    let backend = stage.backend();
+    assert_eq!(run(&*backend, request("one")).await.0, "first");
+    drop((backend, stage));
+    settled();
+}
+
+#[tokio::test]
+async fn nobody_is_made_ready_who_is_not_kept() {
+    let steps = json!([{"write": "FOLDER/up"}, hear("one"), claude::answer("first")]);
+    let cold = AgentConfig {
+        warm: Some(false),
+        ..backed("claude_code")
+    };
+    let stage = Stage::new(cold, &steps);
+    stage.hands.prepare(&stage.member);
+    assert!(stage.processes().is_empty());
+    // Nor does a missing program matter before it is asked.
+    let lost = Stage::new(backed("claude_code"), &steps);
+    std::fs::remove_file(lost.path("fake")).unwrap();
+    lost.hands.prepare(&lost.member);
+    let (_, _, end) = run(&*lost.backend(), request("one")).await;
+    assert_eq!(end.unwrap_err().kind, FailureKind::Missing);
 }
 
 #[tokio::test]

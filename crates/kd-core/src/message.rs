@@ -81,6 +81,15 @@ impl fmt::Display for Address {
 }
 
 impl Address {
+    /// Whether this seat is meant.
+    pub fn is_for(&self, seat: &SeatName) -> bool {
+        match self {
+            Address::All => true,
+            Address::King => false,
+            Address::Seats(seats) => seats.contains(seat),
+        }
+    }
+
     /// Reads a `to` field. Names that cannot be seats are left out; an empty field is [`Address::All`].
     pub fn parse(field: &str) -> Self {
         match field.trim() {

@@ -18,7 +18,7 @@ use actor::{Actor, Start, Wish};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
-use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, ThreadId};
+use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, SeatName, ThreadId};
 use kd_store::{Queue, Thread};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -129,6 +129,14 @@ impl Engine {
         }
     }
 
+    /// Starts the programs of members who will be asked next: see [`Hands::prepare`]. Must be called inside a tokio
+    /// runtime.
+    pub fn prepare<'a>(&self, members: impl IntoIterator<Item = &'a Member>) {
+        for member in members {
+            self.hands.prepare(member);
+        }
+    }
+
     /// Starts the loop of a council in its thread. Must be called inside a tokio runtime.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
         self.run(thread, Opening::council(open))
@@ -196,6 +204,7 @@ impl Engine {
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
         let _ = kd_store::stream::sweep_of(&thread, &names);
         let (sender, inbox) = actor::inbox();
+        let ready = (self.clone(), members.clone());
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let (mut view, mut queue, mut watch) = (View::default(), None, None);
@@ -237,6 +246,7 @@ impl Engine {
             door,
             first: Some(first),
             opening: found,
+            ready,
             running: tokio::spawn(actor.run()),
         })
     }
@@ -250,6 +260,8 @@ pub struct Session {
     first: Option<Subscription>,
     /// The view before the first record, until somebody takes it.
     opening: Option<View>,
+    /// Who can be made ready, and by whom.
+    ready: (Engine, Vec<Member>),
     running: JoinHandle<()>,
 }
 
@@ -274,6 +286,16 @@ impl Session {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => Error::Closed,
         })
+    }
+
+    /// The king is about to say something to these: their programs start meanwhile. Does not wait.
+    pub fn prepare(&self, who: &[SeatName]) {
+        let (engine, mut members) = self.ready.clone();
+        members.retain(|member| who.contains(&member.name));
+        // Starting a program takes a millisecond, and the screen does not have one.
+        drop(tokio::task::spawn_blocking(move || {
+            engine.prepare(&members);
+        }));
     }
 
     /// A subscription. The first one hears every record from the beginning; later ones from now on, and can ask for the

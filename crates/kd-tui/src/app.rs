@@ -12,6 +12,7 @@ use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker, ThreadRow};
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_core::mention::mentions;
 use kd_core::slash::Way;
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
@@ -93,6 +94,8 @@ pub enum Msg {
 pub enum Effect {
     /// Put an op into the session.
     Send(Op),
+    /// Words for these members are being written: whoever needs time to start has it now.
+    Prepare(Vec<SeatName>),
     /// Answer a question, or the king's last one, in a way of its own.
     Aside(Way, Option<String>),
     /// Open a thread: this one, or a new one.
@@ -168,6 +171,8 @@ pub struct App {
     /// Ops that wait for the session.
     outbox: Vec<Op>,
     ready: bool,
+    /// The members were told of the message that is being written.
+    prepared: bool,
     ctrl_c: Option<Timestamp>,
     /// What was sent and is not in the thread yet.
     unsaid: Option<String>,
@@ -196,6 +201,7 @@ impl App {
             size: (80, 24),
             outbox: Vec::new(),
             ready: false,
+            prepared: false,
             ctrl_c: None,
             unsaid: None,
             settings,
@@ -207,7 +213,10 @@ impl App {
         let mut fx = Vec::new();
         match msg {
             Msg::Now(now) => self.pass(now),
-            Msg::Input(input) => self.input(input, files, &mut fx),
+            Msg::Input(input) => {
+                self.input(input, files, &mut fx);
+                self.prepare(&mut fx);
+            }
             Msg::Resize(columns, rows) => {
                 self.size = (columns, rows);
                 self.dirty = true;
@@ -324,6 +333,7 @@ impl App {
         self.thread = Some(opening.id);
         self.screen = Screen::Chat;
         self.ready = false;
+        self.prepared = false;
         self.reading = false;
         self.leaving = false;
         if self.editor.is_empty() && !opening.draft.is_empty() {
@@ -440,7 +450,31 @@ impl App {
         }
     }
 
+    /// Tells once for each message that it is being written: after its first word, by which it is known for whom it is.
+    fn prepare(&mut self, fx: &mut Vec<Effect>) {
+        let text = self.editor.text().trim_start();
+        if !self.ready
+            || self.prepared
+            || text.starts_with('/')
+            || !text.contains(char::is_whitespace)
+        {
+            return;
+        }
+        self.prepared = true;
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let said = mentions(text, &known);
+        let all = said.all || said.seats.is_empty();
+        let mut who = if all {
+            self.members.clone()
+        } else {
+            said.seats
+        };
+        who.retain(|seat| !self.log.view.muted.contains(seat));
+        fx.push(Effect::Prepare(who));
+    }
+
     fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
+        self.prepared = false;
         if self.ready {
             fx.push(Effect::Send(op));
         } else {

@@ -313,6 +313,11 @@ impl Stage {
                     self.tell(Msg::Failed(format!("{error}: {}", error.hint())));
                 }
             }
+            Effect::Prepare(who) => {
+                if let Some(session) = &self.session {
+                    session.prepare(&who);
+                }
+            }
             Effect::Aside(way, question) => self.aside(way, question),
             Effect::Open(id) => self.open(id.as_deref()),
             Effect::ListThreads => self.ask(|desk| match desk.threads() {

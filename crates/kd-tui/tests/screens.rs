@@ -567,7 +567,11 @@ fn one_member_can_be_looked_at_alone() {
 #[test]
 fn enter_sends_and_every_newline_is_one() {
     let mut play = Play::new(vec![]);
-    assert_eq!(play.keys(b"one\ntwo\x1b\rthree\x1b[13;2ufour\\\rfive"), []);
+    let all = ["claude", "codex", "cursor"].map(seat).to_vec();
+    assert_eq!(
+        play.keys(b"one\ntwo\x1b\rthree\x1b[13;2ufour\\\rfive"),
+        [Effect::Prepare(all)]
+    );
     let body = "one\ntwo\nthree\nfour\nfive".to_owned();
     assert_eq!(play.app.editor.text(), body);
     let sent = Op::Say {
@@ -582,9 +586,40 @@ fn enter_sends_and_every_newline_is_one() {
 }
 
 #[test]
+fn whoever_is_written_to_is_made_ready_once() {
+    let mut play = Play::new(vec![]);
+    let ready = |fx: Vec<Effect>| -> Vec<Vec<SeatName>> {
+        let who = |fx| match fx {
+            Effect::Prepare(who) => Some(who),
+            _ => None,
+        };
+        fx.into_iter().filter_map(who).collect()
+    };
+    let names = |names: &[&str]| names.iter().map(|name| seat(name)).collect::<Vec<_>>();
+    assert!(
+        ready(play.keys(b"@codex")).is_empty(),
+        "for whom is not known"
+    );
+    assert_eq!(ready(play.keys(b" which")), [names(&["codex"])]);
+    assert!(ready(play.keys(b" way?")).is_empty(), "once for a message");
+    play.keys(b"\r");
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    assert_eq!(ready(play.keys(b"And you")), [names(&["claude", "codex"])]);
+    play.keys(b"\r");
+    assert!(ready(play.keys(b"/mode natural")).is_empty(), "a command");
+}
+
+#[test]
 fn a_paste_never_sends_and_is_one_edit() {
     let mut play = Play::new(vec![]);
-    assert_eq!(play.keys(b"a\x1b[200~x\r\ny\r\x1b]0;evil\x07\x1b[201~"), []);
+    let all = ["claude", "codex", "cursor"].map(seat).to_vec();
+    assert_eq!(
+        play.keys(b"a\x1b[200~x\r\ny\r\x1b]0;evil\x07\x1b[201~"),
+        [Effect::Prepare(all)]
+    );
     assert_eq!(
         play.app.editor.text(),
         "ax\ny\n",

@@ -65,14 +65,19 @@ fn plays(home: &Home, name: &str, steps: &Value) {
 
 /// A home where `claude` and `codex` are programs that play scripts, and `moss` is a tiny model inside of `kd`.
 fn home() -> Home {
-    let home = Home::new(&json!({
+    furnished(&json!({
         "council": {"members": ["claude", "codex", "moss"], "auto_messages": 0},
         "agents": {
             "claude": {"backend": "claude_code", "warm": false},
             "codex": {"backend": "codex", "warm": false},
             "moss": {"backend": "local", "max_tokens": 24, "seed": 7},
         },
-    }));
+    }))
+}
+
+/// The same with other settings.
+fn furnished(config: &Value) -> Home {
+    let home = Home::new(config);
     let model = tiny::Tiny {
         context: 8192,
         ..tiny::Tiny::default()
@@ -316,6 +321,33 @@ fn every_way_out_leaves_the_terminal_as_it_was_and_the_thread_whole() {
         assert_eq!(messages[&2].status, Some(Status::Interrupted), "{way:?}");
         assert_eq!(messages[&2].body, "Half an **answer**.\n\n- and a");
     }
+}
+
+#[test]
+fn an_agent_starts_while_the_king_writes_to_it_and_leaves_with_him() {
+    let home = furnished(&json!({
+        "council": {"members": ["claude", "codex"], "auto_messages": 0},
+        "agents": {"claude": {"backend": "claude_code"}, "codex": {"backend": "codex", "warm": true}},
+    }));
+    let (up, gone) = (home.path().join("up"), home.path().join("never"));
+    plays(
+        &home,
+        "claude",
+        &json!([{"write": up}, {"hear": "Which"}, claude_piece("This one."),
+            print(&json!({"type": "result", "subtype": "success", "is_error": false, "result": "This one."})),
+            {"hear": "nothing more"}]),
+    );
+    plays(&home, "codex", &json!([{"write": gone}, {"hang": true}]));
+    let mut chat = Chat::open(&home, &["chat"], &[]);
+    chat.waits_for(&["your message"]);
+    chat.types("@claude Which ");
+    chat.waits_until("the agent", |_| up.exists());
+    assert!(said(&home).is_empty(), "nobody was asked yet");
+    chat.types("way?\r");
+    chat.waits_for(&["This one."]);
+    assert!(!gone.exists(), "who is not meant is left alone");
+    chat.types("\x04");
+    chat.ends_with(0);
 }
 
 #[test]

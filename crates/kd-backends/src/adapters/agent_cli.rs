@@ -11,6 +11,7 @@ use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
 use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::request::ToolServer;
 use kd_core::{Delta, Failure, FailureKind, Request};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -157,24 +158,29 @@ impl AgentCli {
         }
     }
 
-    fn call<'a>(&'a self, request: &'a Request, folder: &'a Path) -> Call<'a> {
+    fn call<'a>(
+        &'a self,
+        writable: bool,
+        server: Option<&'a ToolServer>,
+        folder: &'a Path,
+    ) -> Call<'a> {
         Call {
             model: self.choice.model.as_deref(),
-            effort: self
-                .choice
-                .effort
-                .as_deref()
-                .filter(|effort| !effort.is_empty()),
+            effort: self.effort(),
             folder,
-            writable: request.writable,
-            server: request.server(),
+            writable,
+            server,
         }
     }
 
-    /// What to start so that it can be asked again and again, and the question itself.
-    pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
+    /// What to start so that it can be asked again and again.
+    pub(super) fn kept(
+        &self,
+        writable: bool,
+        server: Option<&ToolServer>,
+    ) -> Result<Spec, Failure> {
         let folder = self.folder()?;
-        let call = self.call(request, &folder);
+        let call = self.call(writable, server, &folder);
         let arguments = match &self.how {
             How::Known(Program {
                 kept: Some(kept), ..
@@ -185,22 +191,33 @@ impl AgentCli {
         launch
             .args
             .extend(self.choice.extra.iter().map(OsString::from));
+        Ok(self.spec_of(launch, folder, None))
+    }
+
+    /// The same, and the question itself.
+    pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
+        let spec = self.kept(request.writable, request.server())?;
         let question = Question {
             prompt: prompt(request),
             model: self.choice.model.clone(),
-            effort: call.effort.map(str::to_owned),
-            folder: folder.clone(),
+            effort: self.effort().map(str::to_owned),
+            folder: spec.folder.clone(),
             writable: request.writable,
             server: request.server().cloned(),
         };
-        Ok((self.spec_of(launch, folder, None), question))
+        Ok((spec, question))
+    }
+
+    fn effort(&self) -> Option<&str> {
+        let effort = self.choice.effort.as_deref();
+        effort.filter(|effort| !effort.is_empty())
     }
 
     /// What to start for this request alone.
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
         let prompt = prompt(request);
-        let call = self.call(request, &folder);
+        let call = self.call(request.writable, request.server(), &folder);
         let arguments = match &self.how {
             How::Known(program) => program.arguments,
             How::Template { .. } => |_: &Call<'_>| Vec::new(),

@@ -103,6 +103,19 @@ impl Warm {
         }
     }
 
+    /// Starts a process that waits for a question, unless one waits already. What fails here fails again when it is
+    /// asked, and is told then. Must be called inside a tokio runtime.
+    pub(crate) fn prepare(&self, writable: bool) {
+        let Ok(spec) = self.agent.kept(writable, None) else {
+            return;
+        };
+        if self.pool.lacks(&spec)
+            && let Ok(process) = Process::start(self.road, spec)
+        {
+            self.pool.put(process);
+        }
+    }
+
     /// A process for this request, a kept one if there is.
     fn open(&self, request: &Request, kept: bool) -> Result<Box<Turn>, Failure> {
         let (spec, question) = self.agent.warm(request)?;

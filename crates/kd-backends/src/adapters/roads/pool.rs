@@ -46,6 +46,13 @@ impl Pool {
         None
     }
 
+    /// Whether processes are kept, and none waits that was started in this way for this member.
+    pub(super) fn lacks(&self, spec: &Spec) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut specs = waiting.iter().map(|waiting| &waiting.process.spec);
+        !self.keep.is_zero() && !specs.any(|one| alike(one, spec) && one.label == spec.label)
+    }
+
     /// Keeps a process. Must be called inside a tokio runtime; elsewhere the process ends.
     pub(super) fn put(self: &Arc<Self>, mut process: Process) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
