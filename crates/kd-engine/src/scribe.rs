@@ -6,6 +6,7 @@ use crate::watch::Own;
 use kd_backends::transport::process;
 use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -59,7 +60,8 @@ impl Scribe {
             .name("kd-scribe".into())
             .spawn(move || {
                 Desk {
-                    log: EventLog::open(&thread).ok(),
+                    log: OnceCell::new(),
+                    asked: false,
                     roll,
                     thread,
                     queue,
@@ -97,9 +99,11 @@ struct Desk {
     inbox: inbox::Sender<Input>,
     streams: BTreeMap<TurnId, StreamWriter>,
     roll: Roll,
-    /// None once it could not be written: messages matter more than the log of them, and a full disk shows itself at
-    /// the next message.
-    log: Option<EventLog>,
+    /// Nothing in it once it could not be written: messages matter more than the log of them, and a full disk shows
+    /// itself at the next message.
+    log: OnceCell<Option<EventLog>>,
+    /// There was more to write than facts.
+    asked: bool,
     /// Messages waiting for one sync.
     drafts: Vec<Draft>,
     /// Facts waiting for one write.
@@ -120,6 +124,7 @@ impl Desk {
     }
 
     fn carry_out(&mut self, order: Order) {
+        self.asked |= !matches!(order, Order::Log(_));
         match order {
             Order::Began { turn, seat } => {
                 // Live text for other processes is a courtesy: a turn goes on without it.
@@ -204,10 +209,15 @@ impl Desk {
     }
 
     fn write_facts(&mut self) {
-        if let Some(log) = &mut self.log
+        // The first fact is that the thread was opened, and the king's words follow it: they do not wait for the log.
+        if !self.asked {
+            return;
+        }
+        self.log.get_or_init(|| EventLog::open(&self.thread).ok());
+        if let Some(Some(log)) = self.log.get_mut()
             && log.append(self.facts.iter().map(Arc::as_ref)).is_err()
         {
-            self.log = None;
+            self.log = OnceCell::from(None);
         }
         self.facts.clear();
     }

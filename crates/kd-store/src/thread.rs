@@ -116,23 +116,24 @@ pub struct Thread {
 impl Thread {
     /// Opens a new thread for the king and these members, and makes it the branch's current one.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
-        Thread::create_for(layout, members, meta::COUNCIL)
+        let thread = Thread::create_for(layout, members, meta::COUNCIL)?;
+        layout.set_current_thread(thread.id())?;
+        Ok(thread)
     }
 
-    /// The same for another phase than talk: `review`.
+    /// A new thread for this phase, which is not the current one yet: see [`Layout::set_current_thread`].
     pub fn create_for(layout: &Layout, members: &[SeatName], phase: &str) -> Result<Thread, Error> {
         let (id, path) = layout.new_thread_folder()?;
         let names = members.iter().map(ToString::to_string);
         let meta = Meta {
             phase: phase.to_owned(),
-            ..Meta::new(id.clone(), names, Timestamp::now())
+            ..Meta::new(id, names, Timestamp::now())
         };
         crate::json::write(&path.join(layout::THREAD_FILE), &meta)?;
         let thread = Thread::with_meta(path, meta);
         let lock = thread.lock()?;
         thread.rebuild()?;
         drop(lock);
-        layout.set_current_thread(&id)?;
         Ok(thread)
     }
 

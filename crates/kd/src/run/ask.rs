@@ -12,10 +12,10 @@ use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_core::config::Config;
-use kd_core::{Address, Budget, Op, OpenCouncil, Roster};
+use kd_core::{Address, Budget, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, Session, agents};
 use kd_store::meta::COUNCIL;
-use kd_store::{Layout, Place, Thread};
+use kd_store::{self as store, Layout, Thread};
 use std::io::{self, Write};
 
 /// What the council is to do.
@@ -32,9 +32,35 @@ pub(super) enum Job {
 pub(super) struct Plan {
     pub(super) op: Op,
     pub(super) roster: Roster,
-    pub(super) layout: Layout,
-    pub(super) thread: Thread,
+    place: Place,
     config: Config,
+}
+
+/// Where the question is to be put.
+enum Place {
+    /// In a thread that is on disk.
+    Old(Layout, Box<Thread>),
+    /// In a new one of this phase.
+    New { phase: String },
+}
+
+impl Place {
+    /// The thread, made if it is a new one; and whether it is still to be made the current one.
+    fn enter(
+        self,
+        roster: &Roster,
+        quiet: bool,
+        here: &Here,
+    ) -> Result<(Layout, Thread, bool), Error> {
+        match self {
+            Place::Old(layout, thread) => Ok((layout, *thread, false)),
+            Place::New { phase } => {
+                let layout = new_layout(quiet, here)?;
+                let thread = Thread::create_for(&layout, &names(roster), &phase)?;
+                Ok((layout, thread, true))
+            }
+        }
+    }
 }
 
 pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
@@ -47,17 +73,43 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         // We were started to outlive the terminal: it must not find us by its session.
         let _ = rustix::process::setsid();
     }
-    let plan = plan(&mut args, job, here)?;
+    let Plan {
+        op,
+        roster,
+        place,
+        config,
+    } = plan(&mut args, job, here)?;
+    let quiet = args.output.quiet;
     if args.background {
-        return background::start(&args, &plan);
+        let (layout, thread, new) = place.enter(&roster, quiet, here)?;
+        if new {
+            layout.set_current_thread(thread.id())?;
+        }
+        return background::start(&args, &op, &roster, &layout, &thread);
     }
-    let id = plan.thread.id().clone();
-    let (layout, op) = (plan.layout.clone(), plan.op.clone());
-    let ended = stage::perform(&args.output, false, here, &id, op, || open(&args, plan));
+    let refusal = match op {
+        Op::Retry { .. } => "nobody could be asked again",
+        _ => stage::UNASKED,
+    };
+    let mut asked = None;
+    let ended = stage::perform(&args.output, false, here, refusal, || {
+        let (layout, thread, new) = place.enter(&roster, quiet, here)?;
+        let id = thread.id().clone();
+        asked = Some((layout.clone(), id.clone()));
+        let session = open(&args, &config, roster, thread, op)?;
+        if new {
+            // For the next command; the members need not wait for it.
+            layout.set_current_thread(&id)?;
+        }
+        Ok(session)
+    });
+    let Some((layout, id)) = asked else {
+        return ended.map(|ended| ended.exit());
+    };
     // What has ended by now need not stand in the members' states any more.
     let _ = agents::end_left_over(&layout);
     let ended = ended?;
-    if !args.output.quiet && !ended.closed {
+    if !quiet && !ended.closed {
         closing(&ended.round, &id.0, "kd ask --continue", here);
     }
     Ok(ended.exit())
@@ -132,16 +184,15 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if seated.built_in && !args.output.quiet {
         first::notice(found.is_none());
     }
-    let (layout, thread) = match (old, found) {
-        (Some(thread), Some(layout)) => (layout, thread),
-        _ => new_thread_for(&phase, &seated.roster, args.output.quiet, here)?,
+    let place = match (old, found) {
+        (Some(thread), Some(layout)) => Place::Old(layout, Box::new(thread)),
+        _ => Place::New { phase },
     };
     Ok(Plan {
         op,
         roster: seated.roster,
         config: loaded.config,
-        layout,
-        thread,
+        place,
     })
 }
 
@@ -150,7 +201,7 @@ pub(super) fn going_on(
     going: &Going,
     found: Option<&Layout>,
     here: &Here,
-) -> Result<Option<Place>, Error> {
+) -> Result<Option<store::Place>, Error> {
     match (going.wanted(), found) {
         (None, _) => Ok(None),
         (Some(id), Some(layout)) => Ok(Some(thread::resolve(layout, Some(id))?)),
@@ -163,16 +214,15 @@ pub(super) fn going_on(
 
 /// A new thread for these members.
 pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Thread, Error> {
-    new_thread_for(COUNCIL, roster, quiet, here).map(|(_, thread)| thread)
+    Ok(Thread::create(&new_layout(quiet, here)?, &names(roster))?)
 }
 
-/// A new thread for these members in a phase, and where it stands.
-fn new_thread_for(
-    phase: &str,
-    roster: &Roster,
-    quiet: bool,
-    here: &Here,
-) -> Result<(Layout, Thread), Error> {
+fn names(roster: &Roster) -> Vec<SeatName> {
+    roster.members().iter().map(|m| m.name.clone()).collect()
+}
+
+/// Where new threads are made.
+fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
     let opened = here.make_layout()?;
     if opened.elsewhere && !quiet {
         notice_line(&format!(
@@ -180,9 +230,7 @@ fn new_thread_for(
             opened.layout.kd().display()
         ));
     }
-    let names: Vec<_> = roster.members().iter().map(|m| m.name.clone()).collect();
-    let thread = Thread::create_for(&opened.layout, &names, phase)?;
-    Ok((opened.layout, thread))
+    Ok(opened.layout)
 }
 
 /// Ends what a killed run of ours has left behind.
@@ -201,17 +249,25 @@ pub(super) fn sweep(layout: &Layout, quiet: bool) {
     }
 }
 
-fn open(args: &Ask, plan: Plan) -> Result<Session, Error> {
-    let conclude = plan.config.council.conclude && !args.no_conclude;
-    let open = opening(
-        &plan.config,
-        plan.roster,
-        &plan.thread,
-        conclude,
-        args.model.seed,
-    )?;
-    let hands = kd_backends::Hands::new(&plan.config, kd_backends::Options::default());
-    Ok(Engine::new(hands).open(plan.thread, open)?)
+fn open(
+    args: &Ask,
+    config: &Config,
+    roster: Roster,
+    thread: Thread,
+    op: Op,
+) -> Result<Session, Error> {
+    let conclude = config.council.conclude && !args.no_conclude;
+    let open = opening(config, roster, &thread, conclude, args.model.seed)?;
+    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
+    let engine = Engine::new(hands);
+    if let Op::Say { to, .. } = &op {
+        // They start while the question is written down.
+        let members = open.roster.members().iter();
+        engine.prepare(members.filter(|member| to.is_for(&member.name)));
+    }
+    let session = engine.open(thread, open)?;
+    session.send(op)?;
+    Ok(session)
 }
 
 /// A council that answers one question in a thread.

@@ -3,12 +3,11 @@
 //! The question travels in a file that has no name, never as an argument. Everything the round says goes to a log in
 //! `.kd`; what its members say is in the thread, as ever.
 
-use super::ask::Plan;
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::{Op, SeatName};
-use kd_store::{Thread, Watch};
+use kd_core::{Op, Roster, SeatName};
+use kd_store::{Layout, Thread, Watch};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -23,18 +22,23 @@ const LOOK: Duration = Duration::from_millis(100);
 const LAST_BYTES: u64 = 4096;
 
 /// Starts the round and returns when its question is on disk.
-pub(super) fn start(args: &Ask, plan: &Plan) -> Result<Exit, Error> {
-    let Op::Say { body, to } = &plan.op else {
+pub(super) fn start(
+    args: &Ask,
+    op: &Op,
+    roster: &Roster,
+    layout: &Layout,
+    thread: &Thread,
+) -> Result<Exit, Error> {
+    let Op::Say { body, to } = op else {
         return Err(Error::usage(
             "only a question can be asked in the background",
         ));
     };
-    let thread = &plan.thread;
-    let log = plan.layout.background_log(thread.id());
+    let log = layout.background_log(thread.id());
     let seen = last(thread)?;
     let watch = Watch::new(thread.path())?;
     let mut child = Command::new(std::env::current_exe()?)
-        .args(arguments(args, plan, &to.to_string()))
+        .args(arguments(args, roster, thread, &to.to_string()))
         .stdin(question(body)?)
         .stdout(open(&log)?)
         .stderr(open(&log)?)
@@ -54,12 +58,12 @@ pub(super) fn start(args: &Ask, plan: &Plan) -> Result<Exit, Error> {
 }
 
 /// The command line of the round itself.
-fn arguments(args: &Ask, plan: &Plan, to: &str) -> Vec<String> {
-    let members = plan.roster.members();
+fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<String> {
+    let members = roster.members();
     let names: Vec<&str> = members.iter().map(|m| SeatName::as_str(&m.name)).collect();
     let mut line = vec!["ask".to_owned(), "--jsonl".into(), "--quiet".into()];
     let mut option = |name: &str, value: String| line.extend([name.to_owned(), value]);
-    option("--thread", plan.thread.id().0.clone());
+    option("--thread", thread.id().0.clone());
     option("--address", to.to_owned());
     option("--members", names.join(","));
     if let Some(timeout) = args.timeout {

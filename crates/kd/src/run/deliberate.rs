@@ -16,7 +16,6 @@ use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
 use kd_backends::{Hands, Options};
-use kd_core::Op;
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, forecast};
@@ -88,7 +87,11 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let (face, repaint) = face(args, here, report.clone());
     let folder = thread.path().to_owned();
     let say = opening::say(&planned.plan);
-    let played = stage::play(face, repaint, &id, say, || open(&config, thread, planned))?;
+    let played = stage::play(face, repaint, stage::UNASKED, || {
+        let session = open(&config, thread, planned)?;
+        session.send(say)?;
+        Ok(session)
+    })?;
     let report = report.take();
     finish(args, &config, &layout, &folder, &report)?;
     if !quiet && !played.closed {
@@ -198,7 +201,6 @@ fn plan_by_model(
     let draft = planner::plan(config, &brief.brief())?;
     make_ready(args, config, &draft.plan)?;
     let thread = open_thread(here, &draft.plan, args.output.quiet)?;
-    let id = thread.id().clone();
     let again = Thread::open_folder(thread.path())?;
     let about = PlannerBrief {
         config: config.clone(),
@@ -221,26 +223,16 @@ fn plan_by_model(
         note(&format!("{} plans the council", seat.member.backend));
     }
     let engine = Engine::new(Hands::new(config, Options::default()));
-    let played = stage::play(
-        face,
-        false,
-        &id,
-        Op::Unmute {
-            seat: seat.name().clone(),
-        },
-        || {
-            let (machine, opened) = Planner::open(about);
-            Ok(engine.run(
-                thread,
-                Opening {
-                    id: id.clone(),
-                    machine: Box::new(machine),
-                    opened,
-                    seats: vec![seat.member.clone()],
-                },
-            )?)
-        },
-    )?;
+    let played = stage::play(face, false, stage::UNASKED, || {
+        let (machine, opened) = Planner::open(about);
+        let opening = Opening {
+            id: thread.id().clone(),
+            machine: Box::new(machine),
+            opened,
+            seats: vec![seat.member.clone()],
+        };
+        Ok(engine.run(thread, opening)?)
+    })?;
     let report = report.take();
     match report.plan {
         Some(plan) if !played.stopped => Ok((

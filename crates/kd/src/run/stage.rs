@@ -22,6 +22,8 @@ use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// What it means when a question is refused.
+pub(super) const UNASKED: &str = "the question could not be asked";
 /// Updates that may wait for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
 /// How long dropped calls get to close their connections and children when the person leaves at once.
@@ -49,20 +51,19 @@ impl Ended {
     }
 }
 
-/// Opens a session, says the king's words in it, and shows what follows until the floor is his again. `council` also
-/// shows what seats write to each other.
+/// Opens a session in which the king's words are said, and shows what follows until the floor is his again. `refusal`
+/// says what it means when they cannot be; `council` also shows what seats write to each other.
 pub(super) fn perform(
     output: &Output,
     council: bool,
     here: &Here,
-    id: &ThreadId,
-    say: Op,
+    refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Ended, Error> {
     let repaint = repaints(output, here);
     let face = face(output, council, here, repaint);
-    let (stage, stopped) = put_on(face, repaint, say, open)?;
-    finish(output, council, stage, id, stopped)
+    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
+    finish(output, council, stage, &id, stopped)
 }
 
 /// How a round on a face of one's own ended.
@@ -77,11 +78,10 @@ pub(super) struct Played {
 pub(super) fn play(
     face: Box<dyn Face>,
     repaint: bool,
-    id: &ThreadId,
-    say: Op,
+    refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Played, Error> {
-    let (stage, stopped) = put_on(face, repaint, say, open)?;
+    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     if let Some(why) = stage.unwritten {
         return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
     }
@@ -91,13 +91,13 @@ pub(super) fn play(
     })
 }
 
-/// Has a session on a face, to its end; true if the person stopped it.
+/// Has a session on a face, to its end: its thread, and whether the person stopped it.
 fn put_on(
     face: Box<dyn Face>,
     repaint: bool,
-    say: Op,
+    refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
-) -> Result<(Stage, bool), Error> {
+) -> Result<(Stage, ThreadId, bool), Error> {
     // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -106,11 +106,12 @@ fn put_on(
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
     let mut stage = Stage::new(face);
     let screen = repaint.then(Quiet::enter);
-    let ended = runtime.block_on(conduct(open, say, &mut stage, screen));
+    let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
     // No agent program, and no tool of one, outlives us.
     process::settle(CHILDREN);
-    Ok((stage, ended?))
+    let (id, stopped) = ended?;
+    Ok((stage, id, stopped))
 }
 
 /// Whether a region of the terminal is painted again and again.
@@ -202,6 +203,24 @@ impl Stage {
         }
     }
 
+    /// The terminal has another size.
+    pub(super) fn fit(&mut self) {
+        if let Some((columns, rows)) = terminal::size() {
+            self.face.resize(columns, rows);
+        }
+    }
+
+    /// Stops this process until it is called to the foreground again; the terminal is the shell's meanwhile.
+    pub(super) fn rest(&mut self, screen: Option<&mut Quiet>) {
+        if let Some(screen) = screen {
+            self.show(|face, _, io| face.hide(io));
+            screen.release();
+            suspend();
+            screen.resume();
+            self.face.repaint();
+        }
+    }
+
     pub(super) fn hear(&mut self, update: &Update) {
         match update {
             Update::Record(record) => {
@@ -228,22 +247,18 @@ impl Stage {
     }
 }
 
-/// Carries the round from the question to the yielded floor; true if the person stopped it.
+/// Carries the round from the question to the yielded floor: its thread, and whether the person stopped it.
 async fn conduct(
     open: impl FnOnce() -> Result<Session, Error>,
-    say: Op,
+    refusal: &str,
     stage: &mut Stage,
     mut screen: Option<Quiet>,
-) -> Result<bool, Error> {
+) -> Result<(ThreadId, bool), Error> {
     let mut signals = Signals::listen(screen.is_some())
         .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
-    let refusal = match say {
-        Op::Retry { .. } => "nobody could be asked again",
-        _ => "the question could not be asked",
-    };
     let mut session = open()?;
+    let id = session.thread().clone();
     let mut updates = take(session.subscribe());
-    session.send(say)?;
     let mut stopped = false;
     loop {
         let tick = stage.face.tick_in(Timestamp::now());
@@ -273,27 +288,15 @@ async fn conduct(
                 Wish::Stop if stopped => {
                     // The second time means: at once. Dropping the session stops all calls.
                     stage.show(|face, round, io| face.end(round, io));
-                    return Ok(true);
+                    return Ok((id, true));
                 }
                 Wish::Stop => {
                     stopped = true;
                     stage.show(|face, _, io| face.notice("stopping; what came is kept (once more to leave at once)", io));
                     session.send(Op::Interrupt)?;
                 }
-                Wish::Resize => {
-                    if let Some((columns, rows)) = terminal::size() {
-                        stage.face.resize(columns, rows);
-                    }
-                }
-                Wish::Suspend => {
-                    if let Some(screen) = &mut screen {
-                        stage.show(|face, _, io| face.hide(io));
-                        screen.release();
-                        suspend();
-                        screen.resume();
-                        stage.face.repaint();
-                    }
-                }
+                Wish::Resize => stage.fit(),
+                Wish::Suspend => stage.rest(screen.as_mut()),
             },
             () = wait(tick), if tick.is_some() => {}
         }
@@ -310,7 +313,7 @@ async fn conduct(
     }
     stage.show(|face, round, io| face.end(round, io));
     drop(screen);
-    Ok(stopped)
+    Ok((id, stopped))
 }
 
 pub(super) async fn wait(tick: Option<Duration>) {

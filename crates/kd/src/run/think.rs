@@ -49,8 +49,10 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         body: question.text,
         to: Address::All,
     };
-    let ended = stage::perform(&args.output, args.council, here, &id, say, || {
-        open(&args, &loaded.config, seats, thread)
+    let ended = stage::perform(&args.output, args.council, here, stage::UNASKED, || {
+        let session = open(&args, &loaded.config, seats, thread)?;
+        session.send(say)?;
+        Ok(session)
     })?;
     if !quiet && !ended.closed {
         closing(&ended.round, &id.0, "kd think --continue", here);

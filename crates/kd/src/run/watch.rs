@@ -2,9 +2,9 @@
 
 use super::ask;
 use super::here::Here;
-use super::signals::{Signals, Wish, suspend};
+use super::signals::{Signals, Wish};
 use super::stage::{self, Stage};
-use super::terminal::{self, Quiet};
+use super::terminal::Quiet;
 use super::thread;
 use crate::args::council::Watch as Args;
 use crate::error::Error;
@@ -108,20 +108,8 @@ async fn conduct(
             _ = woken.recv() => {}
             wish = signals.next() => match wish {
                 Wish::Stop => break Ended::Left,
-                Wish::Resize => {
-                    if let Some((columns, rows)) = terminal::size() {
-                        stage.face.resize(columns, rows);
-                    }
-                }
-                Wish::Suspend => {
-                    if let Some(screen) = &mut screen {
-                        stage.show(|face, _, io| face.hide(io));
-                        screen.release();
-                        suspend();
-                        screen.resume();
-                        stage.face.repaint();
-                    }
-                }
+                Wish::Resize => stage.fit(),
+                Wish::Suspend => stage.rest(screen.as_mut()),
             },
             () = stage::wait(tick), if tick.is_some() => {}
             () = sleep_until(grace.unwrap_or_else(Instant::now)), if grace.is_some() => {}
