@@ -25,8 +25,18 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 fn main() {
     let stage = Stage::new();
-    start(&stage);
+    start(&stage, Form::Once);
+    start(&stage, Form::Kept);
     stream(&stage);
+}
+
+/// How the agent is asked.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// One process for each question.
+    Once,
+    /// A process that waits for more: the default.
+    Kept,
 }
 
 /// A home, a repository, and a fake agent on the PATH.
@@ -42,9 +52,6 @@ impl Stage {
             std::fs::create_dir_all(stage.path(folder)).unwrap();
         }
         std::fs::copy(kd_fake::fake_agent(), stage.path("bin/claude")).unwrap();
-        let config = json!({"council": {"members": ["claude"], "conclude": false, "warm_secs": 0},
-            "agents": {"claude": {"backend": "claude_code", "warm": false}}});
-        std::fs::write(stage.path(".config/kd/config.json"), config.to_string()).unwrap();
         let shared = json!({"agents": {"claude": {"backend": "claude_code"}}, "council": {"members": ["claude"]}});
         std::fs::write(stage.path("work/.kd/config.json"), shared.to_string()).unwrap();
         // kingdom-cli knows no branch before the first commit.
@@ -64,8 +71,12 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// The agent says so many pieces, with this pause after each line.
-    fn script(&self, pieces: usize, pause: Duration) {
+    /// The agent says so many pieces, with this pause after each line. It is asked in its one-shot form, or in the one in
+    /// which it could be asked again.
+    fn script(&self, form: Form, pieces: usize, pause: Duration) {
+        let config = json!({"council": {"members": ["claude"], "conclude": false},
+            "agents": {"claude": {"backend": "claude_code", "warm": form == Form::Kept}}});
+        std::fs::write(self.path(".config/kd/config.json"), config.to_string()).unwrap();
         let piece = |text: &str| {
             json!({"type": "stream_event", "event": {"type": "content_block_delta", "index": 0,
                 "delta": {"type": "text_delta", "text": text}}})
@@ -81,7 +92,12 @@ impl Stage {
             "result": whole, "session_id": "s", "usage": {"input_tokens": 1, "output_tokens": 1}}));
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::write(self.path("stream.jsonl"), text).unwrap();
-        let steps = json!([{"read": true}, {"play": self.path("stream.jsonl"), "pause_micros": pause.as_micros() as u64}]);
+        let play =
+            json!({"play": self.path("stream.jsonl"), "pause_micros": pause.as_micros() as u64});
+        let steps = match form {
+            Form::Once => json!([{"read": true}, play]),
+            Form::Kept => json!([{"hear": "Which way?"}, play, {"hear": "its stdin ends"}]),
+        };
         std::fs::write(self.path("bin/claude.script"), steps.to_string()).unwrap();
     }
 
@@ -113,8 +129,8 @@ impl Stage {
     }
 }
 
-fn start(stage: &Stage) {
-    stage.script(20, Duration::ZERO);
+fn start(stage: &Stage, form: Form) {
+    stage.script(form, 20, Duration::ZERO);
     let (mut alone, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let mut agent = stage.command(&stage.path("bin/claude"), &[]);
@@ -122,7 +138,11 @@ fn start(stage: &Stage) {
         ours.push(run(&mut stage.kd()));
         theirs.extend(stage.kingdom().map(|mut kingdom| run(&mut kingdom)));
     }
-    println!("\nstart: exec to the first text, and to the end (ms, medians of {ROUNDS})");
+    let form = match form {
+        Form::Once => "one process for each question",
+        Form::Kept => "kept running, the default",
+    };
+    println!("\nstart, {form}: exec to the first text, and to the end (ms, medians of {ROUNDS})");
     row("the fake agent alone", &alone, &alone);
     row("kd ask", &ours, &alone);
     if !theirs.is_empty() {
@@ -131,7 +151,7 @@ fn start(stage: &Stage) {
 }
 
 fn stream(stage: &Stage) {
-    stage.script(PIECES, PAUSE);
+    stage.script(Form::Kept, PIECES, PAUSE);
     println!(
         "\nstreaming {PIECES} pieces, one each {PAUSE:?}: own processor time, without the agent's"
     );
