@@ -8,6 +8,8 @@ use super::verdict::Verdict;
 use crate::failure::Failure;
 use crate::ids::{SeatName, TurnId};
 use crate::memory::Line;
+#[cfg(doc)]
+use crate::prompt::PREAMBLE;
 use crate::request::{Finish, Prompt, Usage};
 use crate::voting::Outcome;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,10 @@ pub enum Fact {
         /// What the king should know about it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
+        /// What stands before every prompt, where it is not the usual [`PREAMBLE`]: a limit may cut before anybody is
+        /// asked, and is decided by it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preamble: Option<String>,
     },
     /// A stage began.
     StageBegan {

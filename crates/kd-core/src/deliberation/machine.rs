@@ -23,6 +23,7 @@ use crate::machine::{Command, Effects, Input, Machine};
 use crate::memory::Memory;
 use crate::message::{Address, Draft, Message, Status};
 use crate::op::Op;
+use crate::prompt::PREAMBLE;
 use crate::request::{Delta, Finish, Prompt, Request, Usage};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,6 +164,7 @@ impl Deliberation {
                 fact: Box::new(Fact::Opened {
                     plan: Box::new(plan.clone()),
                     notices,
+                    preamble: (preamble != PREAMBLE.trim()).then(|| preamble.clone()),
                 }),
             },
         ];

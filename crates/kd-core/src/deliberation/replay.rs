@@ -7,6 +7,7 @@ use crate::event::{Event, Record};
 use crate::machine::{Input, Machine};
 use crate::message::Address;
 use crate::op::Op;
+use crate::prompt::PREAMBLE;
 use crate::request::Delta;
 
 /// What a replay found.
@@ -32,32 +33,27 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             )
         })
         .collect();
-    let (at, plan, notices) = records
-        .iter()
-        .enumerate()
-        .find_map(|(at, r)| match &r.event {
-            Event::Deliberated { fact } => match &**fact {
-                Fact::Opened { plan, notices } => Some((at, plan.clone(), notices.clone())),
+    let (at, plan, notices, named) =
+        records
+            .iter()
+            .enumerate()
+            .find_map(|(at, r)| match &r.event {
+                Event::Deliberated { fact } => match &**fact {
+                    Fact::Opened {
+                        plan,
+                        notices,
+                        preamble,
+                    } => Some((at, plan.clone(), notices.clone(), preamble.clone())),
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        })?;
+            })?;
     let from = at.checked_sub(1)?;
     let Event::ThreadOpened { messages, .. } = &records.get(from)?.event else {
         return None;
     };
     let records = &records[from..];
-    // The first words of the prompts are no part of the plan: they stand in the prompts.
-    let preamble = records
-        .iter()
-        .find_map(|r| match &r.event {
-            Event::Deliberated { fact } => match &**fact {
-                Fact::SeatAsked { prompt, .. } => Some(prompt.rules.clone()),
-                _ => None,
-            },
-            _ => None,
-        })
-        .unwrap_or_default();
+    let preamble = named.unwrap_or_else(|| PREAMBLE.trim().to_owned());
     let (mut machine, opened) = Deliberation::open(*plan, notices, preamble, *messages);
     let mut found = Replayed {
         events: opened.events,

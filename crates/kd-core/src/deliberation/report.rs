@@ -204,7 +204,7 @@ impl Report {
                 self.plan = Some(plan.clone());
                 self.noted(notices);
             }
-            Fact::Opened { plan, notices } => {
+            Fact::Opened { plan, notices, .. } => {
                 // A deliberation begins: whatever an earlier one left is not of this one.
                 *self = Self {
                     thread: self.thread.clone(),

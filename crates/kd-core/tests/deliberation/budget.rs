@@ -59,3 +59,56 @@ proptest! {
         done.replays();
     }
 }
+
+/// The smallest number for which this is so; it is so for all larger ones, and for `most`.
+fn least(mut most: u64, is_so: impl Fn(u64) -> bool) -> u64 {
+    let mut least = 0;
+    while most - least > 1 {
+        let middle = (least + most) / 2;
+        if is_so(middle) {
+            most = middle;
+        } else {
+            least = middle;
+        }
+    }
+    most
+}
+
+/// A limit that cuts before anybody is asked is decided by the prompts' length, of which the record has nothing else.
+#[test]
+fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
+    for protocol in PROTOCOLS {
+        let mut plan = plan();
+        plan.protocol = protocol.name.into();
+        for seat in &mut plan.seats {
+            seat.price = Some(Price::per_million(23.4, 80.4));
+        }
+        let with = |micro: u64| {
+            let mut plan = plan.clone();
+            plan.limits = Limits {
+                calls: Some(40),
+                tokens: Some(400_000),
+                micro_usd: Some(micro),
+                duration_ms: None,
+                answer_tokens: 490,
+            };
+            plan
+        };
+        let asked = |micro: u64| {
+            let mut calls = 0;
+            let done = run(&with(micro), |asked| {
+                calls += 1;
+                Answer::Used(good(asked, "yes"), Usage::default())
+            });
+            done.replays();
+            calls
+        };
+        let afford = |micro| Deliberation::affordable(&with(micro), "Preamble.").is_ok();
+        let affordable = least(10_000_000, afford);
+        // Just below what the first call takes, the words before each prompt decide.
+        let first = least(10_000_000, |micro| micro >= affordable && asked(micro) > 0);
+        for micro in (affordable.max(first.saturating_sub(300))..first).step_by(30) {
+            assert_eq!(asked(micro), 0, "{}", protocol.name);
+        }
+    }
+}
