@@ -233,6 +233,8 @@ impl App {
                 self.ready = true;
                 self.dirty = true;
                 fx.extend(self.outbox.drain(..).map(Effect::Send));
+                // What was written before the thread was open.
+                self.prepare(&mut fx);
             }
             Msg::Failed(why) => {
                 self.dirty = true;
