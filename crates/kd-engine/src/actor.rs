@@ -22,8 +22,10 @@ use tokio::time::Instant;
 
 /// Inputs that may wait before turns are held back.
 const INBOX: usize = 1024;
-/// Stream files are written at most this often: others look at them, and see them grow.
-const FLUSH: Duration = Duration::from_millis(48);
+/// How long a piece may wait until it is in the stream file: others look at it, and see it grow.
+const FLUSH: Duration = Duration::from_millis(72);
+/// Pieces that come when the file is nearly due take it along: waking up for it alone costs more than the writing.
+const NEARLY: Duration = Duration::from_millis(24);
 
 /// Finds who answers for a member.
 pub(crate) type Reach = dyn Fn(&Member) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
@@ -149,6 +151,9 @@ impl Actor {
                             Ok(input) => self.hear(input),
                             Err(_) => break,
                         }
+                    }
+                    if self.flush_at.is_some_and(|at| at <= Instant::now() + NEARLY) {
+                        self.flush();
                     }
                 }
                 () = tokio::time::sleep(alarm_in), if alarm.is_some() => {

@@ -136,7 +136,9 @@ fn start(stage: &Stage, form: Form) {
         let mut agent = stage.command(&stage.path("bin/claude"), &[]);
         alone.push(run(agent.stdin(Stdio::piped())));
         ours.push(run(&mut stage.kd()));
-        theirs.extend(stage.kingdom().map(|mut kingdom| run(&mut kingdom)));
+        // Kingdom-cli knows one form.
+        let kingdom = stage.kingdom().filter(|_| form == Form::Once);
+        theirs.extend(kingdom.map(|mut kingdom| run(&mut kingdom)));
     }
     let form = match form {
         Form::Once => "one process for each question",
@@ -151,26 +153,37 @@ fn start(stage: &Stage, form: Form) {
 }
 
 fn stream(stage: &Stage) {
-    stage.script(Form::Kept, PIECES, PAUSE);
+    stage.script(Form::Once, PIECES, PAUSE);
     println!(
-        "\nstreaming {PIECES} pieces, one each {PAUSE:?}: own processor time, without the agent's"
+        "\nstreaming {PIECES} pieces, one each {PAUSE:?}: own processor time, without the agent's (goal: 1 %)"
     );
     let mut programs = vec![("kd ask", stage.kd())];
     programs.extend(stage.kingdom().map(|k| ("kingdom-cli council ask", k)));
     for (name, mut command) in programs {
         let ran = run(&mut command);
-        let share = ran.cpu.as_secs_f64() / ran.end.as_secs_f64() * 100.0;
-        println!(
-            "{name:<32}{:>8.1} ms of {:>6.1} s = {share:.2} % (goal: 1 %)",
-            ran.cpu.as_secs_f64() * 1e3,
-            ran.end.as_secs_f64()
-        );
+        let told = |what: &str, cpu: Duration, wall: Duration| {
+            println!(
+                "{name:<26}{what:<22}{:>8.1} ms of {:>5.1} s = {:.2} %",
+                cpu.as_secs_f64() * 1e3,
+                wall.as_secs_f64(),
+                cpu.as_secs_f64() / wall.as_secs_f64() * 100.0
+            );
+        };
+        told("from start to end", ran.cpu, ran.end);
+        // Who shows everything at the end streams nothing.
+        if let (Some((first, before)), Some((last, after))) = (ran.words.first(), ran.words.last())
+            && last > first
+        {
+            told("while words come", *after - *before, *last - *first);
+        }
     }
 }
 
 /// One run of a program.
 struct Run {
     first: Option<Duration>,
+    /// When words came, and the processor time used by then.
+    words: Vec<(Duration, Duration)>,
     end: Duration,
     cpu: Duration,
 }
@@ -182,19 +195,35 @@ fn run(command: &mut Command) -> Run {
         stdin.write_all(b"Which way?").unwrap();
     }
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    let (mut line, mut first) = (String::new(), None);
+    let (mut line, mut words) = (String::new(), Vec::new());
     while out.read_line(&mut line).unwrap() > 0 {
-        if first.is_none() && line.contains(" token") {
-            first = Some(began.elapsed());
+        if line.contains(" token") && !line.contains("message_added") {
+            words.push((began.elapsed(), of_threads(&child)));
         }
         line.clear();
     }
+    let first = words.first().map(|(at, _)| *at);
     // It has closed its output and may still be waiting for the agent; the numbers of the dead can be read until they
     // are waited for.
     let end = began.elapsed();
     let cpu = spent(&child);
     assert!(child.wait().unwrap().success(), "it succeeds");
-    Run { first, end, cpu }
+    Run {
+        first,
+        words,
+        end,
+        cpu,
+    }
+}
+
+/// Processor time of the threads that a process has now.
+fn of_threads(child: &Child) -> Duration {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id()));
+    let spent = tasks.into_iter().flatten().filter_map(|task| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(spent.sum())
 }
 
 /// Processor time of a process itself, as the kernel counts it.

@@ -32,8 +32,8 @@ const STDERR_MAX: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How long the last output may take after the program is gone, if others hold its pipes.
 const DRAIN: Duration = Duration::from_millis(300);
-/// Words that come within a frame are taken together: see [`Running::rest`].
-const FRAME: Duration = Duration::from_millis(24);
+/// Words that come within a frame are taken together: see [`Running::rest`]. 30 frames a second look like a stream.
+const FRAME: Duration = Duration::from_millis(32);
 /// Who says more than this at once is not waited for.
 const FEW: usize = 4 * 1024;
 /// How long a program may take to exit after it closed its stdout.
