@@ -8,7 +8,7 @@
 use crate::ask::Joiner;
 use kd_backends::dialects::{self, Decoder, Dialect};
 use kd_core::ids::KING;
-use kd_core::{Delta, Failure, FailureKind, Input, Member, Op, SeatName};
+use kd_core::{Delta, Failure, FailureKind, Input, Member, Message, Op, SeatName};
 use kd_store::stream::{self, StreamReader, StreamWriter};
 use kd_store::{Error, Thread, layout};
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
@@ -125,6 +125,7 @@ impl Watch {
             dialects,
             resting: BTreeMap::new(),
             streams: BTreeMap::new(),
+            last: seen,
             told,
         };
         std::thread::Builder::new()
@@ -172,6 +173,8 @@ struct Lookout {
     resting: BTreeMap<PathBuf, Instant>,
     /// Streams that are followed, by file.
     streams: BTreeMap<PathBuf, Followed>,
+    /// The highest number that was told.
+    last: u32,
     told: inbox::Sender<Input>,
 }
 
@@ -185,6 +188,10 @@ struct Followed {
     ours: Option<bool>,
     /// Whether it was told of.
     told: bool,
+    /// The highest number that was told before it began: its message has a higher one.
+    after: u32,
+    /// Its message was told.
+    answered: bool,
     written: Instant,
 }
 
@@ -235,9 +242,9 @@ impl Lookout {
     /// Tells everything that is there.
     fn sweep(&mut self, seen: u32) -> Result<(), Gone> {
         if let Ok(read) = self.thread.since(seen) {
-            for message in read.messages {
-                self.tell(Input::Found { message })?;
-            }
+            read.messages
+                .into_iter()
+                .try_for_each(|message| self.found(message))?;
         }
         for sign in stream::streams(&self.thread).unwrap_or_default() {
             if sign.held || sign.quiet < FRESH {
@@ -301,9 +308,17 @@ impl Lookout {
     fn message(&mut self, path: &Path) -> Result<(), Gone> {
         self.resting.remove(path);
         match self.thread.message_in(path) {
-            Some(message) => self.tell(Input::Found { message }),
+            Some(message) => self.found(message),
             None => Ok(()),
         }
+    }
+
+    fn found(&mut self, message: Message) -> Result<(), Gone> {
+        self.last = self.last.max(message.seq);
+        for followed in self.streams.values_mut() {
+            followed.answered |= message.from == followed.member;
+        }
+        self.tell(Input::Found { message })
     }
 
     /// Tells what came in a stream since the last look.
@@ -325,6 +340,8 @@ impl Lookout {
                 reader: StreamReader::of_file(path.to_path_buf()),
                 ours: None,
                 told: false,
+                after: self.last,
+                answered: false,
                 written: Instant::now(),
             };
             self.streams.insert(path.to_path_buf(), followed);
@@ -382,8 +399,14 @@ impl Lookout {
         let Some(followed) = self.streams.get(path) else {
             return Ok(());
         };
-        let member = followed.member.clone();
+        let (member, after) = (followed.member.clone(), followed.after);
         self.messages_of(&member)?;
+        if self.streams.get(path).is_some_and(|f| !f.answered) {
+            // We may see that the file is gone before the system tells us of the message.
+            let since = self.thread.since(after).unwrap_or_default().messages;
+            let mut theirs = since.into_iter().filter(|message| message.from == member);
+            theirs.try_for_each(|message| self.found(message))?;
+        }
         self.end(path)
     }
 

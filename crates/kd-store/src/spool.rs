@@ -32,7 +32,7 @@ impl Spooled {
         &self.path
     }
 
-    /// Gives the text a name outside the spool; the file goes on, locked, for more.
+    /// Gives the text a name outside the spool; it stays locked for as long as what is given back lives.
     pub(crate) fn link(&self, to: &Path) -> Result<File, Error> {
         fs::hard_link(&self.path, to).map_err(Error::io("create", to))?;
         self.file.try_clone().map_err(Error::io("open", to))

@@ -28,6 +28,8 @@ const OUR_WORDS: &[u8; 8] = b"{\"kind\":";
 pub struct StreamWriter {
     path: PathBuf,
     file: File,
+    /// Holds the lock that says that we live.
+    _alive: File,
     buffer: Vec<u8>,
     removed: bool,
 }
@@ -57,7 +59,7 @@ impl StreamWriter {
     fn place(thread: &Thread, member: &str, text: &[u8]) -> Result<StreamWriter, Error> {
         let path = layout::stream_file(thread.path(), member);
         let spooled = thread.spool().put(text)?;
-        let file = beside(thread.path(), || {
+        let (alive, file) = beside(thread.path(), || {
             if is_locked(&path) {
                 return Err(Error::StreamBusy { path: path.clone() });
             }
@@ -68,11 +70,15 @@ impl StreamWriter {
                 }
                 _ => {}
             }
-            spooled.link(&path)
+            let alive = spooled.link(&path)?;
+            // Written by its new name: who watches the folder is told of nothing that is written by another.
+            let file = File::options().append(true).open(&path);
+            Ok((alive, file.map_err(Error::io("open", &path))?))
         })?;
         Ok(StreamWriter {
             path,
             file,
+            _alive: alive,
             buffer: Vec::new(),
             removed: false,
         })
