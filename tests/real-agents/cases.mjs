@@ -104,9 +104,14 @@ function stage(agent, scene, more = {}) {
   writeFileSync(join(home, ".config/kd/config.json"), JSON.stringify(config));
   const own = { PATH: process.env.PATH, HOME: home, TMPDIR: top, LANG: "C.UTF-8", ...env };
   return (...args) => {
-    const child = spawn(join(bin, "kd"), args, { cwd: work, env: own, stdio: [more.input ? "pipe" : "ignore", "pipe", "pipe"] });
+    const kd = join(bin, "kd");
+    const stdio = [more.input || more.terminal ? "pipe" : "ignore", "pipe", "pipe"];
+    const child = more.terminal
+      ? spawn("script", ["-qfec", [kd, ...args].join(" "), "/dev/null"], { cwd: work, env: { ...own, TERM: "xterm" }, stdio })
+      : spawn(kd, args, { cwd: work, env: own, stdio });
     // It may leave before it has read everything.
-    child.stdin?.on("error", () => {}).end(more.input);
+    child.stdin?.on("error", () => {});
+    if (!more.terminal) child.stdin?.end(more.input);
     const run = { child, work, args, out: "", err: "", records: [], watchers: [] };
     createInterface({ input: child.stdout }).on("line", (line) => {
       run.out += `${line}\n`;
@@ -188,6 +193,40 @@ const cases = {
     if (code === 0) expect("answer", text?.trim(), answer);
     else if (code !== 6 || !/too long|maximum length/i.test(message)) throw new Error(`code ${code}, ${kind}: ${message}`);
     return code === 0 ? "ok" : "told";
+  },
+  // In the chat it starts at the first word, waits for the message, and is the one that answers it.
+  async early(agent) {
+    try {
+      execFileSync("script", ["--version"]);
+    } catch {
+      return "no terminal";
+    }
+    const run = stage(agent, "answer", { terminal: true })("chat", "--members", agent);
+    const until = async (what, test) => {
+      const begun = Date.now();
+      while (!test()) {
+        if (Date.now() - begun > 120e3) throw new Error(`${what} never came`);
+        await sleep(50);
+      }
+    };
+    let shown = "";
+    run.child.stdout.on("data", (data) => (shown += data));
+    await until("the screen", () => shown.includes("your message"));
+    const before = others().length;
+    run.child.stdin.write("What should ");
+    await until("the program", () => others().length > before);
+    // Longer than some programs wait for their stdin.
+    await sleep(6e3);
+    run.child.stdin.write("we do?\r");
+    const threads = join(run.work, ".kd/branches/main/threads");
+    const answered = () => {
+      const files = existsSync(threads) ? readdirSync(threads, { recursive: true }).filter((path) => path.endsWith(`-${agent}.md`)) : [];
+      return files.some((path) => readFileSync(join(threads, path), "utf8").includes(answer));
+    };
+    await until("the answer", answered);
+    run.child.stdin.write("\x04");
+    await inTime(run.ended, 10e3, "end");
+    await nobodyLeft();
   },
   async interrupt(agent) {
     const run = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));

@@ -12,7 +12,9 @@ use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker, ThreadRow};
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_core::config::Mode;
 use kd_core::mention::mentions;
+use kd_core::protocols::ProtocolKind;
 use kd_core::slash::Way;
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
@@ -472,7 +474,11 @@ impl App {
             said.seats
         };
         who.retain(|seat| !self.log.view.muted.contains(seat));
-        fx.push(Effect::Prepare(who));
+        // Elsewhere members come one by one, and one program may serve several.
+        let broadcast = ProtocolKind::from(Mode::Broadcast).name;
+        if who.len() == 1 || self.log.view.mode.as_deref() == Some(broadcast) {
+            fx.push(Effect::Prepare(who));
+        }
     }
 
     fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {

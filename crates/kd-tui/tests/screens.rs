@@ -610,6 +610,15 @@ fn whoever_is_written_to_is_made_ready_once() {
     assert_eq!(ready(play.keys(b"And you")), [names(&["claude", "codex"])]);
     play.keys(b"\r");
     assert!(ready(play.keys(b"/mode natural")).is_empty(), "a command");
+    play.keys(b"\x15");
+    play.hear(Event::ModeSet {
+        mode: "sequential".into(),
+        auto_messages: None,
+    });
+    assert!(ready(play.keys(b"And all of you")).is_empty(), "one by one");
+    play.keys(b"\x15@claude and you");
+    play.keys(b"\r");
+    assert_eq!(ready(play.keys(b"@codex and you")), [names(&["codex"])]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::face::round::Round;
 use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
-use kd_core::config::Config;
+use kd_core::config::{Config, Mode};
 use kd_core::{Address, Budget, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, Session, agents};
 use kd_store::meta::COUNCIL;
@@ -260,10 +260,12 @@ fn open(
     let open = opening(config, roster, &thread, conclude, args.model.seed)?;
     let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
     let engine = Engine::new(hands);
+    // Whose turn comes at once starts while the question is written down.
     if let Op::Say { to, .. } = &op {
-        // They start while the question is written down.
+        let at_once = config.council.mode == Mode::Broadcast;
+        let alone = matches!(to, Address::Seats(seats) if seats.len() == 1);
         let members = open.roster.members().iter();
-        engine.prepare(members.filter(|member| to.is_for(&member.name)));
+        engine.prepare(members.filter(|m| (at_once || alone) && to.is_for(&m.name)));
     }
     let session = engine.open(thread, open)?;
     session.send(op)?;
