@@ -218,7 +218,7 @@ const cases = {
     // Longer than some programs wait for their stdin.
     await sleep(6e3);
     run.child.stdin.write("we do?\r");
-    const threads = join(run.work, ".kd/branches/main/threads");
+    const threads = join(run.work, ".kd/branches");
     const answered = () => {
       const files = existsSync(threads) ? readdirSync(threads, { recursive: true }).filter((path) => path.endsWith(`-${agent}.md`)) : [];
       return files.some((path) => readFileSync(join(threads, path), "utf8").includes(answer));
