@@ -172,9 +172,13 @@ fn stream(stage: &Stage) {
         told("from start to end", ran.cpu, ran.end);
         // Who shows everything at the end streams nothing.
         if let (Some((first, before)), Some((last, after))) = (ran.words.first(), ran.words.last())
-            && last > first
+            && *last > *first + Duration::from_secs(1)
         {
-            told("while words come", *after - *before, *last - *first);
+            told(
+                "while words come",
+                after.saturating_sub(*before),
+                *last - *first,
+            );
         }
     }
 }

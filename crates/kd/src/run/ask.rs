@@ -11,9 +11,10 @@ use crate::face::round::Round;
 use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
+use kd_backends::{Hands, Options};
 use kd_core::config::{Config, Mode};
-use kd_core::{Address, Budget, Op, OpenCouncil, Roster, SeatName};
-use kd_engine::{Engine, Session, agents};
+use kd_core::{Address, Budget, Member, Op, OpenCouncil, Roster, SeatName};
+use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
 use kd_store::{self as store, Layout, Thread};
 use std::io::{self, Write};
@@ -93,10 +94,15 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     };
     let mut asked = None;
     let ended = stage::perform(&args.output, false, here, refusal, || {
+        let engine = Engine::new(Hands::new(&config, Options::default()));
+        engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
         asked = Some((layout.clone(), id.clone()));
-        let session = open(&args, &config, roster, thread, op)?;
+        let conclude = config.council.conclude && !args.no_conclude;
+        let open = opening(&config, roster, &thread, conclude, args.model.seed)?;
+        let session = engine.open(thread, open)?;
+        session.send(op)?;
         if new {
             // For the next command; the members need not wait for it.
             layout.set_current_thread(&id)?;
@@ -249,27 +255,15 @@ pub(super) fn sweep(layout: &Layout, quiet: bool) {
     }
 }
 
-fn open(
-    args: &Ask,
-    config: &Config,
-    roster: Roster,
-    thread: Thread,
-    op: Op,
-) -> Result<Session, Error> {
-    let conclude = config.council.conclude && !args.no_conclude;
-    let open = opening(config, roster, &thread, conclude, args.model.seed)?;
-    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
-    let engine = Engine::new(hands);
-    // Whose turn comes at once starts while the question is written down.
-    if let Op::Say { to, .. } = &op {
-        let at_once = config.council.mode == Mode::Broadcast;
-        let alone = matches!(to, Address::Seats(seats) if seats.len() == 1);
-        let members = open.roster.members().iter();
-        engine.prepare(members.filter(|m| (at_once || alone) && to.is_for(&m.name)));
-    }
-    let session = engine.open(thread, open)?;
-    session.send(op)?;
-    Ok(session)
+/// The members whose turn comes at once.
+fn at_once<'a>(op: &Op, roster: &'a Roster, mode: Mode) -> impl Iterator<Item = &'a Member> {
+    let to = match op {
+        Op::Say { to, .. } => to.clone(),
+        _ => Address::King,
+    };
+    let alone = matches!(&to, Address::Seats(seats) if seats.len() == 1);
+    let members = roster.members().iter();
+    members.filter(move |m| (alone || mode == Mode::Broadcast) && to.is_for(&m.name))
 }
 
 /// A council that answers one question in a thread.
