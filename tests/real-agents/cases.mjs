@@ -217,7 +217,11 @@ const cases = {
     await until("the program", () => others().length > before);
     // Longer than some programs wait for their stdin.
     await sleep(6e3);
+    shown = "";
+    const sent = Date.now();
     run.child.stdin.write("we do?\r");
+    await until("the first word", () => shown.includes("Hello"));
+    const seconds = (Date.now() - sent) / 1000;
     const threads = join(run.work, ".kd/branches");
     const answered = () => {
       const files = existsSync(threads) ? readdirSync(threads, { recursive: true }).filter((path) => path.endsWith(`-${agent}.md`)) : [];
@@ -227,6 +231,7 @@ const cases = {
     run.child.stdin.write("\x04");
     await inTime(run.ended, 10e3, "end");
     await nobodyLeft();
+    return `${seconds.toFixed(2)} s`;
   },
   async interrupt(agent) {
     const run = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));
