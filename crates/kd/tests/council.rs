@@ -121,6 +121,32 @@ fn stop(pid: i64) {
 }
 
 #[test]
+fn a_round_is_watched_as_it_grows() {
+    let grows = json!({"runs": [[{"text": "One"}, {"sleep_ms": 600}, {"text": " two"}, {"sleep_ms": 600},
+        {"text": " three"}, "hang"]]});
+    let home = Home::scripted(&[("ada", grows)]);
+    let told = home
+        .run(&["council", "ask", "--async", "--json", "Which?"])
+        .json();
+    let mut watch = home
+        .kd(&["council", "watch", "--jsonl", "--timeout", "60s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut lines = BufReader::new(watch.stdout.take().expect("piped")).lines();
+    let mut text = String::new();
+    while !text.ends_with("three") {
+        let line = lines.next().expect("it grows").expect("read");
+        let record: Value = serde_json::from_str(&line).expect("JSON");
+        text += record["delta"]["text"].as_str().unwrap_or_default();
+    }
+    assert_eq!(text, "One two three");
+    stop(told["pid"].as_i64().expect("a number"));
+    assert!(!watch.wait().expect("it ends").success(), "it was stopped");
+}
+
+#[test]
 fn a_stream_of_kingdom_cli_is_watched_as_it_grows() {
     let home = Home::new(&json!({"agents": {"claude": {"backend": "claude_code"}}}));
     let thread = home.work().join(".kd/branches/main/threads/council-f00d");
