@@ -288,17 +288,3 @@ pub enum Delta {
         choices: Vec<(String, f64)>,
     },
 }
-
-impl Delta {
-    /// Takes the next piece in if both are of the answer, or both of the thinking; else gives it back.
-    pub fn join(&mut self, next: Delta) -> Option<Delta> {
-        match (self, next) {
-            (Delta::Text { text }, Delta::Text { text: more })
-            | (Delta::Thinking { text }, Delta::Thinking { text: more }) => {
-                text.push_str(&more);
-                None
-            }
-            (_, next) => Some(next),
-        }
-    }
-}

@@ -104,12 +104,13 @@ pub(crate) struct Joiner(Option<Delta>);
 impl Joiner {
     /// Takes a delta in; gives back the one before it if the two do not join.
     pub(crate) fn push(&mut self, next: Delta) -> Option<Delta> {
-        match &mut self.0 {
-            Some(last) => {
-                let next = last.join(next)?;
-                self.0.replace(next)
+        match (&mut self.0, &next) {
+            (Some(Delta::Text { text }), Delta::Text { text: more })
+            | (Some(Delta::Thinking { text }), Delta::Thinking { text: more }) => {
+                text.push_str(more);
+                None
             }
-            none => none.replace(next),
+            _ => self.0.replace(next),
         }
     }
 
