@@ -108,7 +108,7 @@ impl StreamWriter {
         self.end_line()
     }
 
-    /// Writes what has gathered, in one write. Call it once a frame (about each 16 ms), not for each token.
+    /// Writes what has gathered, in one write. Call it once a frame, not for each token.
     pub fn flush(&mut self) -> Result<(), Error> {
         if self.buffer.is_empty() {
             return Ok(());

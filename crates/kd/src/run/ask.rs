@@ -228,7 +228,7 @@ fn names(roster: &Roster) -> Vec<SeatName> {
 }
 
 /// Where new threads are made.
-fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
+pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
     let opened = here.make_layout()?;
     if opened.elsewhere && !quiet {
         notice_line(&format!(

@@ -4,6 +4,7 @@ mod edit;
 pub(super) mod opening;
 pub(super) mod record;
 
+use super::ask::{new_layout, notice_line};
 use super::here::Here;
 use super::stage::{self, Played};
 use super::{first, model, outfile, question, terminal};
@@ -40,7 +41,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     }
     let asked = question::read(&args.question, quiet)?;
     if !quiet {
-        loaded.notices.iter().for_each(|n| note(n));
+        loaded.notices.iter().for_each(|n| notice_line(n));
     }
     let mut brief = opening::brief(
         &config,
@@ -220,7 +221,7 @@ fn plan_by_model(
         (80, 24),
     ));
     if manner == Manner::Plain {
-        note(&format!("{} plans the council", seat.member.backend));
+        notice_line(&format!("{} plans the council", seat.member.backend));
     }
     let engine = Engine::new(Hands::new(config, Options::default()));
     let played = stage::play(face, false, stage::UNASKED, || {
@@ -257,15 +258,8 @@ fn make_ready(args: &Deliberate, config: &Config, plan: &Plan) -> Result<(), Err
 }
 
 fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
-    let opened = here.make_layout()?;
-    if opened.elsewhere && !quiet {
-        note(&format!(
-            "this folder cannot be written; the thread is kept in {}",
-            opened.layout.kd().display()
-        ));
-    }
     let names: Vec<_> = plan.seats.iter().map(|s| s.name().clone()).collect();
-    Ok(Thread::create(&opened.layout, &names)?)
+    Ok(Thread::create(&new_layout(quiet, here)?, &names)?)
 }
 
 fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn Face>, bool) {
@@ -413,10 +407,6 @@ fn closing(id: &str, here: &Here) {
     ] {
         let _ = writeln!(err, "{}", styles.dim(&line));
     }
-}
-
-fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", clean::line(text));
 }
 
 impl From<PlanError> for Error {
