@@ -36,7 +36,7 @@ enum Step {
     Tools(Vec<Value>, PathBuf),
     /// `{"write": PATH}`: writes a file there.
     Write(PathBuf),
-    /// `{"print": TEXT}`: writes the text as it stands to stdout.
+    /// `{"print": TEXT}`: writes the text to stdout, with `"$asked"` for the id of the last request that was heard.
     Print(String),
     /// `{"complain": TEXT}`: writes the text to stderr.
     Complain(String),
@@ -194,7 +194,8 @@ async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
         Step::Record(path) => record(&path)?,
         Step::ReadInput => drop(input()?),
         Step::Print(text) => {
-            stdout.write_all(text.as_bytes())?;
+            let asked = ASKED.lock().map(|id| id.to_string()).unwrap_or_default();
+            stdout.write_all(text.replace(r#""$asked""#, &asked).as_bytes())?;
             stdout.flush()?;
         }
         Step::Complain(text) => std::io::stderr().write_all(text.as_bytes())?,
@@ -259,6 +260,13 @@ fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
         if std::io::stdin().read_line(&mut line)? == 0 {
             return Ok(false);
         }
+        let message = serde_json::from_str::<Value>(&line).unwrap_or_default();
+        if message["method"].is_string()
+            && !message["id"].is_null()
+            && let Ok(mut asked) = ASKED.lock()
+        {
+            *asked = message["id"].clone();
+        }
         if line.contains("\"mcpServers\"") {
             let _ = OFFERED.set(line.clone());
         }
@@ -275,6 +283,8 @@ fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
     }
 }
 
+/// The id of the last request that was heard.
+static ASKED: std::sync::Mutex<Value> = std::sync::Mutex::new(Value::Null);
 /// The line of an ACP client that named its servers.
 static OFFERED: std::sync::OnceLock<String> = std::sync::OnceLock::new();
 

@@ -1,133 +1,293 @@
-//! The Agent Client Protocol, version 1, by hand: six methods, tolerant of whatever agents add (docs/adr says why no
-//! library). Each question has a session of its own; we offer no files and no terminal.
+//! The Agent Client Protocol, version 1, by its official crate: its messages, its ids, its answers to what an agent asks.
+//! What the agent says of a turn is read by [`crate::dialects`], like that of every other road (docs/adr says why).
+//! Each question has a session of its own; we offer no files and no terminal.
 //!
 //! Read-only: a mode of that name is chosen where the agent has one, and every wish for permission is rejected.
 
+use super::driven::Driven;
 use super::{Question, Road, Talk};
-use serde_json::{Value, json};
-use std::collections::VecDeque;
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    CancelNotification, CloseSessionRequest, Implementation, InitializeRequest, McpServer,
+    McpServerStdio, NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
+    SessionId, SessionModeState, SetSessionConfigOptionRequest, SetSessionModeRequest,
+    ToolCallUpdateFields, ToolKind,
+};
+use agent_client_protocol::{Agent, Client, JsonRpcRequest, JsonRpcResponse, Result};
+use futures::StreamExt;
+use futures::channel::mpsc;
+use kd_core::{Failure, FailureKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the file's header.
 pub(in super::super) static ACP: Road = Road {
     dialect: "acp",
-    talk: || Box::<Acp>::default(),
+    talk: || Box::new(Acp::new()),
 };
 
-/// The version of the protocol.
-const VERSION: u32 = 1;
 /// Modes in which agents change nothing, by the ids that were checked; `plan` is none of them.
 const READ_ONLY: [&str; 2] = ["read-only", "ask"];
 /// Modes for those who may write, where an agent begins in one that only reads.
 const WRITABLE: [&str; 2] = ["auto", "agent"];
 
-#[derive(Default)]
 struct Acp {
-    /// The id of our last request.
-    last: u64,
-    /// Whether the greeting was exchanged.
-    open: bool,
-    /// Whether the agent can be told that a session is over.
-    closes: bool,
-    waiting: Option<Question>,
-    /// What is still to be asked, one after another: what an agent refuses must not come after what it was for.
-    steps: VecDeque<(&'static str, Value)>,
-    writable: bool,
-    /// Tools of ours that may be called without asking anybody.
-    tools: Vec<String>,
-    session: Option<String>,
+    connection: Driven,
+    words: mpsc::UnboundedSender<Word>,
+    rights: Arc<Mutex<Rights>>,
     asked: bool,
 }
 
+/// What is told to the conversation.
+enum Word {
+    Ask(Question),
+    Stop,
+}
+
 impl Acp {
-    fn request(&mut self, method: &str, params: Value) -> Value {
-        self.last += 1;
-        json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
-    }
-
-    fn new_session(&mut self) -> Vec<Value> {
-        let Some(question) = &self.waiting else {
-            return Vec::new();
-        };
-        let servers: Vec<Value> = question
-            .server
-            .iter()
-            .map(|s| json!({"name": s.name, "command": s.program, "args": s.args, "env": []}))
-            .collect();
-        let params = json!({"cwd": question.folder, "mcpServers": servers});
-        vec![self.request("session/new", params)]
-    }
-
-    /// The session is there: its mode and model, then the question.
-    fn prepare(&mut self, session: &str, offered: &Value) {
-        let Some(question) = self.waiting.take() else {
-            return;
-        };
-        self.session = Some(session.to_owned());
-        let current = offered["modes"]["currentModeId"].as_str();
-        let reads_only = current.is_some_and(|mode| READ_ONLY.contains(&mode));
-        let wanted: &[&str] = match (question.writable, reads_only) {
-            (false, _) => &READ_ONLY,
-            (true, true) => &WRITABLE,
-            (true, false) => &[],
-        };
-        if let Some(mode) = wanted.iter().find(|mode| has_mode(offered, mode)) {
-            let params = json!({"sessionId": session, "modeId": mode});
-            self.steps.push_back(("session/set_mode", params));
+    fn new() -> Self {
+        let (words, heard) = mpsc::unbounded();
+        let rights = Arc::<Mutex<Rights>>::default();
+        let leave = Arc::clone(&rights);
+        let connection = Driven::new(|wire| {
+            Client
+                .v1()
+                .on_receive_request(
+                    async move |wish: Wish, responder, _| {
+                        let outcome = held(&leave).answer(&wish);
+                        responder.respond(RequestPermissionResponse::new(outcome))
+                    },
+                    agent_client_protocol::on_receive_request!(),
+                )
+                .connect_with(wire, async move |agent| converse(&agent, heard).await)
+        });
+        Self {
+            connection,
+            words,
+            rights,
+            asked: false,
         }
-        if let Some(model) = &question.model {
-            self.steps.push_back(if offered["models"].is_object() {
-                let params = json!({"sessionId": session, "modelId": model});
-                ("session/set_model", params)
-            } else {
-                let params = json!({"sessionId": session, "configId": "model", "value": model});
-                ("session/set_config_option", params)
-            });
-        }
-        let prompt = json!([{"type": "text", "text": question.prompt}]);
-        self.steps.push_back((
-            "session/prompt",
-            json!({"sessionId": session, "prompt": prompt}),
-        ));
     }
 
-    fn step(&mut self) -> Vec<Value> {
-        let Some((method, params)) = self.steps.pop_front() else {
-            return Vec::new();
-        };
-        self.asked = method == "session/prompt";
-        vec![self.request(method, params)]
+    fn tell(&mut self, word: Word) -> Vec<Value> {
+        // Nobody listens when the connection is over; `broken` says so.
+        let _ = self.words.unbounded_send(word);
+        self.drive()
     }
 
-    /// Our word on a wish for permission: options are picked by their kind, since every agent names them otherwise.
-    fn permit(&self, id: &Value, params: &Value) -> Value {
-        let kinds: [&str; 2] = if self.writable || self.is_ours(&params["toolCall"]) {
-            ["allow_once", "allow_always"]
-        } else {
-            ["reject_once", "reject_always"]
-        };
-        let options = params["options"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let picked = kinds
+    fn drive(&mut self) -> Vec<Value> {
+        let said = self.connection.drive();
+        self.asked |= said
             .iter()
-            .find_map(|kind| options.iter().find(|option| option["kind"] == *kind));
-        let outcome = match picked {
-            Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
-            None => json!({"outcome": "cancelled"}),
-        };
-        json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}})
+            .any(|message| message["method"] == "session/prompt");
+        said
     }
 }
 
-/// Kinds of calls that change something or reach far: a tool of ours has none of them.
-const HANDS: [&str; 6] = ["edit", "delete", "move", "execute", "fetch", "switch_mode"];
+impl Talk for Acp {
+    fn ask(&mut self, question: Question) -> Vec<Value> {
+        self.asked = false;
+        *held(&self.rights) = Rights::of(&question);
+        self.tell(Word::Ask(question))
+    }
 
-impl Acp {
+    fn hear(&mut self, message: &Value) -> Vec<Value> {
+        // What wants no answer and is none is for the decoder alone.
+        if message["id"].is_null() {
+            return Vec::new();
+        }
+        self.connection.hear(message);
+        self.drive()
+    }
+
+    fn asked(&self) -> bool {
+        self.asked
+    }
+
+    fn stop(&mut self) -> Vec<Value> {
+        if self.asked {
+            self.tell(Word::Stop)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn fit(&self) -> bool {
+        self.connection.over().is_none()
+    }
+
+    fn broken(&self) -> Option<Failure> {
+        let said = match self.connection.over()? {
+            Some(error) => format!("the agent does not keep to the protocol: {error}"),
+            None => "the conversation with the agent is over".to_owned(),
+        };
+        Some(Failure::new(FailureKind::Decode, said))
+    }
+}
+
+/// Our side, from the greeting to the last question.
+async fn converse(
+    agent: &ConnectionTo<Agent>,
+    mut words: mpsc::UnboundedReceiver<Word>,
+) -> Result<()> {
+    let Some(Word::Ask(mut question)) = words.next().await else {
+        return Ok(());
+    };
+    let us = Implementation::new("kingdom", env!("CARGO_PKG_VERSION")).title("Kingdom".to_owned());
+    let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
+    let hello = agent.send_request(hello).block_task().await?;
+    let closes = hello
+        .agent_capabilities
+        .session_capabilities
+        .close
+        .is_some();
+    loop {
+        let session = open(agent, &question).await?;
+        let prompt = PromptRequest::new(session.clone(), vec![question.prompt.into()]);
+        // What comes of it is the decoder's to read.
+        agent.send_request(prompt).detach();
+        question = loop {
+            match words.next().await {
+                Some(Word::Ask(next)) => break next,
+                Some(Word::Stop) => {
+                    agent.send_notification(CancelNotification::new(session.clone()))?;
+                }
+                None => return Ok(()),
+            }
+        };
+        if closes {
+            agent
+                .send_request(CloseSessionRequest::new(session))
+                .detach();
+        }
+    }
+}
+
+/// A session for one question, in the mode and with the model that it wants. One thing after another: what an agent
+/// refuses must not come after what it was for.
+async fn open(agent: &ConnectionTo<Agent>, question: &Question) -> Result<SessionId> {
+    let servers = question.server.iter().map(|server| {
+        let stdio = McpServerStdio::new(&server.name, &server.program).args(server.args.clone());
+        McpServer::Stdio(stdio)
+    });
+    let new = NewSession(NewSessionRequest::new(&question.folder).mcp_servers(servers.collect()));
+    let NewSessionAnswer { session, models } = agent.send_request(new).block_task().await?;
+    let id = session.session_id;
+    if let Some(mode) = session.modes.as_ref().and_then(|m| mode(m, question)) {
+        let request = SetSessionModeRequest::new(id.clone(), mode);
+        agent.send_request(request).block_task().await?;
+    }
+    if let Some(model) = &question.model {
+        if models.is_object() {
+            let (session_id, model_id) = (id.clone(), model.clone());
+            let request = SetModel {
+                session_id,
+                model_id,
+            };
+            agent.send_request(request).block_task().await?;
+        } else {
+            let request = SetSessionConfigOptionRequest::new(id.clone(), "model", model.as_str());
+            agent.send_request(request).block_task().await?;
+        }
+    }
+    Ok(id)
+}
+
+/// The mode to choose, if the agent has one for what this question may do.
+fn mode(offered: &SessionModeState, question: &Question) -> Option<&'static str> {
+    let reads_only = READ_ONLY.contains(&&*offered.current_mode_id.0);
+    let wanted: &[&str] = match (question.writable, reads_only) {
+        (false, _) => &READ_ONLY,
+        (true, true) => &WRITABLE,
+        (true, false) => &[],
+    };
+    let has = |mode: &&&str| offered.available_modes.iter().any(|o| *o.id.0 == ***mode);
+    wanted.iter().find(has).copied()
+}
+
+/// `session/new`, with what some agents still answer and the protocol has no longer.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "session/new", response = NewSessionAnswer)]
+struct NewSession(NewSessionRequest);
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcResponse)]
+struct NewSessionAnswer {
+    #[serde(flatten)]
+    session: NewSessionResponse,
+    /// Present where the model is chosen by [`SetModel`] and not by an option of the session.
+    #[serde(default)]
+    models: Value,
+}
+
+/// How the model was chosen before sessions had options; Gemini CLI and an adapter of Codex want it so.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "session/set_model", response = Value)]
+#[serde(rename_all = "camelCase")]
+struct SetModel {
+    session_id: SessionId,
+    model_id: String,
+}
+
+/// An agent's wish for permission, read so that one odd option does not cost the others.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "session/request_permission", response = RequestPermissionResponse)]
+#[serde(rename_all = "camelCase", default)]
+struct Wish {
+    tool_call: ToolCallUpdateFields,
+    options: Vec<Value>,
+}
+
+/// What an agent may do while it answers.
+#[derive(Default)]
+struct Rights {
+    writable: bool,
+    /// Tools of ours that may be called without asking anybody.
+    tools: Vec<String>,
+}
+
+fn held(rights: &Mutex<Rights>) -> std::sync::MutexGuard<'_, Rights> {
+    rights.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Rights {
+    fn of(question: &Question) -> Self {
+        let tools = question.server.iter().flat_map(|s| s.tools.clone());
+        Self {
+            writable: question.writable,
+            tools: tools.collect(),
+        }
+    }
+
+    /// Our word on a wish: options are picked by their kind, since every agent names them otherwise.
+    fn answer(&self, wish: &Wish) -> RequestPermissionOutcome {
+        use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+        let kinds = if self.writable || self.has(&wish.tool_call) {
+            [AllowOnce, AllowAlways]
+        } else {
+            [RejectOnce, RejectAlways]
+        };
+        let options: Vec<PermissionOption> = wish
+            .options
+            .iter()
+            .filter_map(|option| PermissionOption::deserialize(option).ok())
+            .collect();
+        let picked = kinds
+            .iter()
+            .find_map(|kind| options.iter().find(|option| option.kind == *kind));
+        picked.map_or(RequestPermissionOutcome::Cancelled, |option| {
+            let option = SelectedPermissionOutcome::new(option.option_id.clone());
+            RequestPermissionOutcome::Selected(option)
+        })
+    }
+
     /// Whether a call is one of a tool of ours. Agents put their own words before its name (`kd_`, `mcp__kd__`) and
-    /// theirs or its arguments behind it.
-    fn is_ours(&self, call: &Value) -> bool {
-        let title = call["title"].as_str().unwrap_or_default();
+    /// theirs or its arguments behind it. A tool of ours changes nothing and does not reach far.
+    fn has(&self, call: &ToolCallUpdateFields) -> bool {
+        use ToolKind::{Delete, Edit, Execute, Fetch, Move, SwitchMode};
+        let title = call.title.as_deref().unwrap_or_default();
         let word = title
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .next()
@@ -138,96 +298,18 @@ impl Acp {
                     .strip_suffix(tool.as_str())
                     .is_some_and(|w| w.ends_with('_'))
         };
-        let kind = call["kind"].as_str().unwrap_or("other");
-        !HANDS.contains(&kind) && self.tools.iter().any(named)
-    }
-}
-
-fn has_mode(offered: &Value, mode: &str) -> bool {
-    let modes = offered["modes"]["availableModes"].as_array();
-    modes
-        .into_iter()
-        .flatten()
-        .any(|offered| offered["id"] == mode)
-}
-
-impl Talk for Acp {
-    fn ask(&mut self, question: Question) -> Vec<Value> {
-        let before = self.session.take();
-        self.asked = false;
-        self.steps.clear();
-        self.writable = question.writable;
-        self.tools = question
-            .server
-            .iter()
-            .flat_map(|s| s.tools.clone())
-            .collect();
-        self.waiting = Some(question);
-        if !self.open {
-            let us = json!({"name": "kingdom", "title": "Kingdom", "version": env!("CARGO_PKG_VERSION")});
-            let can =
-                json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
-            return vec![self.request(
-                "initialize",
-                json!({"protocolVersion": VERSION, "clientInfo": us, "clientCapabilities": can}),
-            )];
-        }
-        let mut words = Vec::new();
-        if let Some(session) = before.filter(|_| self.closes) {
-            words.push(self.request("session/close", json!({"sessionId": session})));
-        }
-        words.extend(self.new_session());
-        words
-    }
-
-    fn hear(&mut self, message: &Value) -> Vec<Value> {
-        let id = &message["id"];
-        match message["method"].as_str() {
-            Some("session/request_permission") => {
-                return vec![self.permit(id, &message["params"])];
-            }
-            // A request that is not answered blocks some agents.
-            Some(_) if !id.is_null() => {
-                return vec![json!({"jsonrpc": "2.0", "id": id,
-                    "error": {"code": -32601, "message": "not offered here"}})];
-            }
-            Some(_) => return Vec::new(),
-            None => {}
-        }
-        let result = &message["result"];
-        if *id != self.last || !result.is_object() {
-            return Vec::new();
-        }
-        if !self.open {
-            self.open = true;
-            self.closes = result["agentCapabilities"]["sessionCapabilities"]["close"].is_object();
-            return self.new_session();
-        }
-        if let Some(session) = result["sessionId"].as_str() {
-            self.prepare(session, result);
-        }
-        self.step()
-    }
-
-    fn asked(&self) -> bool {
-        self.asked
-    }
-
-    fn stop(&mut self) -> Vec<Value> {
-        match (&self.session, self.asked) {
-            (Some(session), true) => {
-                vec![
-                    json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}),
-                ]
-            }
-            _ => Vec::new(),
-        }
+        let hands = matches!(
+            call.kind,
+            Some(Edit | Delete | Move | Execute | Fetch | SwitchMode)
+        );
+        !hands && self.tools.iter().any(named)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn question(writable: bool, model: Option<&str>) -> Question {
         Question {
@@ -240,16 +322,20 @@ mod tests {
         }
     }
 
-    fn opened(writable: bool, model: Option<&str>) -> Acp {
-        let mut talk = Acp::default();
-        assert_eq!(
-            talk.ask(question(writable, model))[0]["method"],
-            "initialize"
-        );
-        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1,
-            "agentCapabilities": {"sessionCapabilities": {"close": {}}}}});
-        assert_eq!(talk.hear(&answer)[0]["method"], "session/new");
-        talk
+    /// The agent's answer to the last of these requests.
+    fn reply(talk: &mut Acp, words: &[Value], key: &str, body: &Value) -> Vec<Value> {
+        let id = &words.last().expect("something was asked")["id"];
+        talk.hear(&json!({"jsonrpc": "2.0", "id": id, key: body}))
+    }
+
+    fn greeted(question: Question) -> (Acp, Vec<Value>) {
+        let mut talk = Acp::new();
+        let words = talk.ask(question);
+        assert_eq!(methods(&words), ["initialize"]);
+        let greeting = json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}}});
+        let words = reply(&mut talk, &words, "result", &greeting);
+        assert_eq!(methods(&words), ["session/new"]);
+        (talk, words)
     }
 
     fn methods(words: &[Value]) -> Vec<&str> {
@@ -258,88 +344,202 @@ mod tests {
 
     #[test]
     fn a_mode_that_reads_only_and_the_model_are_set_before_the_question() {
-        let offered = json!({"id": 2, "result": {"sessionId": "s", "models": {},
-            "modes": {"availableModes": [{"id": "agent"}, {"id": "plan"}, {"id": "read-only"}]}}});
-        let mut talk = opened(false, Some("m"));
-        let words = talk.hear(&offered);
+        let offered = json!({"sessionId": "s", "models": {}, "modes": {"currentModeId": "agent", "availableModes": [
+            {"id": "agent", "name": "Agent"}, {"id": "plan", "name": "Plan"}, {"id": "read-only", "name": "Read"}]}});
+        let (mut talk, words) = greeted(question(false, Some("m")));
+        let words = reply(&mut talk, &words, "result", &offered);
         assert_eq!(methods(&words), ["session/set_mode"]);
         assert_eq!(words[0]["params"]["modeId"], "read-only");
         assert!(!talk.asked() && talk.stop().is_empty());
-        let done = |id: u64| json!({"id": id, "result": {}});
-        assert_eq!(methods(&talk.hear(&done(3))), ["session/set_model"]);
-        assert_eq!(methods(&talk.hear(&done(4))), ["session/prompt"]);
+        let words = reply(&mut talk, &words, "result", &json!({}));
+        assert_eq!(methods(&words), ["session/set_model"]);
+        assert_eq!(
+            words[0]["params"],
+            json!({"sessionId": "s", "modelId": "m"})
+        );
+        let words = reply(&mut talk, &words, "result", &json!({}));
+        assert_eq!(methods(&words), ["session/prompt"]);
         assert!(talk.asked());
-        assert_eq!(methods(&talk.stop()), ["session/cancel"]);
+        let stop = talk.stop();
+        assert_eq!(methods(&stop), ["session/cancel"]);
+        assert_eq!(stop[0]["params"], json!({"sessionId": "s"}));
+        let end = reply(
+            &mut talk,
+            &words,
+            "result",
+            &json!({"stopReason": "cancelled"}),
+        );
+        assert!(end.is_empty() && talk.fit(), "{end:?}");
         assert_eq!(
             methods(&talk.ask(question(false, None))),
             ["session/close", "session/new"]
         );
-        let mut talk = opened(true, None);
-        assert_eq!(methods(&talk.hear(&offered)), ["session/prompt"]);
+        let (mut talk, words) = greeted(question(true, None));
+        let words = reply(&mut talk, &words, "result", &offered);
+        assert_eq!(methods(&words), ["session/prompt"]);
+    }
+
+    #[test]
+    fn a_model_is_an_option_of_the_session_where_it_has_options() {
+        let (mut talk, words) = greeted(question(false, Some("m")));
+        let words = reply(&mut talk, &words, "result", &json!({"sessionId": "s"}));
+        assert_eq!(methods(&words), ["session/set_config_option"]);
+        assert_eq!(
+            words[0]["params"],
+            json!({"sessionId": "s", "configId": "model", "value": "m"})
+        );
+    }
+
+    #[test]
+    fn who_does_not_keep_to_the_protocol_is_told_so_and_is_not_asked_again() {
+        let (mut talk, words) = greeted(question(false, None));
+        assert!(talk.fit() && talk.broken().is_none());
+        assert!(reply(&mut talk, &words, "result", &json!({"session": 7})).is_empty());
+        assert!(!talk.fit());
+        let failure = talk.broken().expect("it is broken");
+        assert_eq!(failure.kind, FailureKind::Decode);
+        assert!(failure.message.contains("sessionId"), "{failure}");
+        assert!(talk.ask(question(false, None)).is_empty());
+    }
+
+    /// What a recorded agent said: to each of our requests by its method, and its own requests.
+    fn recorded(file: &std::path::Path) -> Vec<(String, Value)> {
+        let mut asked = std::collections::BTreeMap::new();
+        let text = std::fs::read_to_string(file).expect("a recording is a text");
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut said = Vec::new();
+        for line in lines {
+            let message = &line["msg"];
+            let (id, method) = (message["id"].to_string(), message["method"].as_str());
+            match (line["dir"] == "in", method) {
+                (true, Some(method)) => drop(asked.insert(id, method.to_owned())),
+                (false, Some(method)) => said.push((method.to_owned(), message.clone())),
+                (false, None) => {
+                    said.extend(asked.remove(&id).map(|method| (method, message.clone())));
+                }
+                _ => {}
+            }
+        }
+        said
+    }
+
+    #[test]
+    fn every_recorded_agent_is_greeted_asked_in_its_own_words_and_refused() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/agent-streams");
+        let agents = std::fs::read_dir(folder).expect("recordings");
+        let agents = agents.map(|agent| agent.expect("an agent").path());
+        let (mut greeted, mut opened, mut refused) = (0, 0, 0);
+        for agent in agents.filter(|a| a.to_string_lossy().contains("acp-")) {
+            let greeting = recorded(&agent.join("00_handshake.dialog.jsonl"));
+            let hello = greeting.iter().find(|(method, _)| method == "initialize");
+            let hello = &hello.expect("a greeting").1["result"];
+            let fresh = || {
+                let mut talk = Acp::new();
+                let words = talk.ask(question(false, Some("m")));
+                let words = reply(&mut talk, &words, "result", hello);
+                assert_eq!(methods(&words), ["session/new"], "{}", agent.display());
+                (talk, words)
+            };
+            greeted += 1;
+            let files = std::fs::read_dir(&agent).expect("its recordings");
+            for (method, message) in files.flat_map(|f| recorded(&f.expect("a file").path())) {
+                if method == "session/request_permission" {
+                    let answer = fresh().0.hear(&message);
+                    let picked = &answer[0]["result"]["outcome"]["optionId"];
+                    let options = message["params"]["options"].as_array().expect("options");
+                    let picked = options.iter().find(|o| o["optionId"] == *picked);
+                    let kind = picked.expect("one of them")["kind"].as_str();
+                    assert!(kind.is_some_and(|k| k.starts_with("reject")), "{message}");
+                    refused += 1;
+                } else if method == "session/new" && message["result"].is_object() {
+                    let offered = &message["result"];
+                    let (mut talk, mut words) = fresh();
+                    let mut asked = Vec::new();
+                    let mut answer = offered.clone();
+                    while !talk.asked() {
+                        words = reply(&mut talk, &words, "result", &answer);
+                        assert_eq!(words.len(), 1, "{}: {:?}", agent.display(), talk.broken());
+                        asked.extend(methods(&words).into_iter().map(str::to_owned));
+                        // The answer of an option says all options again.
+                        answer = json!({"configOptions": offered["configOptions"]});
+                    }
+                    let modes = offered["modes"]["availableModes"].as_array();
+                    let read_only =
+                        |m: &Value| READ_ONLY.contains(&m["id"].as_str().unwrap_or_default());
+                    let mode = modes.is_some_and(|modes| modes.iter().any(read_only));
+                    let model = if offered["models"].is_object() {
+                        "session/set_model"
+                    } else {
+                        "session/set_config_option"
+                    };
+                    let steps = ["session/set_mode", model, "session/prompt"];
+                    assert_eq!(asked, steps[usize::from(!mode)..], "{}", agent.display());
+                    opened += 1;
+                }
+            }
+        }
+        assert!(
+            greeted >= 5 && opened >= 8 && refused >= 5,
+            "{greeted} {opened} {refused}"
+        );
     }
 
     #[test]
     fn a_server_of_ours_is_named_for_the_session_and_its_tools_need_no_asking() {
-        let mut talk = Acp::default();
         let server = kd_core::request::ToolServer {
             name: "kd".into(),
             program: "/bin/kd".into(),
             args: vec!["mcp".into()],
             tools: vec!["create_thread".into()],
         };
-        talk.ask(Question {
+        let (_, opened) = greeted(Question {
             server: Some(server),
             ..question(false, None)
         });
-        let opened = talk.hear(&json!({"id": 1, "result": {}}));
         assert_eq!(
-            opened[0]["params"]["mcpServers"],
-            json!([{"name": "kd", "command": "/bin/kd", "args": ["mcp"], "env": []}])
+            opened[0]["params"],
+            json!({"cwd": "/w", "mcpServers": [{"name": "kd", "command": "/bin/kd", "args": ["mcp"], "env": []}]})
         );
-        let picked = |title: &str, kind: &str| {
-            let wish = json!({"id": 7, "method": "session/request_permission", "params": {
-                "toolCall": {"title": title, "kind": kind}, "options": [
-                {"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}});
-            let mut talk = talk_with(&talk.tools);
-            talk.hear(&wish)[0]["result"]["outcome"]["optionId"].clone()
+        let rights = Rights {
+            writable: false,
+            tools: vec!["create_thread".into()],
         };
         for (title, kind, wanted) in [
-            ("create_thread (kd MCP Server)", "other", "yes"),
-            ("mcp__kd__create_thread", "other", "yes"),
-            ("kd_create_thread", "read", "yes"),
-            ("create_thread", "execute", "no"),
-            ("rm -rf create_thread", "other", "no"),
-            ("uncreate_threads", "other", "no"),
+            ("create_thread (kd MCP Server)", "other", true),
+            ("mcp__kd__create_thread", "other", true),
+            ("kd_create_thread", "read", true),
+            ("create_thread", "execute", false),
+            ("rm -rf create_thread", "other", false),
+            ("uncreate_threads", "other", false),
         ] {
-            assert_eq!(picked(title, kind), wanted, "{title} {kind}");
-        }
-    }
-
-    fn talk_with(tools: &[String]) -> Acp {
-        Acp {
-            tools: tools.to_vec(),
-            ..Acp::default()
+            let call = ToolCallUpdateFields::deserialize(json!({"title": title, "kind": kind}));
+            let call = call.expect("it is a call");
+            assert_eq!(rights.has(&call), wanted, "{title} {kind}");
         }
     }
 
     #[test]
     fn permissions_are_picked_by_kind_and_everything_else_is_refused() {
-        let wish = json!({"id": 7, "method": "session/request_permission", "params": {"options": [
-            {"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}});
-        let told = |writable: bool| {
-            opened(writable, None).hear(&wish)[0]["result"]["outcome"]["optionId"].clone()
+        let asks = |method: &str, options: Value| {
+            json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"sessionId": "s",
+                "toolCall": {"toolCallId": "c"}, "options": options}})
         };
-        assert_eq!(told(false), "no");
-        assert_eq!(told(true), "yes");
-        let mut talk = opened(false, None);
-        let none = talk.hear(
-            &json!({"id": 8, "method": "session/request_permission", "params": {"options": []}}),
-        );
-        assert_eq!(
-            none[0]["result"]["outcome"],
-            json!({"outcome": "cancelled"})
-        );
-        let odd = talk.hear(&json!({"id": "x", "method": "fs/write_text_file", "params": {}}));
+        let both = json!([{"kind": "odd"}, {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "no", "name": "No", "kind": "reject_once"}]);
+        let told = |writable: bool, options: &Value| {
+            let (mut talk, _) = greeted(question(writable, None));
+            let words = talk.hear(&asks("session/request_permission", options.clone()));
+            assert_eq!(words[0]["id"], 7);
+            words[0]["result"]["outcome"].clone()
+        };
+        let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
+        assert_eq!(told(false, &both), selected("no"));
+        assert_eq!(told(true, &both), selected("yes"));
+        assert_eq!(told(false, &json!([])), json!({"outcome": "cancelled"}));
+        let (mut talk, _) = greeted(question(true, None));
+        let odd = talk.hear(&asks("fs/write_text_file", json!([])));
         assert_eq!(odd[0]["error"]["code"], -32601);
     }
 }

@@ -8,6 +8,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod driven;
 mod pool;
 
 pub(crate) use pool::Pool;
@@ -79,6 +80,11 @@ pub(super) trait Talk: Send {
     /// Whether the process can be asked another question.
     fn fit(&self) -> bool {
         true
+    }
+
+    /// Why this conversation cannot go on, if it cannot.
+    fn broken(&self) -> Option<Failure> {
+        None
     }
 }
 
@@ -340,6 +346,10 @@ impl Turn {
                 return Step::End(end);
             }
             let asked = process.talk.asked();
+            // After the question the decoder reads on, whatever becomes of our side.
+            if !asked && let Some(failure) = process.talk.broken() {
+                return Step::End(Err(failure));
+            }
             match process.read().await {
                 Ok(Some(deltas)) => {
                     if !asked {

@@ -1,0 +1,77 @@
+//! A connection of the protocol's own crate, driven by hand. Such a connection is a future that waits for messages only,
+//! never for a clock or a file: whoever puts a message in and polls until nothing moves has all that it says to it. So a
+//! road keeps the form of the others, messages in and messages out, without a task or a pipe of its own.
+
+use agent_client_protocol::{Channel, Error, RawJsonRpcMessage, Result, TransportFrame};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// See the file's header.
+pub(super) struct Driven {
+    /// What is still to be done, or how it ended.
+    connection: std::result::Result<BoxFuture<'static, Result<()>>, Option<Error>>,
+    wire: Channel,
+    moved: Arc<Moved>,
+}
+
+/// Whether something happened for which the connection wants to be polled again.
+#[derive(Default)]
+struct Moved(AtomicBool);
+
+impl Wake for Moved {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Driven {
+    /// A connection over the wire that it is given. Nothing happens before it is driven.
+    pub(super) fn new<F>(connect: impl FnOnce(Channel) -> F) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let (theirs, ours) = Channel::duplex();
+        Self {
+            connection: Ok(connect(theirs).boxed()),
+            wire: ours,
+            moved: Arc::default(),
+        }
+    }
+
+    /// Puts in what the agent said. What is no message of JSON-RPC is passed over.
+    pub(super) fn hear(&mut self, message: &Value) {
+        if let Ok(message) = serde_json::from_value::<RawJsonRpcMessage>(message.clone()) {
+            // The other end is gone when the connection is over, and then there is nobody to hear.
+            let _ = self.wire.tx.unbounded_send(TransportFrame::Single(message));
+        }
+    }
+
+    /// Lets the connection do all that it can, and takes out what it says.
+    pub(super) fn drive(&mut self) -> Vec<Value> {
+        let waker = Waker::from(Arc::clone(&self.moved));
+        while let Ok(connection) = &mut self.connection {
+            self.moved.0.store(false, Ordering::Release);
+            match connection.poll_unpin(&mut Context::from_waker(&waker)) {
+                Poll::Ready(end) => self.connection = Err(end.err()),
+                Poll::Pending if self.moved.0.load(Ordering::Acquire) => {}
+                Poll::Pending => break,
+            }
+        }
+        let mut said = Vec::new();
+        while let Ok(frame) = self.wire.rx.try_recv() {
+            if let TransportFrame::Single(message) = frame {
+                said.extend(serde_json::to_value(message));
+            }
+        }
+        said
+    }
+
+    /// Whether the connection is over, and what broke it.
+    pub(super) fn over(&self) -> Option<Option<&Error>> {
+        self.connection.as_ref().err().map(Option::as_ref)
+    }
+}
