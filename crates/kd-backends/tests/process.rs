@@ -5,12 +5,14 @@
 
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};
+use kd_backends::dialects::Exit;
 use kd_backends::transport::process::{
     Gentle, Running, Spec, alive, end_left_over, living, settle,
 };
 use kd_backends::{Backend, Env};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -730,5 +732,52 @@ async fn without_input_stdin_is_at_its_end_at_once() {
     let mut running = Running::start(spec).unwrap();
     assert_eq!(running.read().await.unwrap(), b"went on");
     drop(running);
+    settled();
+}
+
+#[tokio::test]
+async fn a_program_starts_in_its_folder_with_its_environment_and_the_usual_signals() {
+    let stage = Stage::new();
+    let shell = |folder: PathBuf, words: &str| Spec {
+        label: "ada".into(),
+        program: "/bin/sh".into(),
+        args: ["-c", words].map(Into::into).into(),
+        env: [("ONE", "first"), ("ONE", "last")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        folder,
+        input: None,
+        gentle: Gentle::Terminate,
+        grace: Duration::from_secs(2),
+    };
+    let words = "pwd; echo $ONE; while read -r key value; do case $key in SigBlk: | SigIgn:) echo $value;; esac; done < /proc/self/status; exit 3";
+    let mut running =
+        Running::start(shell(stage.folder.path().canonicalize().unwrap(), words)).unwrap();
+    let mut printed = String::new();
+    loop {
+        match running.read().await.unwrap() {
+            [] => break,
+            bytes => printed.push_str(std::str::from_utf8(bytes).unwrap()),
+        }
+    }
+    let lines: Vec<&str> = printed.lines().collect();
+    let folder = stage.folder.path().canonicalize().unwrap();
+    assert_eq!(lines[..2], [folder.to_str().unwrap(), "last"], "{printed}");
+    // None is blocked, and SIGPIPE is not ignored: Rust programs do, and what is ignored is inherited.
+    let signals = |line: &str| u64::from_str_radix(line, 16).unwrap();
+    let pipe = 1 << (Signal::PIPE.as_raw() - 1);
+    assert_eq!(signals(lines[2]), 0, "{printed}");
+    assert_eq!(signals(lines[3]) & pipe, 0, "{printed}");
+    assert_eq!(running.exit().await.how, Exit::Code(3));
+    drop(running);
+
+    let nowhere = Running::start(shell(stage.path("nowhere"), "true")).unwrap_err();
+    assert_eq!(nowhere.kind(), std::io::ErrorKind::NotFound);
+    let mut torn = shell(stage.path(""), "true");
+    torn.args.push("a\0b".into());
+    assert_eq!(
+        Running::start(torn).unwrap_err().kind(),
+        std::io::ErrorKind::InvalidInput
+    );
     settled();
 }

@@ -7,7 +7,6 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::ChildStdout;
 
 /// The read end of a program's output.
 #[derive(Debug)]
@@ -22,8 +21,7 @@ impl Outlet {
     ///
     /// # Errors
     /// When the system will not make it one that never blocks.
-    pub(super) fn new(stdout: ChildStdout) -> io::Result<Self> {
-        let pipe = stdout.into_owned_fd()?;
+    pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, news: None })
     }

@@ -4,20 +4,21 @@
 //! The child leads a session of its own, gets the environment that it is given and no other, the prompt on stdin (or an
 //! end of file at once), and its stderr is read all the time, so that it can never block on a full pipe.
 
+use super::child::{Child, Start};
 use super::family::{self, Ending, MARK};
 use super::outlet::Outlet;
 use crate::dialects::{Exit, ExitSeen};
-use rustix::process::{Signal, setsid};
+use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -108,27 +109,18 @@ impl Running {
     fn begin(spec: Spec, open: bool) -> io::Result<Self> {
         family::adopt();
         let mark = mark();
-        let mut command = Command::new(&spec.program);
-        command
-            .args(&spec.args)
-            .env_clear()
-            .envs(spec.env)
-            .env(MARK, &mark)
-            .current_dir(&spec.folder)
-            .stdin(if open || spec.input.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        own_session(&mut command);
+        let mut env = spec.env;
+        env.push((MARK.to_owned(), mark.clone()));
+        let start = Start {
+            program: &spec.program,
+            args: &spec.args,
+            env: &env,
+            folder: &spec.folder,
+            hears: open || spec.input.is_some(),
+        };
         let born = family::birth();
-        let mut child = command.spawn()?;
-        let pid = child
-            .id()
-            .and_then(|pid| i32::try_from(pid).ok())
-            .unwrap_or(0);
+        let (child, pipes) = Child::start(&start)?;
+        let pid = child.pid();
         let birth = Birth {
             pid,
             started: family::started(pid).unwrap_or(0),
@@ -136,21 +128,19 @@ impl Running {
         };
         family::in_use(spec.label, &birth);
         drop(born);
-        let (Some(stdout), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(io::Error::other("the program has no output"));
-        };
         let mut words = None;
-        if let Some(stdin) = child.stdin.take() {
+        if let Some(stdin) = pipes.stdin {
             let (sender, receiver) = mpsc::unbounded_channel();
             if let Some(input) = spec.input {
                 // Nobody took the other end yet.
                 let _ = sender.send(input);
             }
             // Written beside what is read, or both sides could wait for each other.
-            tokio::spawn(write(stdin, receiver));
+            tokio::spawn(write(pipe::Sender::from_owned_fd(stdin)?, receiver));
             words = open.then_some(sender);
         }
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let errors = pipe::Receiver::from_owned_fd(pipes.stderr)?;
         let drained = Some(tokio::spawn(drain(errors, Arc::clone(&stderr))));
         let gentle = match spec.gentle {
             Gentle::Interrupt => Signal::INT,
@@ -164,7 +154,7 @@ impl Running {
         Ok(Self {
             child,
             words,
-            stdout: Some(Outlet::new(stdout)?),
+            stdout: Some(Outlet::new(pipes.stdout)?),
             stderr,
             drained,
             chunk: vec![0; CHUNK],
@@ -302,19 +292,6 @@ impl Drop for Running {
     }
 }
 
-/// A session and a process group of its own: no terminal, and a signal to us does not reach it.
-#[expect(
-    unsafe_code,
-    reason = "there is no safe way yet to start a process in a session of its own"
-)]
-fn own_session(command: &mut Command) {
-    // SAFETY: the closure runs between fork and exec, where only async-signal-safe functions may be called and nothing
-    // may be allocated; setsid(2) is such a function, and nothing else is called.
-    unsafe {
-        command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
-    }
-}
-
 /// A mark that no other family has, in this process or another.
 fn mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -333,14 +310,13 @@ fn how(status: ExitStatus) -> Exit {
 }
 
 /// Writes whatever comes, until nothing more will or the program hears no more.
-async fn write(mut stdin: ChildStdin, mut words: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn write(mut stdin: pipe::Sender, mut words: mpsc::UnboundedReceiver<Vec<u8>>) {
     while let Some(bytes) = words.recv().await {
         if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
             return;
         }
     }
-    // The end of the file.
-    let _ = stdin.shutdown().await;
+    // Dropped, it is the end of the file.
 }
 
 /// Reads stderr to its end and keeps the last of it.
