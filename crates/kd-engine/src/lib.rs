@@ -20,6 +20,7 @@ use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
 use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, SeatName, ThreadId};
 use kd_store::{Queue, Thread};
+use scribe::{Office, Scribe, Then};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -142,6 +143,17 @@ impl Engine {
         self.run(thread, Opening::council(open))
     }
 
+    /// The same; and once the first message is on disk `then` is called, by the thread that writes: for what nobody needs
+    /// to wait for.
+    pub fn open_and(
+        &self,
+        thread: Thread,
+        open: OpenCouncil,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Result<Session, Error> {
+        self.begin(thread, Opening::council(open), None, Some(Box::new(then)))
+    }
+
     /// Opens a thread for a conversation: as it is on disk, together with what other processes do in it, and with the
     /// king's words kept until they are answered. `open.history` and `open.queue` are read here. What an earlier session
     /// has left is taken up at once. Must be called inside a tokio runtime.
@@ -182,12 +194,12 @@ impl Engine {
             queue,
         };
         let opening = Opening::conversation(open);
-        self.begin(thread, opening, Some(history))
+        self.begin(thread, opening, Some(history), None)
     }
 
     /// Starts the loop of any machine in its thread. Must be called inside a tokio runtime.
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
-        self.begin(thread, opening, None)
+        self.begin(thread, opening, None, None)
     }
 
     fn begin(
@@ -195,6 +207,7 @@ impl Engine {
         thread: Thread,
         opening: Opening,
         joined: Option<History>,
+        then: Option<Then>,
     ) -> Result<Session, Error> {
         let id = opening.id;
         let hands = self.hands.clone();
@@ -204,7 +217,7 @@ impl Engine {
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
         let _ = kd_store::stream::sweep_of(&thread, &names);
         let (sender, inbox) = actor::inbox();
-        let ready = (self.clone(), members.clone());
+        let fellows = (self.hands.clone(), members.clone());
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let (mut view, mut queue, mut watch) = (View::default(), None, None);
@@ -222,8 +235,14 @@ impl Engine {
             );
             watch = Some(over.map_err(Error::Watch)?);
         }
-        let scribe =
-            scribe::Scribe::start(thread, queue, own, sender.clone()).map_err(Error::Scribe)?;
+        let office = Office {
+            thread,
+            queue,
+            own,
+            inbox: sender.clone(),
+            then,
+        };
+        let scribe = Scribe::start(office).map_err(Error::Scribe)?;
         let found = watch.is_some().then(|| view.clone());
         let bus = bus::Bus::new(view);
         let door = bus.door();
@@ -246,7 +265,7 @@ impl Engine {
             door,
             first: Some(first),
             opening: found,
-            ready,
+            fellows,
             running: tokio::spawn(actor.run()),
         })
     }
@@ -261,7 +280,7 @@ pub struct Session {
     /// The view before the first record, until somebody takes it.
     opening: Option<View>,
     /// Who can be made ready, and by whom.
-    ready: (Engine, Vec<Member>),
+    fellows: (Arc<Hands>, Vec<Member>),
     running: JoinHandle<()>,
 }
 
@@ -290,11 +309,13 @@ impl Session {
 
     /// The king is about to say something to these: their programs start meanwhile. Does not wait.
     pub fn prepare(&self, who: &[SeatName]) {
-        let (engine, mut members) = self.ready.clone();
+        let (hands, mut members) = self.fellows.clone();
         members.retain(|member| who.contains(&member.name));
         // Starting a program takes a millisecond, and the screen does not have one.
         drop(tokio::task::spawn_blocking(move || {
-            engine.prepare(&members);
+            for member in &members {
+                hands.prepare(member);
+            }
         }));
     }
 

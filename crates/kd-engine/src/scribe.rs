@@ -32,6 +32,21 @@ pub(crate) enum Order {
     Finish(oneshot::Sender<()>),
 }
 
+/// What a session gives its scribe.
+pub(crate) struct Office {
+    pub(crate) thread: Arc<Thread>,
+    /// Where the king's words are kept; none where they are not.
+    pub(crate) queue: Option<Queue>,
+    /// Tells the watch which streams are ours.
+    pub(crate) own: Own,
+    pub(crate) inbox: inbox::Sender<Input>,
+    /// Done once the first message is on disk and told: nobody waits for it.
+    pub(crate) then: Option<Then>,
+}
+
+/// See [`Office::then`].
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
+
 /// The loop's end of the scribe. Its queue needs no bound of its own: the loop has at most one message and one batch
 /// of lines under way for each open turn, and the floor is bounded.
 pub(crate) struct Scribe {
@@ -40,12 +55,7 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     /// Starts the thread.
-    pub(crate) fn start(
-        thread: Arc<Thread>,
-        queue: Option<Queue>,
-        own: Own,
-        inbox: inbox::Sender<Input>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn start(office: Office) -> std::io::Result<Self> {
         let (orders, work) = mpsc::channel();
         let orders = Arc::new(orders);
         let door = Arc::downgrade(&orders);
@@ -53,26 +63,20 @@ impl Scribe {
             door.upgrade()
                 .is_some_and(|door| door.send(Order::Agents).is_ok())
         });
-        let mut roll = Roll::new(&thread);
-        // Warm programs of earlier sessions answer for this one too.
-        roll.call();
+        let desk = Desk {
+            roll: Roll::new(&office.thread),
+            office,
+            log: OnceCell::new(),
+            asked: false,
+            saved: false,
+            settled: false,
+            streams: BTreeMap::new(),
+            drafts: Vec::new(),
+            facts: Vec::new(),
+        };
         std::thread::Builder::new()
             .name("kd-scribe".into())
-            .spawn(move || {
-                Desk {
-                    log: OnceCell::new(),
-                    asked: false,
-                    roll,
-                    thread,
-                    queue,
-                    own,
-                    inbox,
-                    streams: BTreeMap::new(),
-                    drafts: Vec::new(),
-                    facts: Vec::new(),
-                }
-                .work(&work);
-            })?;
+            .spawn(move || desk.work(&work))?;
         Ok(Self { orders })
     }
 
@@ -91,12 +95,7 @@ impl Scribe {
 
 /// The scribe's end.
 struct Desk {
-    thread: Arc<Thread>,
-    /// Where the king's words are kept; none where they are not.
-    queue: Option<Queue>,
-    /// Tells the watch which streams are ours.
-    own: Own,
-    inbox: inbox::Sender<Input>,
+    office: Office,
     streams: BTreeMap<TurnId, StreamWriter>,
     roll: Roll,
     /// Nothing in it once it could not be written: messages matter more than the log of them, and a full disk shows
@@ -104,6 +103,10 @@ struct Desk {
     log: OnceCell<Option<EventLog>>,
     /// There was more to write than facts.
     asked: bool,
+    /// A message is on disk.
+    saved: bool,
+    /// What could wait for it is done.
+    settled: bool,
     /// Messages waiting for one sync.
     drafts: Vec<Draft>,
     /// Facts waiting for one write.
@@ -120,6 +123,7 @@ impl Desk {
             }
             self.save();
             self.write_facts();
+            self.settle_in();
         }
     }
 
@@ -133,15 +137,19 @@ impl Desk {
                     version: None,
                     session: None,
                 };
-                let create = || StreamWriter::begin(&self.thread, seat.as_str(), &first);
-                if let Ok(writer) = self.own.begin(create) {
+                let create = || StreamWriter::begin(&self.office.thread, seat.as_str(), &first);
+                if let Ok(writer) = self.office.own.begin(create) {
                     self.streams.insert(turn, writer);
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
             Order::Keep(delivery) => {
-                let kept = self.queue.as_mut().map_or(Ok(()), |q| q.keep(&delivery));
+                let kept = self
+                    .office
+                    .queue
+                    .as_mut()
+                    .map_or(Ok(()), |q| q.keep(&delivery));
                 let id = delivery.id;
                 let answer = match kept {
                     Ok(()) => Input::Kept { id },
@@ -150,11 +158,11 @@ impl Desk {
                         why: format!("{error}; {}", error.hint()),
                     },
                 };
-                let _ = self.inbox.blocking_send(answer);
+                let _ = self.office.inbox.blocking_send(answer);
             }
             Order::Forget(id) => {
                 // One that stays is found to be answered when it is taken up.
-                let _ = self.queue.as_mut().map(|q| q.forget(&id));
+                let _ = self.office.queue.as_mut().map(|q| q.forget(&id));
             }
             Order::Log(record) => self.facts.push(record),
             Order::Agents => self.roll.call(),
@@ -162,7 +170,7 @@ impl Desk {
                 self.save();
                 self.write_facts();
                 // What a program without our lock numbered as we did, it did by now.
-                let _ = self.thread.settle();
+                let _ = self.office.thread.settle();
                 let _ = done.send(());
             }
         }
@@ -180,6 +188,17 @@ impl Desk {
         self.streams.retain(|_, writer| writer.flush().is_ok());
     }
 
+    /// What can wait until the first message is on disk: which programs answer here (those that were made ready, or are
+    /// warm from an earlier session), and whatever else was asked for.
+    fn settle_in(&mut self) {
+        if self.saved && !std::mem::replace(&mut self.settled, true) {
+            self.roll.call();
+            if let Some(then) = self.office.then.take() {
+                then();
+            }
+        }
+    }
+
     fn save(&mut self) {
         if self.drafts.is_empty() {
             return;
@@ -187,7 +206,7 @@ impl Desk {
         let drafts = std::mem::take(&mut self.drafts);
         let texts: Vec<&Draft> = drafts.iter().collect();
         let words = |error: kd_store::Error| format!("{error}; {}", error.hint());
-        let written: Vec<Result<Message, String>> = match self.thread.append_all(&texts) {
+        let written: Vec<Result<Message, String>> = match self.office.thread.append_all(&texts) {
             Ok(all) => all.into_iter().map(|one| one.map_err(words)).collect(),
             Err(error) => vec![Err(words(error)); drafts.len()],
         };
@@ -195,6 +214,7 @@ impl Desk {
         for (draft, written) in drafts.into_iter().zip(written) {
             let turn = draft.turn;
             if written.is_ok() {
+                self.saved = true;
                 finished.extend(turn.and_then(|turn| self.streams.remove(&turn)));
             }
             let answer = match written {
@@ -202,10 +222,10 @@ impl Desk {
                 Err(why) => Input::SaveFailed { turn, why },
             };
             // The loop hears of every draft, unless it is gone.
-            let _ = self.inbox.blocking_send(answer);
+            let _ = self.office.inbox.blocking_send(answer);
         }
         // A stream file that stays is known to be stale: its message exists.
-        self.own.end(finished);
+        self.office.own.end(finished);
     }
 
     fn write_facts(&mut self) {
@@ -213,7 +233,8 @@ impl Desk {
         if !self.asked {
             return;
         }
-        self.log.get_or_init(|| EventLog::open(&self.thread).ok());
+        self.log
+            .get_or_init(|| EventLog::open(&self.office.thread).ok());
         if let Some(Some(log)) = self.log.get_mut()
             && log.append(self.facts.iter().map(Arc::as_ref)).is_err()
         {

@@ -14,8 +14,8 @@ pub(crate) struct Checkout {
     pub(crate) root: PathBuf,
     /// Its own git folder: `.git`, or `…/.git/worktrees/<name>` of a linked worktree.
     git_dir: PathBuf,
-    /// The git folder that all worktrees share.
-    common_dir: PathBuf,
+    /// The git folder that all worktrees share, where this one is linked to it.
+    common: Option<PathBuf>,
 }
 
 impl Checkout {
@@ -36,16 +36,18 @@ impl Checkout {
         };
         // An empty folder of that name is no checkout.
         git_dir.join("HEAD").symlink_metadata().ok()?;
-        let common_dir = match fs::read_to_string(git_dir.join("commondir")) {
-            Ok(text) => git_dir.join(text.trim()),
-            Err(_) => git_dir.clone(),
-        };
-        let common_dir = common_dir.canonicalize().unwrap_or(common_dir);
+        let text = fs::read_to_string(git_dir.join("commondir")).ok();
         Some(Checkout {
             root: root.to_path_buf(),
+            common: text.map(|text| git_dir.join(text.trim())),
             git_dir,
-            common_dir,
         })
+    }
+
+    /// The git folder that all worktrees share.
+    fn common_dir(&self) -> PathBuf {
+        let common = self.common.as_ref().unwrap_or(&self.git_dir);
+        common.canonicalize().unwrap_or_else(|_| common.clone())
     }
 
     /// The branch, as git spells it; none when HEAD is detached.
@@ -68,18 +70,18 @@ impl Checkout {
 
     /// Whether this is a linked worktree.
     pub(crate) fn is_linked(&self) -> bool {
-        self.git_dir.join("commondir").exists()
+        self.common.is_some()
     }
 
     /// The checkout that owns the shared git folder, unless that is bare.
     pub(crate) fn owner(&self) -> Option<PathBuf> {
-        (self.common_dir.file_name()? == ".git")
-            .then(|| self.common_dir.parent().map(Path::to_path_buf))?
+        let common = self.common_dir();
+        (common.file_name()? == ".git").then(|| common.parent().map(Path::to_path_buf))?
     }
 
     /// The other checkouts of the same repository: the owner first, then linked ones by name.
     pub(crate) fn sisters(&self) -> Vec<PathBuf> {
-        let mut linked: Vec<PathBuf> = fs::read_dir(self.common_dir.join("worktrees"))
+        let mut linked: Vec<PathBuf> = fs::read_dir(self.common_dir().join("worktrees"))
             .into_iter()
             .flatten()
             .flatten()

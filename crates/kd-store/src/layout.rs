@@ -125,7 +125,7 @@ impl Layout {
         match Layout::find(start, env) {
             Ok(layout) => {
                 return Ok(Opened {
-                    elsewhere: elsewhere(start, env).is_some_and(|dir| dir == layout.root),
+                    elsewhere: layout.is_elsewhere(start, env),
                     layout,
                     created: false,
                 });
@@ -151,6 +151,11 @@ impl Layout {
         })
     }
 
+    /// Whether it stands in the person's data folder, because the project of this folder cannot be written.
+    pub fn is_elsewhere(&self, start: &Path, env: Env<'_>) -> bool {
+        !start.starts_with(&self.root) && elsewhere(start, env).is_some_and(|dir| dir == self.root)
+    }
+
     /// The layout of a root, seen from a start folder (whose checkout tells the branch).
     fn at(root: &Path, start: &Path, fixed: bool) -> Result<Layout, Error> {
         let checkout = Checkout::find(start);
@@ -172,7 +177,9 @@ impl Layout {
                 .or(git)
                 .unwrap_or_else(|| NO_BRANCH.to_owned()),
         };
-        let owner = Checkout::at(root)
+        let owner = checkout
+            .filter(|checkout| checkout.root == root)
+            .or_else(|| Checkout::at(root))
             .filter(|c| !fixed && c.is_linked())
             .and_then(|c| c.owner())
             .filter(|owner| owner.join(KD).join("config.json").is_file());

@@ -129,3 +129,10 @@ pub(crate) struct Output {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
+
+impl Output {
+    /// Whether a program reads it.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.jsonl
+    }
+}

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// The commands below `kd config`.
+// The commands below `kd config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     Show(Show),

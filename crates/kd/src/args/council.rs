@@ -6,7 +6,7 @@ use super::values;
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
-/// The commands below `kd council`.
+// The commands below `kd council`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Council {
     Ask(Box<Ask>),

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use kd_backends::dialects::DIALECTS;
 use std::path::PathBuf;
 
-/// The commands below `kd debug`.
+// The commands below `kd debug`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Debug {
     Decode(Decode),

@@ -150,7 +150,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The commands below `kd memory`.
+// The commands below `kd memory`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Memory {
     /// Show what is remembered across deliberations

@@ -99,11 +99,11 @@ pub(crate) enum Command {
     /// Decide again from the record, without a model, and compare
     Replay(deliberate::Replay),
     /// See and forget what is remembered across deliberations
-    #[command(subcommand, arg_required_else_help = true)]
-    Memory(deliberate::Memory),
+    #[command(arg_required_else_help = true)]
+    Memory(Group<deliberate::Memory>),
     /// Look at the councils of this folder
-    #[command(subcommand, arg_required_else_help = true)]
-    Council(council::Council),
+    #[command(arg_required_else_help = true)]
+    Council(Group<council::Council>),
     /// Show what was said in a thread
     Show(council::Show),
     /// Ask every member for a word, and show what is missing
@@ -115,14 +115,14 @@ pub(crate) enum Command {
     /// Seat your own agents and models
     Init(init::Init),
     /// See, check and change the settings
-    #[command(subcommand, arg_required_else_help = true)]
-    Config(config::Config),
+    #[command(arg_required_else_help = true)]
+    Config(Group<config::Config>),
     /// Fetch, check and measure models for the built-in engine
-    #[command(subcommand, arg_required_else_help = true)]
-    Model(model::Model),
+    #[command(arg_required_else_help = true)]
+    Model(Group<model::Model>),
     /// Count ballots by any rule, or compare our counts with recorded ones
-    #[command(subcommand, arg_required_else_help = true)]
-    Vote(vote::Vote),
+    #[command(arg_required_else_help = true)]
+    Vote(Group<vote::Vote>),
     /// Let an agent consult the council: an MCP server on stdin and stdout
     Mcp(mcp::Mcp),
     /// Serve other programs on this machine over HTTP
@@ -130,11 +130,11 @@ pub(crate) enum Command {
     /// Measure councils: replay recorded answers, or simulate members of known strength
     Eval(Box<eval::Eval>),
     /// Look into what agent programs say
-    #[command(subcommand, arg_required_else_help = true)]
-    Debug(debug::Debug),
+    #[command(arg_required_else_help = true)]
+    Debug(Group<debug::Debug>),
     /// Agents that take fair, random turns in a forum, and can change its rules
-    #[command(subcommand, arg_required_else_help = true)]
-    Forum(Box<forum::Forum>),
+    #[command(arg_required_else_help = true)]
+    Forum(Box<Group<forum::Forum>>),
     /// Print completions for a shell
     Completions(Completions),
     /// What the exit code says
@@ -143,6 +143,14 @@ pub(crate) enum Command {
     /// Write the man pages into a folder
     #[command(hide = true)]
     Man(Man),
+}
+
+// A command that is a group of commands. Like the options of any other these are made only when it is called. (As a doc
+// this would be the help of every group.)
+#[derive(Debug, Args)]
+pub(crate) struct Group<C: Subcommand> {
+    #[command(subcommand)]
+    pub(crate) command: C,
 }
 
 /// Print completions for a shell

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// The commands below `kd model`.
+// The commands below `kd model`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
     List(List),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// The commands below `kd vote`.
+// The commands below `kd vote`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Vote {
     Tally(Tally),

@@ -18,6 +18,7 @@ use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
 use kd_store::{self as store, Layout, Thread};
 use std::io::{self, Write};
+use std::sync::mpsc;
 
 /// What the council is to do.
 pub(super) enum Job {
@@ -41,8 +42,11 @@ pub(super) struct Plan {
 enum Place {
     /// In a thread that is on disk.
     Old(Layout, Box<Thread>),
-    /// In a new one of this phase.
-    New { phase: String },
+    /// In a new one of this phase, in the project if there is one.
+    New {
+        phase: String,
+        found: Option<Layout>,
+    },
 }
 
 impl Place {
@@ -55,8 +59,11 @@ impl Place {
     ) -> Result<(Layout, Thread, bool), Error> {
         match self {
             Place::Old(layout, thread) => Ok((layout, *thread, false)),
-            Place::New { phase } => {
-                let layout = new_layout(quiet, here)?;
+            Place::New { phase, found } => {
+                let layout = match found {
+                    Some(layout) => told(layout, quiet, here)?,
+                    None => new_layout(quiet, here)?,
+                };
                 let thread = Thread::create_for(&layout, &names(roster), &phase)?;
                 Ok((layout, thread, true))
             }
@@ -93,6 +100,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         _ => stage::UNASKED,
     };
     let mut asked = None;
+    let (told, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
         let engine = Engine::new(Hands::new(&config, Options::default()));
         engine.prepare(at_once(&op, &roster, config.council.mode));
@@ -101,12 +109,14 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         asked = Some((layout.clone(), id.clone()));
         let conclude = config.council.conclude && !args.no_conclude;
         let open = opening(&config, roster, &thread, conclude, args.model.seed)?;
-        let session = engine.open(thread, open)?;
+        // For the next command: the members need not wait for it.
+        let then = move || {
+            if new {
+                let _ = told.send(layout.set_current_thread(&id));
+            }
+        };
+        let session = engine.open_and(thread, open, then)?;
         session.send(op)?;
-        if new {
-            // For the next command; the members need not wait for it.
-            layout.set_current_thread(&id)?;
-        }
         Ok(session)
     });
     let Some((layout, id)) = asked else {
@@ -115,6 +125,11 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     // What has ended by now need not stand in the members' states any more.
     let _ = agents::end_left_over(&layout);
     let ended = ended?;
+    if let Ok(Err(error)) = made_current.try_recv() {
+        notice_line(&format!(
+            "the next `--continue` will not find this thread: {error}"
+        ));
+    }
     if !quiet && !ended.closed {
         closing(&ended.round, &id.0, "kd ask --continue", here);
     }
@@ -192,7 +207,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     }
     let place = match (old, found) {
         (Some(thread), Some(layout)) => Place::Old(layout, Box::new(thread)),
-        _ => Place::New { phase },
+        (_, found) => Place::New { phase, found },
     };
     Ok(Plan {
         op,
@@ -229,14 +244,18 @@ fn names(roster: &Roster) -> Vec<SeatName> {
 
 /// Where new threads are made.
 pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
-    let opened = here.make_layout()?;
-    if opened.elsewhere && !quiet {
+    told(here.make_layout()?.layout, quiet, here)
+}
+
+/// The same places; the person is told if they are not in this folder.
+fn told(layout: Layout, quiet: bool, here: &Here) -> Result<Layout, Error> {
+    if !quiet && here.is_elsewhere(&layout)? {
         notice_line(&format!(
             "this folder cannot be written; the thread is kept in {}",
-            opened.layout.kd().display()
+            layout.kd().display()
         ));
     }
-    Ok(opened.layout)
+    Ok(layout)
 }
 
 /// Ends what a killed run of ours has left behind.

@@ -135,7 +135,7 @@ fn died(log: &Path, code: Option<i32>) -> Error {
 
 fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Error> {
     let mut out = io::stdout().lock();
-    if args.output.json || args.output.jsonl {
+    if args.output.is_json() {
         let object = serde_json::json!({
             "v": kd_core::event::FORMAT,
             "thread_id": thread.id(),

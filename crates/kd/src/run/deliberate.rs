@@ -67,7 +67,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if args.edit {
         planned = edit::plan(&planned.plan, &config, &brief)?;
     }
-    let json = args.output.json || args.output.jsonl;
+    let json = args.output.is_json();
     if args.dry_run {
         return dry_run(args, &planned, here);
     }
@@ -210,7 +210,7 @@ fn plan_by_model(
         agents,
     };
     let report = Rc::new(RefCell::new(Report::default()));
-    let manner = match args.output.quiet || args.output.json || args.output.jsonl {
+    let manner = match args.output.quiet || args.output.is_json() {
         true => Manner::Quiet,
         false => Manner::Plain,
     };
@@ -293,7 +293,7 @@ fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn
 
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
     let mut out = io::stdout().lock();
-    if args.output.json || args.output.jsonl {
+    if args.output.is_json() {
         let value = object!({
             "plan": planner::document(&planned.plan), "task": planned.plan.meta.task, "notices": planned.notices,
             "estimate": forecast(&planned.plan),

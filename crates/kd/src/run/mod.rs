@@ -40,7 +40,8 @@ mod thread;
 mod vote;
 mod watch;
 
-use crate::args::{Cli, Command, council};
+use crate::args::council::Council;
+use crate::args::{Cli, Command};
 use crate::error::Error;
 use crate::exit::Exit;
 use here::Here;
@@ -62,41 +63,45 @@ pub(crate) fn main(cli: Cli) -> Exit {
 
 fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
     match cli.command {
-        Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
-            return ask::run(*args, here);
-        }
+        Command::Ask(args) => return ask::run(*args, here),
         Command::Think(args) => return think::run(*args, here),
-        Command::Show(args) | Command::Council(council::Council::Show(args)) => {
-            show::run(&args, here)?;
-        }
-        Command::Chat(args) | Command::Council(council::Council::Chat(args)) => {
-            return chat::run(&args, here);
-        }
-        Command::Council(council::Council::List(args)) => list::run(&args, here)?,
-        Command::Council(council::Council::Status(args)) => status::run(&args, here)?,
+        Command::Show(args) => show::run(&args, here)?,
+        Command::Chat(args) => return chat::run(&args, here),
+        Command::Council(group) => return council(group.command, here),
         Command::Doctor(args) => return doctor::run(&args, here),
-        Command::Council(council::Council::Watch(args)) => return watch::run(&args, here),
-        Command::Council(council::Council::Retry(args)) => return retry::run(*args, here),
-        Command::Council(council::Council::Review(args)) => return review::run(*args, here),
-        Command::Council(council::Council::Reset(args)) => return reset::run(&args, here),
         Command::Export(args) => export::run(&args, here)?,
         Command::Fsck(args) => return fsck::run(&args, here),
-        Command::Debug(args) => return debug::run(&args),
+        Command::Debug(args) => return debug::run(&args.command),
         Command::Init(args) => init::run(&args, here)?,
-        Command::Config(args) => return config::run(&args, here),
-        Command::Model(args) => return model::run(&args, here),
+        Command::Config(args) => return config::run(&args.command, here),
+        Command::Model(args) => return model::run(&args.command, here),
         Command::Deliberate(args) => return deliberate::run(&args, here),
         Command::Why(args) => return deliberate::record::why(&args, here),
         Command::Replay(args) => return deliberate::record::replay(&args, here),
-        Command::Memory(args) => return memory::run(&args, here),
-        Command::Vote(args) => return vote::run(&args, here),
+        Command::Memory(args) => return memory::run(&args.command, here),
+        Command::Vote(args) => return vote::run(&args.command, here),
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
         Command::Eval(args) => return eval::run(&args, here),
-        Command::Forum(args) => return forum::run(&args, here),
+        Command::Forum(args) => return forum::run(&args.command, here),
         Command::Completions(args) => shell::completions(&args)?,
         Command::ExitCodes(_) => shell::exit_codes()?,
         Command::Man(args) => shell::man(&args)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn council(command: Council, here: &Here) -> Result<Exit, Error> {
+    match command {
+        Council::Ask(args) => return ask::run(*args, here),
+        Council::Chat(args) => return chat::run(&args, here),
+        Council::Show(args) => show::run(&args, here)?,
+        Council::List(args) => list::run(&args, here)?,
+        Council::Status(args) => status::run(&args, here)?,
+        Council::Watch(args) => return watch::run(&args, here),
+        Council::Retry(args) => return retry::run(*args, here),
+        Council::Review(args) => return review::run(*args, here),
+        Council::Reset(args) => return reset::run(&args, here),
     }
     Ok(Exit::Done)
 }
@@ -106,34 +111,36 @@ impl Command {
     fn wants_json(&self) -> bool {
         use crate::args::{config::Config, model::Model, vote::Vote};
         match self {
-            Command::Ask(args) | Command::Council(council::Council::Ask(args)) => {
-                args.output.json || args.output.jsonl
-            }
-            Command::Deliberate(args) => args.output.json || args.output.jsonl,
+            Command::Ask(args) => args.output.is_json(),
+            Command::Deliberate(args) => args.output.is_json(),
             Command::Replay(args) => args.json,
-            Command::Think(args) => args.output.json || args.output.jsonl,
-            Command::Show(args) | Command::Council(council::Council::Show(args)) => args.json,
-            Command::Council(council::Council::List(args)) => args.json,
-            Command::Council(council::Council::Status(args)) => args.json,
+            Command::Think(args) => args.output.is_json(),
+            Command::Show(args) => args.json,
+            Command::Council(group) => match &group.command {
+                Council::Ask(args) => args.output.is_json(),
+                Council::Show(args) => args.json,
+                Council::List(args) => args.json,
+                Council::Status(args) => args.json,
+                Council::Watch(args) => args.output.is_json(),
+                Council::Retry(args) => args.output.is_json(),
+                Council::Review(args) => args.output.is_json(),
+                Council::Chat(_) | Council::Reset(_) => false,
+            },
             Command::Doctor(args) => args.json,
-            Command::Council(council::Council::Watch(args)) => {
-                args.output.json || args.output.jsonl
-            }
-            Command::Council(council::Council::Retry(args)) => {
-                args.output.json || args.output.jsonl
-            }
-            Command::Council(council::Council::Review(args)) => {
-                args.output.json || args.output.jsonl
-            }
             Command::Fsck(args) => args.json,
-            Command::Config(Config::Show(args)) => args.json,
-            Command::Model(Model::List(args)) => args.json,
-            Command::Model(Model::Bench(args)) => args.json,
+            Command::Config(group) => matches!(&group.command, Config::Show(args) if args.json),
+            Command::Model(group) => match &group.command {
+                Model::List(args) => args.json,
+                Model::Bench(args) => args.json,
+                _ => false,
+            },
             Command::Eval(args) => args.json,
-            Command::Forum(args) => args.wants_json(),
-            Command::Vote(Vote::Tally(args)) => args.json,
-            Command::Vote(Vote::Check(args)) => args.json,
-            Command::Vote(Vote::Rules(args)) => args.json,
+            Command::Forum(group) => group.command.wants_json(),
+            Command::Vote(group) => match &group.command {
+                Vote::Tally(args) => args.json,
+                Vote::Check(args) => args.json,
+                Vote::Rules(args) => args.json,
+            },
             _ => false,
         }
     }

@@ -129,7 +129,7 @@ pub(super) fn finish(
 ) -> Result<Ended, Error> {
     let round = stage.round;
     if let Some(path) = &output.output {
-        let text = if output.json || output.jsonl || outfile::is_json(path) {
+        let text = if output.is_json() || outfile::is_json(path) {
             json::text(&json::object(&round, council), true)? + "\n"
         } else {
             document::markdown(&round)
