@@ -781,3 +781,17 @@ async fn a_program_starts_in_its_folder_with_its_environment_and_the_usual_signa
     );
     settled();
 }
+
+#[tokio::test]
+async fn a_script_that_names_no_program_is_told_how_to() {
+    let stage = Stage::new();
+    let agent = stage.agent("codex", json!([]));
+    std::fs::remove_file(stage.path("codex")).unwrap();
+    std::fs::write(stage.path("codex"), "echo hello\n").unwrap();
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(stage.path("codex"), may_run).unwrap();
+    let failure = run(&agent, request("q")).await.2.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Missing);
+    assert!(failure.advice.unwrap().contains("#!/bin/sh"));
+    settled();
+}

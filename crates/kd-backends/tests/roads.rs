@@ -276,7 +276,9 @@ async fn nobody_is_made_ready_who_is_not_kept() {
     };
     let stage = Stage::new(cold, &steps);
     stage.hands.prepare(&stage.member);
-    assert!(stage.processes().is_empty());
+    assert_eq!(run(&*stage.backend(), request("one")).await.0, "first");
+    // One that waited for more would still be there.
+    until(|| stage.processes().is_empty()).await;
     // Nor does a missing program matter before it is asked.
     let lost = Stage::new(backed("claude_code"), &steps);
     std::fs::remove_file(lost.path("fake")).unwrap();

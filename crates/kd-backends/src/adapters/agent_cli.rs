@@ -13,6 +13,7 @@ use crate::transport::process::{Gentle, Running, Spec};
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::request::ToolServer;
 use kd_core::{Delta, Failure, FailureKind, Request};
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -393,10 +394,12 @@ pub(super) fn started(
 ) -> Result<Running, Failure> {
     let program = spec.program.clone();
     form(spec).map_err(|error| {
-        Failure::new(
-            FailureKind::Missing,
-            format!("`{}` cannot be started: {error}", program.display()),
-        )
+        let said = format!("`{}` cannot be started: {error}", program.display());
+        let failure = Failure::new(FailureKind::Missing, said);
+        if Errno::from_io_error(&error) == Some(Errno::NOEXEC) {
+            return failure.advise("begin a script with the program that runs it: `#!/bin/sh`");
+        }
+        failure
     })
 }
 

@@ -104,10 +104,10 @@ fn an_acp_agent_is_given_the_server_with_its_session() {
     let said = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "I replied."}}}});
     let script = json!([
-        {"hear": "\"initialize\""}, line(json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})),
-        {"hear": "session/new"}, line(json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}})),
+        {"hear": "\"initialize\""}, line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"protocolVersion": 1, "agentCapabilities": {}}})),
+        {"hear": "session/new"}, line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"sessionId": "s"}})),
         {"hear": "session/prompt"}, calls(&note), line(said),
-        line(json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}})), {"read": true},
+        line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"stopReason": "end_turn"}})), {"read": true},
     ]);
     std::fs::write(&file, script.to_string()).expect("written");
     persona(
