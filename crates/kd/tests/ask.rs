@@ -480,3 +480,23 @@ fn settings_are_set_shown_and_checked() {
     let (_, out, _) = home.run(&["config", "schema"]);
     serde_json::from_str::<serde_json::Value>(&out).expect("JSON");
 }
+
+#[test]
+fn a_thread_that_cannot_be_made_the_current_one_is_answered_all_the_same() {
+    let home = Home::new(&[("ada", GOOD)]);
+    assert_eq!(home.run(&["ask", "So?"]).0, 0);
+    let branches = home.work().join(".kd/branches");
+    let branch = std::fs::read_dir(&branches).expect("branches").next();
+    let branch = branch.expect("one").expect("read").path();
+    let state = std::fs::read_to_string(branch.join("state.json")).expect("a thread is current");
+    assert!(state.contains("council-"), "{state}");
+    std::fs::remove_file(branch.join("state.json")).expect("removed");
+    std::fs::create_dir(branch.join("state.json")).expect("made");
+    let (code, out, err) = home.run(&["ask", "And so?"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("Use **SQLite**"), "{out}");
+    assert!(
+        err.contains("the next `--continue` will not find this thread"),
+        "{err}"
+    );
+}
