@@ -52,6 +52,11 @@ impl Stage {
             std::fs::create_dir_all(stage.path(folder)).unwrap();
         }
         std::fs::copy(kd_fake::fake_agent(), stage.path("bin/claude")).unwrap();
+        // As `cargo install` leaves it: what a linker wrote piece by piece takes longer to map, until it is copied or read
+        // again from the disk.
+        std::fs::copy(env!("CARGO_BIN_EXE_kd"), stage.path("bin/kd")).unwrap();
+        let copy = std::fs::File::open(stage.path("bin/kd")).unwrap();
+        copy.sync_all().unwrap();
         let shared = json!({"agents": {"claude": {"backend": "claude_code"}}, "council": {"members": ["claude"]}});
         std::fs::write(stage.path("work/.kd/config.json"), shared.to_string()).unwrap();
         // kingdom-cli knows no branch before the first commit.
@@ -119,8 +124,7 @@ impl Stage {
     }
 
     fn kd(&self) -> Command {
-        let kd = Path::new(env!("CARGO_BIN_EXE_kd"));
-        self.command(kd, &["ask", "--jsonl", "Which way?"])
+        self.command(&self.path("bin/kd"), &["ask", "--jsonl", "Which way?"])
     }
 
     fn kingdom(&self) -> Option<Command> {
