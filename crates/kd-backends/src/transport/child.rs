@@ -4,7 +4,7 @@
 //! all our memory, and each page again that is written to afterwards: 1 ms of a small `kd` and 10 ms of one that holds a
 //! model, where posix_spawn(3), which lends our memory until the other program runs, takes 0.2 ms.
 
-use rustix::pipe::{PipeFlags, pipe_with};
+use super::outlet::Outlet;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::OsString;
 use std::io;
@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What to start, and how.
@@ -28,9 +29,37 @@ pub(super) struct Start<'a> {
 
 /// Our ends of what it reads and prints.
 pub(super) struct Pipes {
-    pub(super) stdin: Option<OwnedFd>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) stdin: Option<pipe::Sender>,
+    pub(super) stdout: Outlet,
+    pub(super) stderr: pipe::Receiver,
+}
+
+/// Its ends.
+struct Ends {
+    /// Without one it reads an end of file.
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Pipes {
+    fn new(hears: bool) -> io::Result<(Self, Ends)> {
+        let (stdin, words) = hears.then(io::pipe).transpose()?.unzip();
+        let (stdout, printed) = io::pipe()?;
+        let (stderr, complained) = io::pipe()?;
+        let words = words.map(|words| pipe::Sender::from_owned_fd(words.into()));
+        let ours = Self {
+            stdin: words.transpose()?,
+            stdout: Outlet::new(stdout.into())?,
+            stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
+        };
+        let theirs = Ends {
+            stdin: stdin.map(OwnedFd::from),
+            stdout: printed.into(),
+            stderr: complained.into(),
+        };
+        Ok((ours, theirs))
+    }
 }
 
 /// A child that was started. Dropping it leaves it to itself, and to whoever reaps: see [`super::family`].
@@ -48,9 +77,10 @@ impl Child {
     /// # Errors
     /// Whatever the system says when the program cannot be started, or its folder not entered.
     pub(super) fn start(start: &Start<'_>) -> io::Result<(Self, Pipes)> {
-        // Before there is a child: its end must not be missed.
+        // All that can fail comes before there is a child; nor must its end be missed.
         let news = signal(SignalKind::child())?;
-        let (pid, pipes) = platform::spawn(start)?;
+        let (pipes, ends) = Pipes::new(start.hears)?;
+        let pid = platform::spawn(start, ends)?;
         let exit = None;
         Ok((Self { pid, exit, news }, pipes))
     }
@@ -86,18 +116,13 @@ impl Child {
     }
 }
 
-/// A pipe: where one reads and where one writes.
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(pipe_with(PipeFlags::CLOEXEC)?)
-}
-
 #[cfg(target_os = "linux")]
 #[expect(
     unsafe_code,
     reason = "posix_spawn has no safe form that starts a session and enters a folder"
 )]
 mod platform {
-    use super::{Pipes, Start, pipe};
+    use super::{Ends, Start};
     use libc::{posix_spawn_file_actions_t, posix_spawnattr_t};
     use rustix::process::Pid;
     use std::collections::BTreeMap;
@@ -108,7 +133,7 @@ mod platform {
     use std::os::unix::ffi::OsStrExt;
     use std::ptr;
 
-    pub(super) fn spawn(start: &Start<'_>) -> io::Result<(Pid, Pipes)> {
+    pub(super) fn spawn(start: &Start<'_>, ends: Ends) -> io::Result<Pid> {
         let program = c_string(start.program.as_os_str())?;
         let args: Vec<CString> = start
             .args
@@ -125,15 +150,12 @@ mod platform {
         let envp = pointers(&env);
 
         let mut actions = Actions::new()?;
-        let input = start.hears.then(pipe).transpose()?;
-        match &input {
-            Some((theirs, _)) => actions.put(theirs.as_fd(), libc::STDIN_FILENO)?,
+        match &ends.stdin {
+            Some(stdin) => actions.put(stdin.as_fd(), libc::STDIN_FILENO)?,
             None => actions.put_nothing(libc::STDIN_FILENO)?,
         }
-        let (stdout, printed) = pipe()?;
-        actions.put(printed.as_fd(), libc::STDOUT_FILENO)?;
-        let (stderr, complained) = pipe()?;
-        actions.put(complained.as_fd(), libc::STDERR_FILENO)?;
+        actions.put(ends.stdout.as_fd(), libc::STDOUT_FILENO)?;
+        actions.put(ends.stderr.as_fd(), libc::STDERR_FILENO)?;
         actions.enter(&c_string(start.folder.as_os_str())?)?;
         let manner = Manner::new()?;
 
@@ -149,16 +171,7 @@ mod platform {
                 envp.as_ptr(),
             )
         })?;
-        let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("a child without a number"))?;
-        let stdin = input.map(|(_, ours)| ours);
-        Ok((
-            pid,
-            Pipes {
-                stdin,
-                stdout,
-                stderr,
-            },
-        ))
+        Pid::from_raw(pid).ok_or_else(|| io::Error::other("a child without a number"))
     }
 
     fn c_string(text: &OsStr) -> Result<CString, std::ffi::NulError> {
@@ -277,7 +290,7 @@ mod platform {
 
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::{Pipes, Start, pipe};
+    use super::{Ends, Start};
     use rustix::process::{Pid, setsid};
     use std::io;
     use std::os::unix::process::CommandExt;
@@ -287,39 +300,23 @@ mod platform {
         unsafe_code,
         reason = "there is no safe way yet to start a process in a session of its own"
     )]
-    pub(super) fn spawn(start: &Start<'_>) -> io::Result<(Pid, Pipes)> {
-        let input = start.hears.then(pipe).transpose()?;
-        let (stdout, printed) = pipe()?;
-        let (stderr, complained) = pipe()?;
-        let (theirs, stdin) = match input {
-            Some((theirs, ours)) => (theirs.into(), Some(ours)),
-            None => (Stdio::null(), None),
-        };
+    pub(super) fn spawn(start: &Start<'_>, ends: Ends) -> io::Result<Pid> {
         let mut command = Command::new(start.program);
         command
             .args(start.args)
             .env_clear()
             .envs(start.env.iter().map(|(name, value)| (name, value)))
             .current_dir(start.folder)
-            .stdin(theirs)
-            .stdout(printed)
-            .stderr(complained);
+            .stdin(ends.stdin.map_or_else(Stdio::null, Stdio::from))
+            .stdout(ends.stdout)
+            .stderr(ends.stderr);
         // SAFETY: the closure runs between fork and exec, where only async-signal-safe functions may be called and
         // nothing may be allocated; setsid(2) is such a function, and nothing else is called.
         unsafe {
             command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
         }
-        let pid = i32::try_from(command.spawn()?.id())
-            .ok()
-            .and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("a child without a number"))?;
-        Ok((
-            pid,
-            Pipes {
-                stdin,
-                stdout,
-                stderr,
-            },
-        ))
+        let pid = i32::try_from(command.spawn()?.id()).ok();
+        pid.and_then(Pid::from_raw)
+            .ok_or_else(|| io::Error::other("a child without a number"))
     }
 }

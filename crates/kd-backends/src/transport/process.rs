@@ -136,12 +136,11 @@ impl Running {
                 let _ = sender.send(input);
             }
             // Written beside what is read, or both sides could wait for each other.
-            tokio::spawn(write(pipe::Sender::from_owned_fd(stdin)?, receiver));
+            tokio::spawn(write(stdin, receiver));
             words = open.then_some(sender);
         }
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        let errors = pipe::Receiver::from_owned_fd(pipes.stderr)?;
-        let drained = Some(tokio::spawn(drain(errors, Arc::clone(&stderr))));
+        let drained = Some(tokio::spawn(drain(pipes.stderr, Arc::clone(&stderr))));
         let gentle = match spec.gentle {
             Gentle::Interrupt => Signal::INT,
             Gentle::Terminate => Signal::TERM,
@@ -154,7 +153,7 @@ impl Running {
         Ok(Self {
             child,
             words,
-            stdout: Some(Outlet::new(pipes.stdout)?),
+            stdout: Some(pipes.stdout),
             stderr,
             drained,
             chunk: vec![0; CHUNK],
