@@ -496,7 +496,8 @@ fn a_thread_that_cannot_be_made_the_current_one_is_answered_all_the_same() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("Use **SQLite**"), "{out}");
     assert!(
-        err.contains("the next `--continue` will not find this thread"),
+        err.contains("`--continue` will not find this thread")
+            && err.contains("go on:  kd ask --thread council-"),
         "{err}"
     );
 }

@@ -125,13 +125,13 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     // What has ended by now need not stand in the members' states any more.
     let _ = agents::end_left_over(&layout);
     let ended = ended?;
+    let mut go_on = "kd ask --continue".to_owned();
     if let Ok(Err(error)) = made_current.try_recv() {
-        notice_line(&format!(
-            "the next `--continue` will not find this thread: {error}"
-        ));
+        notice_line(&format!("`--continue` will not find this thread: {error}"));
+        go_on = format!("kd ask --thread {}", id.0);
     }
     if !quiet && !ended.closed {
-        closing(&ended.round, &id.0, "kd ask --continue", here);
+        closing(&ended.round, &id.0, &go_on, here);
     }
     Ok(ended.exit())
 }
