@@ -455,12 +455,11 @@ async fn any_acp_agent_sits_by_configuration_alone_and_its_wishes_to_write_are_r
     let steps = json!([
         hear("initialize"), acp_greeting(),
         hear("session/new"), lines(&[json!({"jsonrpc": "2.0", "id": "$asked", "result": {"sessionId": "s1",
-            "modes": {"currentModeId": "agent", "availableModes": [
-                {"id": "agent", "name": "Agent"}, {"id": "read-only", "name": "Read"}]}}})]),
+            "modes": {"availableModes": [{"id": "agent"}, {"id": "read-only"}]}}})]),
         hear("set_mode"), lines(&[json!({"jsonrpc": "2.0", "id": "$asked", "result": {}})]),
         hear("session/prompt"), lines(&[json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission",
             "params": {"sessionId": "s1", "toolCall": {"title": "write"}, "options": [
-                {"optionId": "go", "name": "Go", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]}})]),
+                {"optionId": "go", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}})]),
         hear("\"no\""), lines(&[acp_said("s1", "then not"),
             json!({"jsonrpc": "2.0", "id": "$asked", "result": {"stopReason": "end_turn"}})]),
         {"hang": true}
@@ -479,7 +478,7 @@ async fn a_mode_that_is_refused_ends_the_turn_before_the_question() {
     let steps = json!([
         hear("initialize"), acp_greeting(),
         hear("session/new"), lines(&[json!({"jsonrpc": "2.0", "id": "$asked", "result": {"sessionId": "s1",
-            "modes": {"currentModeId": "agent", "availableModes": [{"id": "read-only", "name": "Read"}]}}})]),
+            "modes": {"availableModes": [{"id": "read-only"}]}}})]),
         hear("set_mode"), lines(&[json!({"jsonrpc": "2.0", "id": "$asked", "error": {"code": -32602, "message": "no such mode"}})]),
         hear("never"), {"hang": true}
     ]);

@@ -28,6 +28,11 @@ pub(crate) fn message(line: &[u8]) -> Option<serde_json::Value> {
     parse::read(line.trim_ascii()).filter(serde_json::Value::is_object)
 }
 
+/// What an agent said as one line of bounded length.
+pub(crate) fn one_line(text: &str) -> String {
+    parse::one_line(text, 300)
+}
+
 /// What is said of a line that was too long to be kept.
 pub(crate) fn too_long(length: u64) -> Delta {
     parse::notice(format!(

@@ -67,7 +67,10 @@ impl Pipes {
 pub(super) struct Child {
     pid: Pid,
     exit: Option<ExitStatus>,
-    /// The system's word that some child of this process has changed.
+    /// The system's word that this child has exited, where there is one.
+    #[cfg(target_os = "linux")]
+    gone: Option<platform::Watch>,
+    /// Its word that some child of this process has changed.
     news: Signal,
 }
 
@@ -81,8 +84,14 @@ impl Child {
         let news = signal(SignalKind::child())?;
         let (pipes, ends) = Pipes::new(start.hears)?;
         let pid = platform::spawn(start, ends)?;
-        let exit = None;
-        Ok((Self { pid, exit, news }, pipes))
+        let child = Self {
+            pid,
+            exit: None,
+            #[cfg(target_os = "linux")]
+            gone: platform::watch(pid),
+            news,
+        };
+        Ok((child, pipes))
     }
 
     /// Its number.
@@ -111,6 +120,11 @@ impl Child {
             if let Some(exit) = self.try_wait()? {
                 return Ok(exit);
             }
+            #[cfg(target_os = "linux")]
+            if let Some(gone) = &self.gone {
+                let _ = gone.readable().await?;
+                continue;
+            }
             self.news.recv().await;
         }
     }
@@ -124,14 +138,16 @@ impl Child {
 mod platform {
     use super::{Ends, Start};
     use libc::{posix_spawn_file_actions_t, posix_spawnattr_t};
-    use rustix::process::Pid;
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use std::collections::BTreeMap;
     use std::ffi::{CStr, CString, OsStr, c_int};
     use std::io;
     use std::mem::MaybeUninit;
-    use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
     use std::ptr;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
 
     pub(super) fn spawn(start: &Start<'_>, ends: Ends) -> io::Result<Pid> {
         let program = c_string(start.program.as_os_str())?;
@@ -172,6 +188,16 @@ mod platform {
             )
         })?;
         Pid::from_raw(pid).ok_or_else(|| io::Error::other("a child without a number"))
+    }
+
+    /// Readable once the process has exited.
+    pub(super) type Watch = AsyncFd<OwnedFd>;
+
+    /// Watches a child that nobody has waited for yet.
+    pub(super) fn watch(pid: Pid) -> Option<Watch> {
+        let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // SAFETY: an `OwnedFd` is one and the same open file for as long as it lives.
+        unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()
     }
 
     fn c_string(text: &OsStr) -> Result<CString, std::ffi::NulError> {

@@ -501,8 +501,13 @@ pub(super) use platform::{adopt, started};
 #[cfg(not(target_os = "linux"))]
 mod platform {
     use super::{Birth, Ending, signal_group};
-    use rustix::process::{Pid, Signal, test_kill_process, test_kill_process_group};
+    use rustix::process::{
+        Pid, Signal, WaitOptions, test_kill_process, test_kill_process_group, waitpid,
+    };
     use std::time::{Duration, Instant};
+
+    /// How long a killed process may take to be gone.
+    const REAPED: Duration = Duration::from_secs(1);
 
     /// There is nothing like a sub-reaper here.
     pub(in super::super) fn adopt() {}
@@ -543,6 +548,7 @@ mod platform {
             signal_group(birth.pid, ending.gentle);
             if !gone(birth, ending.grace) {
                 signal_group(birth.pid, Signal::KILL);
+                gone(birth, REAPED);
             }
         }
     }
@@ -550,12 +556,16 @@ mod platform {
     /// Whether the group is gone within this time. There is nothing to wait on for a whole group here.
     fn gone(birth: &Birth, limit: Duration) -> bool {
         let until = Instant::now() + limit;
-        while lives(birth) {
+        loop {
+            // Nobody else waits for it any more. One that is not ours is not found, which is well.
+            let _ = Pid::from_raw(birth.pid).map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+            if !lives(birth) {
+                return true;
+            }
             if Instant::now() >= until {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        true
     }
 }

@@ -5,22 +5,21 @@
 //! Read-only: a mode of that name is chosen where the agent has one, and every wish for permission is rejected.
 
 use super::driven::Driven;
-use super::{Question, Road, Talk};
+use super::{Question, Road, Talk, dialects};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CancelNotification, CloseSessionRequest, Implementation, InitializeRequest, McpServer,
-    McpServerStdio, NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
-    SessionId, SessionModeState, SetSessionConfigOptionRequest, SetSessionModeRequest,
-    ToolCallUpdateFields, ToolKind,
+    McpServerStdio, NewSessionRequest, PermissionOptionKind, PromptRequest,
+    RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, SessionId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, ToolCallUpdateFields, ToolKind,
 };
 use agent_client_protocol::{Agent, Client, JsonRpcRequest, JsonRpcResponse, Result};
 use futures::StreamExt;
 use futures::channel::mpsc;
 use kd_core::{Failure, FailureKind};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the file's header.
@@ -99,8 +98,14 @@ impl Talk for Acp {
         if message["id"].is_null() {
             return Vec::new();
         }
-        self.connection.hear(message);
-        self.drive()
+        match self.connection.hear(message) {
+            Ok(()) => self.drive(),
+            // A request that is not answered blocks some agents.
+            Err(error) if message["method"].is_string() => {
+                vec![json!({"jsonrpc": "2.0", "id": message["id"], "error": error})]
+            }
+            Err(_) => Vec::new(),
+        }
     }
 
     fn asked(&self) -> bool {
@@ -121,7 +126,16 @@ impl Talk for Acp {
 
     fn broken(&self) -> Option<Failure> {
         let said = match self.connection.over()? {
-            Some(error) => format!("the agent does not keep to the protocol: {error}"),
+            Some(error) => {
+                let where_it_is = error.data.as_ref().and_then(|data| data["error"].as_str());
+                let said = [Some(error.message.as_str()), where_it_is];
+                let said: Vec<&str> = said.into_iter().flatten().collect();
+                let said = format!(
+                    "the agent does not keep to the protocol: {}",
+                    said.join(": ")
+                );
+                dialects::one_line(&said)
+            }
             None => "the conversation with the agent is over".to_owned(),
         };
         Some(Failure::new(FailureKind::Decode, said))
@@ -174,14 +188,14 @@ async fn open(agent: &ConnectionTo<Agent>, question: &Question) -> Result<Sessio
         McpServer::Stdio(stdio)
     });
     let new = NewSession(NewSessionRequest::new(&question.folder).mcp_servers(servers.collect()));
-    let NewSessionAnswer { session, models } = agent.send_request(new).block_task().await?;
-    let id = session.session_id;
-    if let Some(mode) = session.modes.as_ref().and_then(|m| mode(m, question)) {
-        let request = SetSessionModeRequest::new(id.clone(), mode);
+    let offered = agent.send_request(new).block_task().await?;
+    let id = offered.session_id;
+    if let Some(mode) = mode(&offered.modes, question) {
+        let request = SetMode(SetSessionModeRequest::new(id.clone(), mode));
         agent.send_request(request).block_task().await?;
     }
     if let Some(model) = &question.model {
-        if models.is_object() {
+        if offered.models.is_object() {
             let (session_id, model_id) = (id.clone(), model.clone());
             let request = SetModel {
                 session_id,
@@ -190,37 +204,52 @@ async fn open(agent: &ConnectionTo<Agent>, question: &Question) -> Result<Sessio
             agent.send_request(request).block_task().await?;
         } else {
             let request = SetSessionConfigOptionRequest::new(id.clone(), "model", model.as_str());
-            agent.send_request(request).block_task().await?;
+            agent.send_request(SetOption(request)).block_task().await?;
         }
     }
     Ok(id)
 }
 
 /// The mode to choose, if the agent has one for what this question may do.
-fn mode(offered: &SessionModeState, question: &Question) -> Option<&'static str> {
-    let reads_only = READ_ONLY.contains(&&*offered.current_mode_id.0);
+fn mode(offered: &Value, question: &Question) -> Option<&'static str> {
+    let current = offered["currentModeId"].as_str();
+    let reads_only = current.is_some_and(|mode| READ_ONLY.contains(&mode));
     let wanted: &[&str] = match (question.writable, reads_only) {
         (false, _) => &READ_ONLY,
         (true, true) => &WRITABLE,
         (true, false) => &[],
     };
-    let has = |mode: &&&str| offered.available_modes.iter().any(|o| *o.id.0 == ***mode);
+    let modes = offered["availableModes"].as_array();
+    let has = |mode: &&&str| modes.is_some_and(|modes| modes.iter().any(|m| m["id"] == ***mode));
     wanted.iter().find(has).copied()
 }
 
-/// `session/new`, with what some agents still answer and the protocol has no longer.
+/// `session/new`. Of the answer only the session must be as the protocol says. Agents are loose with the rest, and the
+/// crate leaves out what is: a mode that reads only would be missed without a word.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/new", response = NewSessionAnswer)]
 struct NewSession(NewSessionRequest);
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcResponse)]
+#[serde(rename_all = "camelCase")]
 struct NewSessionAnswer {
-    #[serde(flatten)]
-    session: NewSessionResponse,
+    session_id: SessionId,
+    #[serde(default)]
+    modes: Value,
     /// Present where the model is chosen by [`SetModel`] and not by an option of the session.
     #[serde(default)]
     models: Value,
 }
+
+/// `session/set_mode`; what is answered besides an error does not matter.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "session/set_mode", response = Value)]
+struct SetMode(SetSessionModeRequest);
+
+/// `session/set_config_option`, likewise.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "session/set_config_option", response = Value)]
+struct SetOption(SetSessionConfigOptionRequest);
 
 /// How the model was chosen before sessions had options; Gemini CLI and an adapter of Codex want it so.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
@@ -231,13 +260,13 @@ struct SetModel {
     model_id: String,
 }
 
-/// An agent's wish for permission, read so that one odd option does not cost the others.
+/// An agent's wish for permission, of which only the kinds of its options must be as the protocol says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/request_permission", response = RequestPermissionResponse)]
 #[serde(rename_all = "camelCase", default)]
 struct Wish {
-    tool_call: ToolCallUpdateFields,
-    options: Vec<Value>,
+    tool_call: Value,
+    options: Value,
 }
 
 /// What an agent may do while it answers.
@@ -264,22 +293,27 @@ impl Rights {
     /// Our word on a wish: options are picked by their kind, since every agent names them otherwise.
     fn answer(&self, wish: &Wish) -> RequestPermissionOutcome {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-        let kinds = if self.writable || self.has(&wish.tool_call) {
+        let call = ToolCallUpdateFields::deserialize(&wish.tool_call).unwrap_or_default();
+        let kinds = if self.writable || self.has(&call) {
             [AllowOnce, AllowAlways]
         } else {
             [RejectOnce, RejectAlways]
         };
-        let options: Vec<PermissionOption> = wish
+        let options: Vec<(PermissionOptionKind, String)> = wish
             .options
-            .iter()
-            .filter_map(|option| PermissionOption::deserialize(option).ok())
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|option| {
+                let kind = PermissionOptionKind::deserialize(&option["kind"]).ok()?;
+                Some((kind, option["optionId"].as_str()?.to_owned()))
+            })
             .collect();
         let picked = kinds
             .iter()
-            .find_map(|kind| options.iter().find(|option| option.kind == *kind));
-        picked.map_or(RequestPermissionOutcome::Cancelled, |option| {
-            let option = SelectedPermissionOutcome::new(option.option_id.clone());
-            RequestPermissionOutcome::Selected(option)
+            .find_map(|wanted| options.iter().find(|(kind, _)| kind == wanted));
+        picked.map_or(RequestPermissionOutcome::Cancelled, |(_, id)| {
+            RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(id.clone()))
         })
     }
 
@@ -309,7 +343,6 @@ impl Rights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn question(writable: bool, model: Option<&str>) -> Question {
         Question {
@@ -344,8 +377,8 @@ mod tests {
 
     #[test]
     fn a_mode_that_reads_only_and_the_model_are_set_before_the_question() {
-        let offered = json!({"sessionId": "s", "models": {}, "modes": {"currentModeId": "agent", "availableModes": [
-            {"id": "agent", "name": "Agent"}, {"id": "plan", "name": "Plan"}, {"id": "read-only", "name": "Read"}]}});
+        let offered = json!({"sessionId": "s", "models": {}, "modes": {"availableModes": [
+            {"id": "agent"}, {"id": "plan"}, {"id": "read-only"}]}});
         let (mut talk, words) = greeted(question(false, Some("m")));
         let words = reply(&mut talk, &words, "result", &offered);
         assert_eq!(methods(&words), ["session/set_mode"]);
@@ -391,15 +424,49 @@ mod tests {
     }
 
     #[test]
+    fn agents_that_are_loose_with_the_envelope_are_heard() {
+        let (mut talk, words) = greeted(question(false, Some("m")));
+        let id = |words: &[Value]| words[0]["id"].clone();
+        // Without a version, and with an error that is none.
+        let words =
+            talk.hear(&json!({"id": id(&words), "result": {"sessionId": "s"}, "error": null}));
+        assert_eq!(methods(&words), ["session/set_config_option"]);
+        let words = talk.hear(&json!({"id": id(&words), "result": null}));
+        assert_eq!(methods(&words), ["session/prompt"]);
+        let wish =
+            talk.hear(&json!({"id": 1, "method": "session/request_permission", "params": "all"}));
+        assert_eq!(wish[0]["result"]["outcome"]["outcome"], "cancelled");
+        // What cannot be read is refused and not passed over.
+        let odd = talk.hear(&json!({"id": [1], "method": "session/request_permission"}));
+        assert_eq!(
+            (&odd[0]["id"], &odd[0]["error"]["code"]),
+            (&json!([1]), &json!(-32600))
+        );
+    }
+
+    #[test]
+    fn an_error_in_any_form_ends_what_waits_for_it() {
+        for error in [json!("no"), json!({"message": "no"}), json!({"code": 1e40})] {
+            let (mut talk, words) = greeted(question(false, None));
+            assert!(reply(&mut talk, &words, "error", &error).is_empty());
+            assert!(!talk.fit(), "{error}");
+        }
+    }
+
+    #[test]
     fn who_does_not_keep_to_the_protocol_is_told_so_and_is_not_asked_again() {
         let (mut talk, words) = greeted(question(false, None));
         assert!(talk.fit() && talk.broken().is_none());
-        assert!(reply(&mut talk, &words, "result", &json!({"session": 7})).is_empty());
+        let long = json!({"session": "x".repeat(1 << 20)});
+        assert!(reply(&mut talk, &words, "result", &long).is_empty());
         assert!(!talk.fit());
         let failure = talk.broken().expect("it is broken");
         assert_eq!(failure.kind, FailureKind::Decode);
         assert!(failure.message.contains("sessionId"), "{failure}");
+        assert!(failure.message.len() < 400);
         assert!(talk.ask(question(false, None)).is_empty());
+        let wish = talk.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file"}));
+        assert_eq!(wish[0]["error"]["code"], -32600, "nobody waits in vain");
     }
 
     /// What a recorded agent said: to each of our requests by its method, and its own requests.
@@ -526,8 +593,8 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"sessionId": "s",
                 "toolCall": {"toolCallId": "c"}, "options": options}})
         };
-        let both = json!([{"kind": "odd"}, {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
-            {"optionId": "no", "name": "No", "kind": "reject_once"}]);
+        let both = json!([{"kind": "odd"}, {"optionId": "yes", "kind": "allow_once"},
+            {"optionId": "no", "kind": "reject_once"}]);
         let told = |writable: bool, options: &Value| {
             let (mut talk, _) = greeted(question(writable, None));
             let words = talk.hear(&asks("session/request_permission", options.clone()));
@@ -537,7 +604,9 @@ mod tests {
         let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
         assert_eq!(told(false, &both), selected("no"));
         assert_eq!(told(true, &both), selected("yes"));
-        assert_eq!(told(false, &json!([])), json!({"outcome": "cancelled"}));
+        for nothing in [json!([]), json!(null), json!("yes")] {
+            assert_eq!(told(false, &nothing), json!({"outcome": "cancelled"}));
+        }
         let (mut talk, _) = greeted(question(true, None));
         let odd = talk.hear(&asks("fs/write_text_file", json!([])));
         assert_eq!(odd[0]["error"]["code"], -32601);

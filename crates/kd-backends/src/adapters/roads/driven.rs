@@ -5,7 +5,7 @@
 use agent_client_protocol::{Channel, Error, RawJsonRpcMessage, Result, TransportFrame};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -42,11 +42,28 @@ impl Driven {
         }
     }
 
-    /// Puts in what the agent said. What is no message of JSON-RPC is passed over.
-    pub(super) fn hear(&mut self, message: &Value) {
-        if let Ok(message) = serde_json::from_value::<RawJsonRpcMessage>(message.clone()) {
-            // The other end is gone when the connection is over, and then there is nobody to hear.
-            let _ = self.wire.tx.unbounded_send(TransportFrame::Single(message));
+    /// Puts in what the agent said.
+    ///
+    /// # Errors
+    /// When it is no message of JSON-RPC, however loosely one reads it, or when the connection is over. An answer that
+    /// cannot be read ends the connection: whoever waits for it would wait for ever.
+    pub(super) fn hear(&mut self, message: &Value) -> Result<()> {
+        if self.over().is_some() {
+            return Err(Error::invalid_request());
+        }
+        match serde_json::from_value::<RawJsonRpcMessage>(tidied(message)) {
+            Ok(message) => {
+                // The other end lives as long as the connection.
+                let _ = self.wire.tx.unbounded_send(TransportFrame::Single(message));
+                Ok(())
+            }
+            Err(_) => {
+                let error = Error::invalid_request();
+                if !message["method"].is_string() {
+                    self.connection = Err(Some(error.clone()));
+                }
+                Err(error)
+            }
         }
     }
 
@@ -74,4 +91,37 @@ impl Driven {
     pub(super) fn over(&self) -> Option<Option<&Error>> {
         self.connection.as_ref().err().map(Option::as_ref)
     }
+}
+
+/// A message as JSON-RPC wants it, with the same meaning. Agents leave the version out, say that there is no error, and
+/// have errors that are a text.
+fn tidied(message: &Value) -> Value {
+    let mut tidied = message.clone();
+    let Some(members) = tidied.as_object_mut() else {
+        return tidied;
+    };
+    members.insert("jsonrpc".into(), "2.0".into());
+    if members.contains_key("method") {
+        let params = members.entry("params").or_insert(Value::Null);
+        if !params.is_object() && !params.is_array() {
+            *params = json!({});
+        }
+        return tidied;
+    }
+    match members.get("error") {
+        None => {}
+        Some(Value::Null) => drop(members.remove("error")),
+        Some(error) => {
+            let code = error["code"].as_i64().and_then(|c| i32::try_from(c).ok());
+            let said = error["message"].as_str().or(error.as_str());
+            let error = json!({
+                "code": code.unwrap_or(-32603),
+                "message": said.unwrap_or("an error without a message"),
+                "data": error["data"],
+            });
+            members.insert("error".into(), error);
+            members.remove("result");
+        }
+    }
+    tidied
 }
