@@ -153,6 +153,37 @@ pub(crate) struct Group<C: Subcommand> {
     pub(crate) command: C,
 }
 
+/// The whole command line with its groups made: `kd help council …` is completed from the names that stand there before
+/// a command is called.
+pub(crate) fn whole() -> clap::Command {
+    type Augment = fn(clap::Command) -> clap::Command;
+    let groups: [(&str, Augment); 7] = [
+        ("memory", deliberate::Memory::augment_subcommands),
+        ("council", council::Council::augment_subcommands),
+        ("config", config::Config::augment_subcommands),
+        ("model", model::Model::augment_subcommands),
+        ("vote", vote::Vote::augment_subcommands),
+        ("debug", debug::Debug::augment_subcommands),
+        ("forum", forum::Forum::augment_subcommands),
+    ];
+    let listed = <Cli as clap::CommandFactory>::command();
+    let names = listed.get_subcommands().map(|c| c.get_name().to_owned());
+    let names: Vec<String> = names.collect();
+    // What is changed goes to the end: so all are, in their order.
+    names.into_iter().fold(listed, |whole, name| {
+        let group = groups.iter().find(|(group, _)| *group == name);
+        whole.mut_subcommand(&name, |listed| match group {
+            Some((name, augment)) => augment(
+                clap::Command::new(*name)
+                    .about(listed.get_about().cloned().unwrap_or_default())
+                    .subcommand_required(true)
+                    .arg_required_else_help(true),
+            ),
+            None => listed,
+        })
+    })
+}
+
 /// Print completions for a shell
 ///
 /// Install them, for example:
@@ -196,6 +227,28 @@ mod tests {
             assert!(about(listed).is_some(), "{}", listed.get_name());
             assert_eq!(listed.is_hide_set(), built.is_hide_set());
         }
+    }
+
+    #[test]
+    fn help_of_every_command_of_a_group_is_completed() {
+        let mut built = Cli::command();
+        built.build();
+        let mut script = Vec::new();
+        clap_complete::generate(clap_complete::Shell::Bash, &mut whole(), "kd", &mut script);
+        let script = String::from_utf8(script).expect("a script is a text");
+        let mut groups = 0;
+        for group in built.get_subcommands().filter(|c| c.get_name() != "help") {
+            let below = group.get_subcommands().filter(|c| c.get_name() != "help");
+            for command in below {
+                let (group, command) = (group.get_name(), command.get_name());
+                assert!(
+                    script.contains(&format!("kd__subcmd__help__subcmd__{group},{command})")),
+                    "kd help {group} {command}"
+                );
+                groups += 1;
+            }
+        }
+        assert!(groups > 30, "{groups}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `kd completions` and `kd man`: what shells and manuals get, made from the same definitions as `--help`.
 
-use crate::args::{Cli, Completions, Man};
+use crate::args::{Cli, Completions, Man, whole};
 use crate::error::Error;
 use crate::exit::Exit;
 use clap::CommandFactory;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 pub(super) fn completions(args: &Completions) -> Result<(), Error> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "kd", &mut script);
+    clap_complete::generate(args.shell, &mut whole(), "kd", &mut script);
     let mut out = io::stdout().lock();
     out.write_all(&script)?;
     out.flush()?;
