@@ -217,7 +217,7 @@ impl Engine {
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
         let _ = kd_store::stream::sweep_of(&thread, &names);
         let (sender, inbox) = actor::inbox();
-        let fellows = (self.hands.clone(), members.clone());
+        let ready = (self.clone(), members.clone());
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let (mut view, mut queue, mut watch) = (View::default(), None, None);
@@ -265,7 +265,7 @@ impl Engine {
             door,
             first: Some(first),
             opening: found,
-            fellows,
+            ready,
             running: tokio::spawn(actor.run()),
         })
     }
@@ -280,7 +280,7 @@ pub struct Session {
     /// The view before the first record, until somebody takes it.
     opening: Option<View>,
     /// Who can be made ready, and by whom.
-    fellows: (Arc<Hands>, Vec<Member>),
+    ready: (Engine, Vec<Member>),
     running: JoinHandle<()>,
 }
 
@@ -309,13 +309,11 @@ impl Session {
 
     /// The king is about to say something to these: their programs start meanwhile. Does not wait.
     pub fn prepare(&self, who: &[SeatName]) {
-        let (hands, mut members) = self.fellows.clone();
+        let (engine, mut members) = self.ready.clone();
         members.retain(|member| who.contains(&member.name));
         // Starting a program takes a millisecond, and the screen does not have one.
         drop(tokio::task::spawn_blocking(move || {
-            for member in &members {
-                hands.prepare(member);
-            }
+            engine.prepare(&members);
         }));
     }
 

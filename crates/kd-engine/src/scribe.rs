@@ -68,7 +68,6 @@ impl Scribe {
             office,
             log: OnceCell::new(),
             asked: false,
-            saved: false,
             settled: false,
             streams: BTreeMap::new(),
             drafts: Vec::new(),
@@ -103,9 +102,7 @@ struct Desk {
     log: OnceCell<Option<EventLog>>,
     /// There was more to write than facts.
     asked: bool,
-    /// A message is on disk.
-    saved: bool,
-    /// What could wait for it is done.
+    /// What could wait for the first message is done.
     settled: bool,
     /// Messages waiting for one sync.
     drafts: Vec<Draft>,
@@ -121,9 +118,7 @@ impl Desk {
             while let Ok(order) = queue.try_recv() {
                 self.carry_out(order);
             }
-            self.save();
-            self.write_facts();
-            self.settle_in();
+            self.write();
         }
     }
 
@@ -167,8 +162,7 @@ impl Desk {
             Order::Log(record) => self.facts.push(record),
             Order::Agents => self.roll.call(),
             Order::Finish(done) => {
-                self.save();
-                self.write_facts();
+                self.write();
                 // What a program without our lock numbered as we did, it did by now.
                 let _ = self.office.thread.settle();
                 let _ = done.send(());
@@ -188,20 +182,28 @@ impl Desk {
         self.streams.retain(|_, writer| writer.flush().is_ok());
     }
 
-    /// What can wait until the first message is on disk: which programs answer here (those that were made ready, or are
-    /// warm from an earlier session), and whatever else was asked for.
-    fn settle_in(&mut self) {
-        if self.saved && !std::mem::replace(&mut self.settled, true) {
-            self.roll.call();
-            if let Some(then) = self.office.then.take() {
-                then();
-            }
+    /// Writes what has gathered.
+    fn write(&mut self) {
+        let saved = self.save();
+        self.write_facts();
+        if saved && !std::mem::replace(&mut self.settled, true) {
+            self.settle_in();
         }
     }
 
-    fn save(&mut self) {
+    /// What can wait until the first message is on disk: which programs answer here (those that were made ready, or are
+    /// warm from an earlier session), and whatever else was asked for.
+    fn settle_in(&mut self) {
+        self.roll.call();
+        if let Some(then) = self.office.then.take() {
+            then();
+        }
+    }
+
+    /// Whether a message was saved.
+    fn save(&mut self) -> bool {
         if self.drafts.is_empty() {
-            return;
+            return false;
         }
         let drafts = std::mem::take(&mut self.drafts);
         let texts: Vec<&Draft> = drafts.iter().collect();
@@ -210,11 +212,11 @@ impl Desk {
             Ok(all) => all.into_iter().map(|one| one.map_err(words)).collect(),
             Err(error) => vec![Err(words(error)); drafts.len()],
         };
+        let saved = written.iter().any(Result::is_ok);
         let mut finished = Vec::new();
         for (draft, written) in drafts.into_iter().zip(written) {
             let turn = draft.turn;
             if written.is_ok() {
-                self.saved = true;
                 finished.extend(turn.and_then(|turn| self.streams.remove(&turn)));
             }
             let answer = match written {
@@ -226,6 +228,7 @@ impl Desk {
         }
         // A stream file that stays is known to be stale: its message exists.
         self.office.own.end(finished);
+        saved
     }
 
     fn write_facts(&mut self) {

@@ -67,6 +67,7 @@ pub struct Layout {
     branch_name: String,
     /// The folder whose `.kd` holds the configuration.
     config_root: PathBuf,
+    elsewhere: bool,
 }
 
 /// A layout, and how it came to be.
@@ -76,8 +77,6 @@ pub struct Opened {
     pub layout: Layout,
     /// Whether `.kd` was made just now.
     pub created: bool,
-    /// Whether it stands in the person's data folder, because the project cannot be written.
-    pub elsewhere: bool,
 }
 
 /// A thread's folder, found.
@@ -110,9 +109,11 @@ impl Layout {
             let sisters = Checkout::find(start)?.sisters();
             sisters.into_iter().find(|dir| dir.join(KD).is_dir())
         });
-        let root = root.or_else(|| elsewhere(start, env).filter(|dir| dir.join(KD).is_dir()));
-        match root {
-            Some(root) => Layout::at(&root, start, false),
+        if let Some(root) = root {
+            return Layout::at(&root, start, false);
+        }
+        match elsewhere(start, env).filter(|dir| dir.join(KD).is_dir()) {
+            Some(root) => Layout::at(&root, start, false).map(Layout::standing_elsewhere),
             None => Err(Error::NoBase {
                 start: start.to_path_buf(),
             }),
@@ -125,7 +126,6 @@ impl Layout {
         match Layout::find(start, env) {
             Ok(layout) => {
                 return Ok(Opened {
-                    elsewhere: layout.is_elsewhere(start, env),
                     layout,
                     created: false,
                 });
@@ -134,26 +134,32 @@ impl Layout {
             Err(other) => return Err(other),
         }
         let root = project_root(start);
-        let (root, elsewhere) = match make_kd(&root) {
-            Ok(()) => (root, false),
+        let layout = match make_kd(&root) {
+            Ok(()) => Layout::at(&root, start, false)?,
             Err(refused) => {
                 let Some(other) = elsewhere(start, env).filter(|_| is_refusal(&refused)) else {
                     return Err(refused);
                 };
                 make_kd(&other)?;
-                (other, true)
+                Layout::at(&other, start, false)?.standing_elsewhere()
             }
         };
         Ok(Opened {
-            layout: Layout::at(&root, start, false)?,
+            layout,
             created: true,
-            elsewhere,
         })
     }
 
-    /// Whether it stands in the person's data folder, because the project of this folder cannot be written.
-    pub fn is_elsewhere(&self, start: &Path, env: Env<'_>) -> bool {
-        !start.starts_with(&self.root) && elsewhere(start, env).is_some_and(|dir| dir == self.root)
+    fn standing_elsewhere(self) -> Layout {
+        Layout {
+            elsewhere: true,
+            ..self
+        }
+    }
+
+    /// Whether it stands in the person's data folder, because the project cannot be written.
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere
     }
 
     /// The layout of a root, seen from a start folder (whose checkout tells the branch).
@@ -188,6 +194,7 @@ impl Layout {
             branch,
             config_root: owner.unwrap_or_else(|| root.to_path_buf()),
             root: root.to_path_buf(),
+            elsewhere: false,
         })
     }
 

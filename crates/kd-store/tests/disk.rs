@@ -112,11 +112,11 @@ fn a_read_only_disk_can_be_read_and_says_why_it_cannot_be_written() {
     let bare = Disk::mount(&dir.path().join("bare"), "size=1m").unwrap();
     bare.read_only();
     let opened = Layout::find_or_create(&bare.0, &env).unwrap();
-    assert!(opened.created && opened.elsewhere);
+    assert!(opened.created && opened.layout.is_elsewhere());
     assert!(opened.layout.root().starts_with(&data));
     assert_eq!(Layout::find(&bare.0, &env).unwrap(), opened.layout);
     let again = Layout::find_or_create(&bare.0, &env).unwrap();
-    assert!(!again.created && again.elsewhere);
+    assert!(!again.created && again.layout.is_elsewhere());
     Thread::create(&again.layout, &seats(&["a"])).unwrap();
 }
 

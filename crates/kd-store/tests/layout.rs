@@ -83,7 +83,7 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
     let deep = dir.path().join("src/deep");
     fs::create_dir_all(&deep).unwrap();
     let opened = Layout::find_or_create(&deep, NO_ENV).unwrap();
-    assert!(opened.created && !opened.elsewhere);
+    assert!(opened.created && !opened.layout.is_elsewhere());
     assert_eq!(opened.layout.root(), dir.path());
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot-kd/.gitignore");
     assert_eq!(

@@ -61,7 +61,7 @@ impl Place {
             Place::Old(layout, thread) => Ok((layout, *thread, false)),
             Place::New { phase, found } => {
                 let layout = match found {
-                    Some(layout) => told(layout, quiet, here)?,
+                    Some(layout) => told(layout, "the thread is", quiet),
                     None => new_layout(quiet, here)?,
                 };
                 let thread = Thread::create_for(&layout, &names(roster), &phase)?;
@@ -100,7 +100,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         _ => stage::UNASKED,
     };
     let mut asked = None;
-    let (told, made_current) = mpsc::channel();
+    let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
         let engine = Engine::new(Hands::new(&config, Options::default()));
         engine.prepare(at_once(&op, &roster, config.council.mode));
@@ -112,7 +112,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         // For the next command: the members need not wait for it.
         let then = move || {
             if new {
-                let _ = told.send(layout.set_current_thread(&id));
+                let _ = tell.send(layout.set_current_thread(&id));
             }
         };
         let session = engine.open_and(thread, open, then)?;
@@ -244,18 +244,18 @@ fn names(roster: &Roster) -> Vec<SeatName> {
 
 /// Where new threads are made.
 pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
-    told(here.make_layout()?.layout, quiet, here)
+    Ok(told(here.make_layout()?.layout, "the thread is", quiet))
 }
 
-/// The same places; the person is told if they are not in this folder.
-fn told(layout: Layout, quiet: bool, here: &Here) -> Result<Layout, Error> {
-    if !quiet && here.is_elsewhere(&layout)? {
+/// The same places; the person is told if what is made there is not kept in this folder.
+pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
+    if layout.is_elsewhere() && !quiet {
         notice_line(&format!(
-            "this folder cannot be written; the thread is kept in {}",
+            "this folder cannot be written; {what_is} kept in {}",
             layout.kd().display()
         ));
     }
-    Ok(layout)
+    layout
 }
 
 /// Ends what a killed run of ours has left behind.

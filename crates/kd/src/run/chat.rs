@@ -1,7 +1,7 @@
 //! `kd chat` in lines, and where it takes the screen instead: opens a thread, lets the king talk with the council, and
 //! says how to come back.
 
-use super::ask::{clock_seed, notice_line};
+use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
 use super::{aside, export, first, model, outfile, screen, seats, thread};
@@ -53,13 +53,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         return screen::run(args, here);
     }
     let opened = here.make_layout()?;
-    if opened.elsewhere {
-        notice_line(&format!(
-            "this folder cannot be written; the threads are kept in {}",
-            opened.layout.kd().display()
-        ));
-    }
-    let layout = opened.layout;
+    let layout = told(opened.layout, "the threads are", false);
     let loaded = here.config(Some(&layout))?;
     for notice in &loaded.notices {
         notice_line(notice);

@@ -59,11 +59,6 @@ impl Here {
         Ok(Layout::find_or_create(&self.folder()?, &os_var)?)
     }
 
-    /// Whether this project stands in the person's data folder, because the folder here cannot be written.
-    pub(super) fn is_elsewhere(&self, layout: &Layout) -> Result<bool, Error> {
-        Ok(layout.is_elsewhere(&self.folder()?, &os_var))
-    }
-
     /// Where configuration files may be.
     pub(super) fn config_paths(&self, layout: Option<&Layout>) -> ConfigPaths {
         ConfigPaths::usual(layout)

@@ -1,7 +1,7 @@
 //! `kd chat` on a terminal: what the screen of `kd-tui` asks of the house. Comes in: its questions. Goes out: threads,
 //! sessions, drafts and files.
 
-use super::ask::{clock_seed, notice_line};
+use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL};
 use super::{aside, export, first, model, outfile, seats, thread};
@@ -39,14 +39,7 @@ const FILES_MAX: usize = 50;
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     let opened = here.make_layout()?;
-    if opened.elsewhere {
-        let kept = opened.layout.kd();
-        notice_line(&format!(
-            "this folder cannot be written; the threads are kept in {}",
-            kept.display()
-        ));
-    }
-    let layout = opened.layout;
+    let layout = told(opened.layout, "the threads are", false);
     let loaded = here.config(Some(&layout))?;
     for notice in &loaded.notices {
         notice_line(notice);

@@ -127,13 +127,11 @@ impl Talk for Acp {
     fn broken(&self) -> Option<Failure> {
         let said = match self.connection.over()? {
             Some(error) => {
-                let where_it_is = error.data.as_ref().and_then(|data| data["error"].as_str());
-                let said = [Some(error.message.as_str()), where_it_is];
-                let said: Vec<&str> = said.into_iter().flatten().collect();
-                let said = format!(
-                    "the agent does not keep to the protocol: {}",
-                    said.join(": ")
-                );
+                let mut said =
+                    format!("the agent does not keep to the protocol: {}", error.message);
+                if let Some(what) = error.data.as_ref().and_then(|data| data["error"].as_str()) {
+                    said = format!("{said}: {what}");
+                }
                 dialects::one_line(&said)
             }
             None => "the conversation with the agent is over".to_owned(),
