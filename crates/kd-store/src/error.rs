@@ -20,6 +20,20 @@ pub enum Error {
         /// What the variable says.
         path: PathBuf,
     },
+    /// The user's folders are not known.
+    #[error("there is no place for your own files: neither HOME nor {variable} is set")]
+    NoHome {
+        /// The variable that names the folder.
+        variable: &'static str,
+    },
+    /// A file or folder that others control, in a place where only the user's own may be.
+    #[error("{path} is not used: {why}")]
+    Unsafe {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A text cannot name a branch, thread or sender, because nothing of it is left in a file name.
     #[error("`{text}` cannot name a {what}: it has no letter or digit from a to z or 0 to 9")]
     BadName {
@@ -130,6 +144,7 @@ impl Error {
         Some(match self {
             Error::NoBase { start: path }
             | Error::BadBase { path }
+            | Error::Unsafe { path, .. }
             | Error::Io { path, .. }
             | Error::LockBusy { path, .. }
             | Error::StreamBusy { path }
@@ -140,7 +155,7 @@ impl Error {
             | Error::Crowded { path, .. }
             | Error::NumbersExhausted { path }
             | Error::Git { path, .. } => path,
-            Error::BadName { .. } => return None,
+            Error::BadName { .. } | Error::NoHome { .. } => return None,
         })
     }
 
@@ -153,6 +168,11 @@ impl Error {
             Error::BadBase { .. } => {
                 "set KD_BASE to the folder that holds `.kd`, not to `.kd` itself, or unset it".into()
             }
+            Error::NoHome { variable } => format!("set HOME or {variable}"),
+            Error::Unsafe { path, .. } => format!(
+                "look at {}; move it away, or make it a folder of your own",
+                path.display()
+            ),
             Error::BadName { what, .. } => format!("give the {what} a name with at least one ASCII letter or digit"),
             Error::Io { source, path, .. } => io_hint(source, path),
             Error::LockBusy { path, .. } => format!(

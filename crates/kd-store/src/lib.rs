@@ -24,6 +24,7 @@ pub mod session;
 mod spool;
 pub mod stream;
 pub mod thread;
+pub mod user_dirs;
 pub mod watch;
 
 pub use error::Error;
@@ -34,4 +35,5 @@ pub use queue::Queue;
 pub use session::AgentState;
 pub use stream::{StreamReader, StreamWriter};
 pub use thread::{Durability, Messages, Problem, Thread};
+pub use user_dirs::UserDirs;
 pub use watch::Watch;

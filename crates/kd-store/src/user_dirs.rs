@@ -1,0 +1,192 @@
+//! The user's own folders: what no project may command, read or replace is kept here, never below `.kd`.
+//!
+//! Input: the environment. Output: paths, and folders that only the user can read and write.
+
+use crate::error::Error;
+use crate::layout::Env;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where the user's files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserDirs {
+    state: Option<PathBuf>,
+    runtime: Option<PathBuf>,
+    data: Option<PathBuf>,
+}
+
+impl UserDirs {
+    /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME` and `HOME`. Relative paths are ignored, as the XDG
+    /// base directory specification asks.
+    pub fn from_env(env: Env<'_>) -> Self {
+        let absolute =
+            |name: &str| Some(PathBuf::from(env(name)?)).filter(|path| path.is_absolute());
+        let home = absolute("HOME");
+        let kd = |named: Option<PathBuf>, below_home: &str| {
+            named
+                .or_else(|| Some(home.as_ref()?.join(below_home)))
+                .map(|dir| dir.join("kd"))
+        };
+        Self {
+            state: kd(absolute("XDG_STATE_HOME"), ".local/state"),
+            runtime: absolute("XDG_RUNTIME_DIR").map(|dir| dir.join("kd")),
+            data: kd(absolute("XDG_DATA_HOME"), ".local/share"),
+        }
+    }
+
+    /// What is kept between runs: trust, queues, drafts.
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where neither `XDG_STATE_HOME` nor `HOME` is set.
+    pub fn state(&self) -> Result<&Path, Error> {
+        self.state.as_deref().ok_or(Error::NoHome {
+            variable: "XDG_STATE_HOME",
+        })
+    }
+
+    /// What lives until the machine stops: records of running processes. `$XDG_RUNTIME_DIR/kd`, else `run` in the state
+    /// folder.
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where neither `XDG_RUNTIME_DIR` nor a state folder is known.
+    pub fn runtime(&self) -> Result<PathBuf, Error> {
+        match &self.runtime {
+            Some(runtime) => Ok(runtime.clone()),
+            None => Ok(self.state()?.join("run")),
+        }
+    }
+
+    /// The user's data.
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where neither `XDG_DATA_HOME` nor `HOME` is set.
+    pub fn data(&self) -> Result<&Path, Error> {
+        self.data.as_deref().ok_or(Error::NoHome {
+            variable: "XDG_DATA_HOME",
+        })
+    }
+
+    /// Where the state of one project is kept: `projects/<name>-<hash>` in the state folder.
+    ///
+    /// # Errors
+    /// As [`UserDirs::state`].
+    pub fn project_state(&self, root: &Path) -> Result<PathBuf, Error> {
+        Ok(self.state()?.join("projects").join(project_key(root)))
+    }
+}
+
+/// A folder name for a project: the last part of its real path, and a hash of all of it.
+pub fn project_key(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let name = crate::name::normalise(&name, "project").unwrap_or_else(|_| "project".into());
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    // 128 bits: nobody can craft a folder whose state falls together with that of another.
+    let hash: String = hash[..16].iter().map(|b| format!("{b:02x}")).collect();
+    let short: String = name.chars().take(40).collect();
+    format!("{short}-{hash}")
+}
+
+/// Makes a folder, and those above it that are missing, for the user alone (mode 0700).
+///
+/// # Errors
+/// [`Error::Io`] where it cannot be made, [`Error::Unsafe`] where a link, another kind of file or another user's folder
+/// is in its place. A folder of ours that others may enter is closed to them.
+pub fn make_private(path: &Path) -> Result<(), Error> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(Error::io("create", path))?;
+    let meta = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
+    let unsafe_because = |why| {
+        Err(Error::Unsafe {
+            path: path.to_path_buf(),
+            why,
+        })
+    };
+    if !meta.is_dir() {
+        return unsafe_because("it is a link");
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return unsafe_because("it belongs to another user");
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|e: io::Error| {
+            Error::Io {
+                action: "close to others",
+                path: path.to_path_buf(),
+                source: e,
+            }
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn dirs(set: &[(&str, &str)]) -> UserDirs {
+        let env = |name: &str| -> Option<OsString> {
+            set.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.into())
+        };
+        UserDirs::from_env(&env)
+    }
+
+    #[test]
+    fn xdg_folders_win_and_relative_ones_are_ignored() {
+        let all = dirs(&[
+            ("HOME", "/h"),
+            ("XDG_STATE_HOME", "/s"),
+            ("XDG_RUNTIME_DIR", "/r"),
+        ]);
+        assert_eq!(all.state().unwrap(), Path::new("/s/kd"));
+        assert_eq!(all.runtime().unwrap(), Path::new("/r/kd"));
+        assert_eq!(all.data().unwrap(), Path::new("/h/.local/share/kd"));
+        let few = dirs(&[("HOME", "/h"), ("XDG_STATE_HOME", "s")]);
+        assert_eq!(few.state().unwrap(), Path::new("/h/.local/state/kd"));
+        assert_eq!(few.runtime().unwrap(), Path::new("/h/.local/state/kd/run"));
+        assert!(matches!(
+            dirs(&[]).state(),
+            Err(Error::NoHome {
+                variable: "XDG_STATE_HOME"
+            })
+        ));
+    }
+
+    #[test]
+    fn a_private_folder_is_for_the_user_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let made = top.path().join("a/b");
+        make_private(&made).unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
+        make_private(&made).unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+        let link = top.path().join("link");
+        std::os::unix::fs::symlink(&made, &link).unwrap();
+        assert!(matches!(make_private(&link), Err(Error::Unsafe { .. })));
+    }
+
+    #[test]
+    fn two_projects_of_one_name_have_two_keys() {
+        let top = tempfile::tempdir().unwrap();
+        let keys: Vec<String> = ["x/app", "y/app"]
+            .iter()
+            .map(|path| {
+                let path = top.path().join(path);
+                fs::create_dir_all(&path).unwrap();
+                project_key(&path)
+            })
+            .collect();
+        assert!(keys.iter().all(|key| key.starts_with("app-")));
+        assert_ne!(keys[0], keys[1]);
+    }
+}
