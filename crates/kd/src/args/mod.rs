@@ -286,7 +286,11 @@ mod tests {
             &["deliberate"],
         ] {
             let argv = ["kd"].iter().chain(path).chain(&["--help"]);
-            let help = Cli::try_parse_from(argv).expect_err("help is an early exit");
+            // A width of its own: the terminal in which the tests run may be narrower.
+            let help = Cli::command()
+                .term_width(100)
+                .try_get_matches_from(argv)
+                .expect_err("help is an early exit");
             let name = format!(
                 "help-{}",
                 if path.is_empty() {
