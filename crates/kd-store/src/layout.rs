@@ -1,9 +1,8 @@
 //! Where everything stands under `.kd`. The only file that knows paths.
 //!
-//! In: a start folder and the environment. Out: the root, the branch, and the path of everything that is kept.
+//! In: a root and a branch, which `find.rs` searches for. Out: the path of everything that is kept.
 
 use crate::error::Error;
-use crate::git::Checkout;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
@@ -31,9 +30,8 @@ pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
 /// What `fsck` could not leave where it was.
 pub(crate) const LOST_FOLDER: &str = ".kd-lost";
 
-const KD: &str = ".kd";
-/// The branch's name where there is no git and nothing else says one.
-const NO_BRANCH: &str = "main";
+/// The folder of a project.
+pub(crate) const KD: &str = ".kd";
 const STREAM_PREFIX: &str = ".stream-";
 const STREAM_SUFFIX: &str = ".jsonl";
 
@@ -60,23 +58,14 @@ pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 /// The places of one project and branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// As git spells it.
-    branch: String,
+    pub(crate) branch: String,
     /// As folders spell it.
-    branch_name: String,
+    pub(crate) branch_name: String,
     /// The folder whose `.kd` holds the configuration.
-    config_root: PathBuf,
-    elsewhere: bool,
-}
-
-/// A layout, and how it came to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// The places.
-    pub layout: Layout,
-    /// Whether `.kd` was made just now.
-    pub created: bool,
+    pub(crate) config_root: PathBuf,
+    pub(crate) elsewhere: bool,
 }
 
 /// A thread's folder, found.
@@ -93,109 +82,9 @@ pub struct Place {
 }
 
 impl Layout {
-    /// Finds the project of a folder: `KD_BASE`, else the nearest `.kd` here or above, else one in another worktree of
-    /// the same repository, else one that [`Layout::find_or_create`] put into the person's data folder.
-    pub fn find(start: &Path, env: Env<'_>) -> Result<Layout, Error> {
-        if let Some(base) = env("KD_BASE").filter(|base| !base.is_empty()) {
-            let base = start.join(base);
-            if !base.join(KD).is_dir() {
-                return Err(Error::BadBase { path: base });
-            }
-            return Layout::at(&base, start, true);
-        }
-        // The git toplevel is one of the parents.
-        let above = start.ancestors().find(|dir| dir.join(KD).is_dir());
-        let root = above.map(Path::to_path_buf).or_else(|| {
-            let sisters = Checkout::find(start)?.sisters();
-            sisters.into_iter().find(|dir| dir.join(KD).is_dir())
-        });
-        if let Some(root) = root {
-            return Layout::at(&root, start, false);
-        }
-        match elsewhere(start, env).filter(|dir| dir.join(KD).is_dir()) {
-            Some(root) => Layout::at(&root, start, false).map(Layout::standing_elsewhere),
-            None => Err(Error::NoBase {
-                start: start.to_path_buf(),
-            }),
-        }
-    }
-
-    /// Finds the project, or makes a `.kd` at the top of the checkout (else in the start folder). Where that cannot be
-    /// written it is made in the person's data folder, under a name derived from the project's path.
-    pub fn find_or_create(start: &Path, env: Env<'_>) -> Result<Opened, Error> {
-        match Layout::find(start, env) {
-            Ok(layout) => {
-                return Ok(Opened {
-                    layout,
-                    created: false,
-                });
-            }
-            Err(Error::NoBase { .. }) => {}
-            Err(other) => return Err(other),
-        }
-        let root = project_root(start);
-        let layout = match make_kd(&root) {
-            Ok(()) => Layout::at(&root, start, false)?,
-            Err(refused) => {
-                let Some(other) = elsewhere(start, env).filter(|_| is_refusal(&refused)) else {
-                    return Err(refused);
-                };
-                make_kd(&other)?;
-                Layout::at(&other, start, false)?.standing_elsewhere()
-            }
-        };
-        Ok(Opened {
-            layout,
-            created: true,
-        })
-    }
-
-    fn standing_elsewhere(self) -> Layout {
-        Layout {
-            elsewhere: true,
-            ..self
-        }
-    }
-
     /// Whether it stands in the person's data folder, because the project cannot be written.
     pub fn is_elsewhere(&self) -> bool {
         self.elsewhere
-    }
-
-    /// The layout of a root, seen from a start folder (whose checkout tells the branch).
-    fn at(root: &Path, start: &Path, fixed: bool) -> Result<Layout, Error> {
-        let checkout = Checkout::find(start);
-        let kd = root.join(KD);
-        let has = |branch: &str| {
-            normalise(branch, "branch").is_ok_and(|name| kd.join("branches").join(name).is_dir())
-        };
-        let git = match &checkout {
-            // A branch whose name has nothing for a file name is as good as none.
-            Some(checkout) => checkout
-                .branch()?
-                .filter(|b| normalise(b, "branch").is_ok()),
-            None => None,
-        };
-        let branch = match git {
-            Some(branch) if has(&branch) => branch,
-            git => current_branch(&kd)
-                .filter(|b| has(b))
-                .or(git)
-                .unwrap_or_else(|| NO_BRANCH.to_owned()),
-        };
-        let owner = checkout
-            .filter(|checkout| checkout.root == root)
-            .or_else(|| Checkout::at(root))
-            .filter(|c| !fixed && c.is_linked())
-            .and_then(|c| c.owner())
-            .filter(|owner| owner.join(KD).join("config.json").is_file());
-        Ok(Layout {
-            branch_name: normalise(&branch, "branch")?,
-            branch,
-            config_root: owner.unwrap_or_else(|| root.to_path_buf()),
-            root: root.to_path_buf(),
-            elsewhere: false,
-        })
     }
 
     /// The folder that holds `.kd`.
@@ -451,46 +340,8 @@ pub fn stream_member(file: &Path) -> Option<&str> {
         .strip_suffix(STREAM_SUFFIX)
 }
 
-/// Where a new `.kd` belongs: the top of the checkout, else the folder itself.
-fn project_root(start: &Path) -> PathBuf {
-    Checkout::find(start).map_or_else(|| start.to_path_buf(), |checkout| checkout.root)
-}
-
-/// The project's place in the person's data folder, for projects that cannot be written.
-fn elsewhere(start: &Path, env: Env<'_>) -> Option<PathBuf> {
-    let data = env("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute())
-        .or_else(|| {
-            Some(PathBuf::from(env("HOME").filter(|h| !h.is_empty())?).join(".local/share"))
-        })?;
-    let root = project_root(start);
-    let root = root.canonicalize().unwrap_or(root);
-    let name = root.file_name().unwrap_or_default().to_string_lossy();
-    let name = normalise(&name, "project").unwrap_or_else(|_| "project".into());
-    Some(data.join("kd/projects").join(format!(
-        "{name}-{:016x}",
-        fnv(root.as_os_str().as_encoded_bytes())
-    )))
-}
-
-/// FNV-1a: the same on every machine and in every version, which is all that a folder's name needs.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-/// Whether an error says that this folder may not be written, so that another is to be taken.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Io { source, .. } if matches!(
-        source.kind(),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-    ))
-}
-
 /// Makes `.kd` and its `.gitignore`.
-fn make_kd(root: &Path) -> Result<(), Error> {
+pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
     let kd = root.join(KD);
     fs::create_dir_all(&kd).map_err(Error::io("create", &kd))?;
     let ignore = kd.join(".gitignore");
@@ -500,13 +351,6 @@ fn make_kd(root: &Path) -> Result<(), Error> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(Error::io("create", &ignore)(e)),
     }
-}
-
-/// What `.kd/current` says.
-fn current_branch(kd: &Path) -> Option<String> {
-    let text = fs::read_to_string(kd.join("current")).ok()?;
-    let name = text.lines().next()?.trim();
-    (!name.is_empty()).then(|| name.to_owned())
 }
 
 fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Error> {

@@ -7,6 +7,7 @@
 pub mod config;
 pub mod error;
 pub mod export;
+pub mod find;
 pub mod forum;
 pub mod frontmatter;
 pub mod fsck;
@@ -28,7 +29,8 @@ pub mod user_dirs;
 pub mod watch;
 
 pub use error::Error;
-pub use layout::{Layout, Opened, Place};
+pub use find::Opened;
+pub use layout::{Layout, Place};
 pub use log::EventLog;
 pub use meta::Meta;
 pub use queue::Queue;
