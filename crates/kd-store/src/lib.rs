@@ -25,6 +25,7 @@ pub mod session;
 mod spool;
 pub mod stream;
 pub mod thread;
+pub mod trust;
 pub mod user_dirs;
 pub mod watch;
 
@@ -37,5 +38,6 @@ pub use queue::Queue;
 pub use session::AgentState;
 pub use stream::{StreamReader, StreamWriter};
 pub use thread::{Durability, Messages, Problem, Thread};
+pub use trust::{Decision, Fingerprint, TrustStore, TrustedFolder};
 pub use user_dirs::UserDirs;
 pub use watch::Watch;

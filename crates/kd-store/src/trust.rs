@@ -1,0 +1,397 @@
+//! The user's decisions about project folders: `trust.json` in the user's state folder, never below `.kd`.
+//!
+//! Input: a project folder, and a fingerprint of the settings that it wants. Output: whether the user allowed or declined
+//! exactly these settings at this path, and whether they accept that the folder belongs to somebody else.
+
+use crate::error::Error;
+use crate::lock::{self, Lock};
+use crate::user_dirs::{UserDirs, make_private, project_key};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Far above any list of projects, far below what hurts.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The file of the user's decisions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustStore {
+    file: PathBuf,
+}
+
+/// The SHA-256 of the settings that a project wants, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// The fingerprint of a JSON value, independent of the order of its keys.
+    pub fn of(value: &serde_json::Value) -> Self {
+        let hash = Sha256::digest(crate::json::to_text(value).as_bytes());
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// What the user decided about the settings of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// They were not asked about exactly these settings.
+    Unknown,
+    /// They allowed them.
+    Allowed,
+    /// They were asked and said no.
+    Declined,
+}
+
+/// What is kept of one project folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrustedFolder {
+    /// The real path, for display; the key of the entry is its hash.
+    pub path: String,
+    /// The settings that are allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Fingerprint>,
+    /// When they were allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_at: Option<String>,
+    /// How many settings these are.
+    pub settings: usize,
+    /// The settings that were declined last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declined: Option<Fingerprint>,
+    /// The user id of the foreign owner that is accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u32>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Contents {
+    version: u32,
+    projects: BTreeMap<String, TrustedFolder>,
+}
+
+impl TrustStore {
+    /// The store in the user's state folder.
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where no state folder is known.
+    pub fn new(dirs: &UserDirs) -> Result<Self, Error> {
+        Ok(Self::at(dirs.state()?))
+    }
+
+    /// The store in this state folder.
+    pub fn at(state: &Path) -> Self {
+        Self {
+            file: state.join("trust.json"),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What was decided about these settings at this path.
+    ///
+    /// # Errors
+    /// [`Error::Unsafe`], [`Error::Json`] or [`Error::Io`] where the file cannot be relied on; callers then treat every
+    /// project as not allowed.
+    pub fn decision(&self, root: &Path, content: &Fingerprint) -> Result<Decision, Error> {
+        let found = self.folder(root)?;
+        let is = |kept: Option<&Fingerprint>| kept == Some(content);
+        Ok(match found {
+            Some(folder) if is(folder.allowed.as_ref()) => Decision::Allowed,
+            Some(folder) if is(folder.declined.as_ref()) => Decision::Declined,
+            _ => Decision::Unknown,
+        })
+    }
+
+    /// Whether the user accepts that this folder belongs to the user id `owner`.
+    ///
+    /// # Errors
+    /// As [`TrustStore::decision`].
+    pub fn allows_owner(&self, root: &Path, owner: u32) -> Result<bool, Error> {
+        Ok(self
+            .folder(root)?
+            .is_some_and(|folder| folder.owner == Some(owner)))
+    }
+
+    /// Allows these settings at this path; earlier decisions about its settings are replaced.
+    ///
+    /// # Errors
+    /// Where the state folder or the file cannot be written, or the file cannot be relied on.
+    pub fn allow(&self, root: &Path, content: &Fingerprint, settings: usize) -> Result<(), Error> {
+        self.change(root, |folder| {
+            folder.allowed = Some(content.clone());
+            folder.allowed_at = Some(Timestamp::now().strftime("%F").to_string());
+            folder.settings = settings;
+            folder.declined = None;
+        })
+    }
+
+    /// Remembers that these settings were declined, so that the question is not asked again. Settings that were allowed
+    /// before no longer are.
+    ///
+    /// # Errors
+    /// As [`TrustStore::allow`].
+    pub fn decline(&self, root: &Path, content: &Fingerprint) -> Result<(), Error> {
+        self.change(root, |folder| {
+            folder.allowed = None;
+            folder.allowed_at = None;
+            folder.settings = 0;
+            folder.declined = Some(content.clone());
+        })
+    }
+
+    /// Accepts that this folder belongs to the user id `owner`.
+    ///
+    /// # Errors
+    /// As [`TrustStore::allow`].
+    pub fn allow_owner(&self, root: &Path, owner: u32) -> Result<(), Error> {
+        self.change(root, |folder| folder.owner = Some(owner))
+    }
+
+    /// Forgets every decision about this path. Returns whether there was one. The folder need not exist any more.
+    ///
+    /// # Errors
+    /// As [`TrustStore::allow`].
+    pub fn revoke(&self, root: &Path) -> Result<bool, Error> {
+        if self.folder(root)?.is_none() {
+            return Ok(false);
+        }
+        let _lock = self.lock()?;
+        let mut contents = self.read()?;
+        let gone = contents.projects.remove(&project_key(root)).is_some();
+        self.write(&contents)?;
+        Ok(gone)
+    }
+
+    /// Every folder that something was decided about, by path.
+    ///
+    /// # Errors
+    /// As [`TrustStore::decision`].
+    pub fn list(&self) -> Result<Vec<TrustedFolder>, Error> {
+        let mut all: Vec<TrustedFolder> = self.read()?.projects.into_values().collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(all)
+    }
+
+    fn folder(&self, root: &Path) -> Result<Option<TrustedFolder>, Error> {
+        Ok(self.read()?.projects.remove(&project_key(root)))
+    }
+
+    fn change(&self, root: &Path, change: impl FnOnce(&mut TrustedFolder)) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let mut contents = self.read()?;
+        contents.version = 1;
+        let folder = contents.projects.entry(project_key(root)).or_default();
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+        folder.path = real.to_string_lossy().into_owned();
+        change(folder);
+        self.write(&contents)
+    }
+
+    fn lock(&self) -> Result<Lock, Error> {
+        make_private(self.file.parent().unwrap_or(Path::new("/")))?;
+        Lock::take(&lock::lock_path(&self.file), lock::WAIT)
+    }
+
+    /// Reads the file; an absent file allows nothing. Only a regular file of the user's own that nobody else can write
+    /// is believed.
+    fn read(&self) -> Result<Contents, Error> {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file = match OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(&self.file)
+        {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
+            Err(error) => return Err(Error::io("read", &self.file)(error)),
+        };
+        let meta = file.metadata().map_err(Error::io("read", &self.file))?;
+        let fault = if !meta.is_file() {
+            Some("it is not a regular file")
+        } else if meta.uid() != rustix::process::geteuid().as_raw() {
+            Some("it belongs to another user")
+        } else if meta.mode() & 0o022 != 0 {
+            Some("others can write it")
+        } else if meta.len() > BYTES_MAX {
+            Some("it is too large")
+        } else {
+            None
+        };
+        if let Some(why) = fault {
+            let path = self.file.clone();
+            return Err(Error::Unsafe { path, why });
+        }
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(Error::io("read", &self.file))?;
+        serde_json::from_slice(&bytes).map_err(|source| Error::Json {
+            path: self.file.clone(),
+            source,
+        })
+    }
+
+    /// Replaces the file in one step; the caller holds the lock.
+    fn write(&self, contents: &Contents) -> Result<(), Error> {
+        let value = serde_json::to_value(contents).map_err(|source| Error::Json {
+            path: self.file.clone(),
+            source,
+        })?;
+        let temp = self
+            .file
+            .with_file_name(format!(".trust.{}.new", std::process::id()));
+        // One of that name is left from a killed process: the lock says that nobody writes it now.
+        let _ = fs::remove_file(&temp);
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temp)
+            .and_then(|mut file: File| {
+                file.write_all(crate::json::to_text(&value).as_bytes())?;
+                file.sync_all()
+            })
+            .map_err(Error::io("write", &temp))
+            .and_then(|()| fs::rename(&temp, &self.file).map_err(Error::io("replace", &self.file)));
+        if written.is_err() {
+            let _ = fs::remove_file(&temp);
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn print(text: &str) -> Fingerprint {
+        Fingerprint::of(&json!([text]))
+    }
+
+    struct Stage {
+        top: tempfile::TempDir,
+        store: TrustStore,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let top = tempfile::tempdir().unwrap();
+            fs::create_dir(top.path().join("app")).unwrap();
+            let store = TrustStore::at(&top.path().join("state/kd"));
+            Self { top, store }
+        }
+
+        fn root(&self) -> PathBuf {
+            self.top.path().join("app")
+        }
+    }
+
+    #[test]
+    fn only_the_content_that_was_allowed_is_allowed_and_only_at_its_path() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        assert_eq!(
+            store.decision(&root, &print("a")).unwrap(),
+            Decision::Unknown
+        );
+        store.allow(&root, &print("a"), 1).unwrap();
+        assert_eq!(
+            store.decision(&root, &print("a")).unwrap(),
+            Decision::Allowed
+        );
+        assert_eq!(
+            store.decision(&root, &print("b")).unwrap(),
+            Decision::Unknown
+        );
+        let other = stage.top.path();
+        assert_eq!(
+            store.decision(other, &print("a")).unwrap(),
+            Decision::Unknown
+        );
+        let link = stage.top.path().join("link");
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        assert_eq!(
+            store.decision(&link, &print("a")).unwrap(),
+            Decision::Allowed
+        );
+        store.decline(&root, &print("b")).unwrap();
+        assert_eq!(
+            store.decision(&root, &print("b")).unwrap(),
+            Decision::Declined
+        );
+        assert_eq!(
+            store.decision(&root, &print("a")).unwrap(),
+            Decision::Unknown
+        );
+    }
+
+    #[test]
+    fn an_owner_is_accepted_for_one_folder_and_forgotten_with_it() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        assert!(!store.allows_owner(&root, 7).unwrap());
+        store.allow_owner(&root, 7).unwrap();
+        assert!(store.allows_owner(&root, 7).unwrap());
+        assert!(!store.allows_owner(&root, 8).unwrap());
+        assert!(!store.allows_owner(stage.top.path(), 7).unwrap());
+        assert_eq!(store.list().unwrap().len(), 1);
+        // A folder that is gone can be revoked too.
+        let real = root.canonicalize().unwrap();
+        fs::remove_dir(&root).unwrap();
+        assert!(store.revoke(&real).unwrap());
+        assert!(!store.revoke(&real).unwrap());
+        assert!(store.list().unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_file_is_for_the_user_alone_and_another_is_not_believed() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        store.allow(&root, &print("a"), 1).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(store.file()), 0o600);
+        assert_eq!(mode(store.file().parent().unwrap()), 0o700);
+        let refused = || matches!(store.decision(&root, &print("a")), Err(Error::Unsafe { why, .. }) if !why.is_empty());
+        fs::set_permissions(store.file(), fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(refused(), "writable by others");
+        fs::set_permissions(store.file(), fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(!refused());
+        let kept = stage.top.path().join("kept");
+        fs::rename(store.file(), &kept).unwrap();
+        std::os::unix::fs::symlink(&kept, store.file()).unwrap();
+        assert!(store.decision(&root, &print("a")).is_err(), "a link");
+        fs::remove_file(store.file()).unwrap();
+        fs::create_dir(store.file()).unwrap();
+        assert!(store.decision(&root, &print("a")).is_err(), "a folder");
+        fs::remove_dir(store.file()).unwrap();
+        fs::write(store.file(), "{").unwrap();
+        assert!(store.decision(&root, &print("a")).is_err(), "damaged");
+    }
+
+    #[test]
+    fn writers_at_the_same_time_lose_nothing() {
+        let stage = Stage::new();
+        let roots: Vec<PathBuf> = (0..8)
+            .map(|n| stage.top.path().join(n.to_string()))
+            .collect();
+        std::thread::scope(|scope| {
+            for root in &roots {
+                let store = &stage.store;
+                scope.spawn(move || store.allow(root, &print("a"), 1).unwrap());
+            }
+        });
+        assert_eq!(stage.store.list().unwrap().len(), 8);
+    }
+}
