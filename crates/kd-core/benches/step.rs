@@ -32,7 +32,6 @@ fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }
 

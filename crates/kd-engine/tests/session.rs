@@ -49,7 +49,6 @@ impl Stage {
                     },
                     weight: 1.0,
                     writable: false,
-                    launch: Default::default(),
                 }
             })
             .collect();

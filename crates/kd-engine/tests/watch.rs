@@ -91,7 +91,6 @@ fn claude() -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }
 

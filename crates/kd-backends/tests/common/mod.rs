@@ -110,7 +110,6 @@ pub fn member(backend: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }
 

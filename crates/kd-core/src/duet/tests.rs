@@ -22,7 +22,6 @@ pub(super) fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }
 

@@ -116,7 +116,6 @@ mod tests {
             deadlines: Deadlines::default(),
             weight: 1.0,
             writable: false,
-            launch: Default::default(),
         }
     }
 

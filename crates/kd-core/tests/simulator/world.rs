@@ -589,6 +589,5 @@ fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }

@@ -99,6 +99,5 @@ fn member(number: usize) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
-        launch: Default::default(),
     }
 }

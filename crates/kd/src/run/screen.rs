@@ -17,7 +17,7 @@ use kd_core::seating::{Seated, Wishes};
 use kd_core::slash::Way;
 use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
-use kd_store::{Layout, Thread};
+use kd_store::{Layout, Thread, typed};
 use kd_tui::desk::Joining;
 use kd_tui::notify::Notify;
 use kd_tui::picker::ThreadRow;
@@ -32,8 +32,6 @@ use std::time::Duration;
 const TAIL: usize = 100;
 /// Threads to choose from.
 const THREADS_MAX: usize = 500;
-/// Sent messages that are remembered.
-const SENT_MAX: usize = 200;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
 
@@ -182,12 +180,7 @@ impl House {
     }
 
     fn sent(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.layout.sent_file()).unwrap_or_default();
-        let lines: Vec<String> = text
-            .lines()
-            .filter_map(|l| serde_json::from_str(l).ok())
-            .collect();
-        lines[lines.len().saturating_sub(SENT_MAX)..].to_vec()
+        typed::sent(&self.layout)
     }
 }
 
@@ -223,7 +216,7 @@ impl Desk for House {
             mode: Some(protocol(&self.config).name.to_owned()),
             auto_messages: self.config.council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
-            draft: std::fs::read_to_string(self.layout.draft_file(thread.id())).unwrap_or_default(),
+            draft: typed::draft(&self.layout, thread.id()),
             tail,
         })
     }
@@ -239,11 +232,13 @@ impl Desk for House {
             self.args.model.offline,
         );
         let seed = self.args.model.seed.unwrap_or_else(clock_seed);
+        let layout = self.layout.clone();
         Box::pin(async move {
             let (thread, roster) = opened?;
             // Reads the whole thread: the screen is up meanwhile.
             let joining = tokio::task::spawn_blocking(move || {
                 model::make_ready(&config, offline, true, &roster).map_err(line)?;
+                let queue = layout.queue_folder(thread.path());
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
                     protocol: protocol(&config),
@@ -259,7 +254,7 @@ impl Desk for House {
                     queue: None,
                 };
                 engine
-                    .join_from_now(thread, open)
+                    .join_from_now(thread, open, queue.as_deref())
                     .map_err(|e| format!("{e}: {}", e.hint()))
             });
             joining
@@ -352,26 +347,13 @@ impl Desk for House {
     }
 
     fn keep_draft(&self, id: &str, text: &str) {
-        let path = self.layout.draft_file(&ThreadId(id.to_owned()));
         // A draft that cannot be kept is no reason to stop writing.
-        if text.is_empty() {
-            let _ = std::fs::remove_file(path);
-        } else {
-            let _ = put(&path, text);
-        }
+        let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
     }
 
     fn remember(&self, text: &str) {
-        let path = self.layout.sent_file();
-        let file = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path);
-        if let (Ok(mut file), Ok(mut json)) = (file, serde_json::to_string(text)) {
-            json.push('\n');
-            // The same holds for what was sent: it stands in the thread.
-            let _ = file.write_all(json.as_bytes());
-        }
+        // The same holds for a message that was sent: it is in the thread.
+        let _ = typed::remember(&self.layout, text);
     }
 
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
@@ -394,18 +376,8 @@ impl Desk for House {
     }
 
     fn spill(&self, text: &str) -> Result<String, String> {
-        let path = self.layout.branch_folder().join("copied.md");
-        put(&path, text).map_err(|e| format!("nothing could be copied: {e}"))?;
+        let path = typed::keep_copied(&self.layout, text)
+            .map_err(|e| format!("nothing could be copied: {e}"))?;
         Ok(path.display().to_string())
     }
-}
-
-/// Writes a file whole or not at all.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }
