@@ -1,5 +1,6 @@
 //! What can go wrong on disk. Every error names its path and says what to do next.
 
+use crate::bounds::Bound;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,6 +52,46 @@ pub enum Error {
         path: PathBuf,
         /// The system's own words.
         source: io::Error,
+    },
+    /// A link below `.kd`, or `.kd` itself.
+    #[error("{path} is a link; kd does not follow links below `.kd`")]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Something of another kind is in the place of a file or folder.
+    #[error("{path} is {kind}, not {wanted}")]
+    WrongKind {
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// What belongs there.
+        wanted: &'static str,
+    },
+    /// A file is larger than any of its kind.
+    #[error("{path} has {}; {} has at most {}", size(*bytes), bound.what, size(bound.bytes))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// How much is read.
+        bound: Bound,
+    },
+    /// A file that would be changed in place is also known by another name.
+    #[error("{path} has a second name (a hard link); kd does not write into such a file")]
+    SecondName {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A folder holds too many names to be listed.
+    #[error("{path} holds more than {most} files")]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+        /// How many are listed.
+        most: usize,
     },
     /// Somebody else holds the lock for too long.
     #[error("{path} is locked{holder} and was not released within {waited:?}")]
@@ -139,6 +180,18 @@ impl Error {
         }
     }
 
+    /// Whether it says that what lies below `.kd` is not used: a link, a pipe, a file of absurd size.
+    pub fn is_refused_file(&self) -> bool {
+        matches!(
+            self,
+            Error::Link { .. }
+                | Error::WrongKind { .. }
+                | Error::TooLarge { .. }
+                | Error::SecondName { .. }
+                | Error::TooMany { .. }
+        )
+    }
+
     /// The file or folder it is about.
     pub fn path(&self) -> Option<&Path> {
         Some(match self {
@@ -146,6 +199,11 @@ impl Error {
             | Error::BadBase { path }
             | Error::Unsafe { path, .. }
             | Error::Io { path, .. }
+            | Error::Link { path }
+            | Error::WrongKind { path, .. }
+            | Error::TooLarge { path, .. }
+            | Error::SecondName { path }
+            | Error::TooMany { path, .. }
             | Error::LockBusy { path, .. }
             | Error::StreamBusy { path }
             | Error::NoThread { path, .. }
@@ -175,6 +233,19 @@ impl Error {
             ),
             Error::BadName { what, .. } => format!("give the {what} a name with at least one ASCII letter or digit"),
             Error::Io { source, path, .. } => io_hint(source, path),
+            Error::Link { path } if crate::layout::is_base(path) => {
+                "set KD_BASE to the folder that holds it to use it all the same, or replace it with a folder".into()
+            }
+            Error::Link { .. } => {
+                "remove it, or replace it with what it points to; `kd fsck --repair` moves a link aside and leaves its target alone".into()
+            }
+            Error::WrongKind { .. } => "remove it; `kd fsck --repair` moves it aside".into(),
+            Error::TooLarge { path, .. } => format!("remove {}, or make it smaller", path.display()),
+            Error::SecondName { path } => {
+                let path = path.display();
+                format!("make it a file of its own: cp {path} {path}.own && mv {path}.own {path}")
+            }
+            Error::TooMany { path, .. } => format!("move what does not belong there out of {}", path.display()),
             Error::LockBusy { path, .. } => format!(
                 "wait for the other program to end, or end it; {} itself may stay where it is",
                 path.display()
@@ -202,6 +273,15 @@ impl Error {
             Error::NumbersExhausted { .. } => "open a new thread".into(),
             Error::Git { .. } => "run `git status` there to see what is wrong".into(),
         }
+    }
+}
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} bytes"),
     }
 }
 

@@ -9,18 +9,18 @@
 //!
 //! Nothing here takes the thread's lock; functions that write say that the caller holds it.
 
+use crate::beneath::Folder;
+use crate::bounds;
 use crate::error::Error;
+use crate::layout::INDEX_FILE as FILE;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The index file's name in the thread folder.
-const FILE: &str = ".kd-index.jsonl";
 /// Lines are about 75 bytes; a name of 255 bytes, escaped, stays below this.
 const LINE_MAX: u64 = 4096;
 /// A stamp that no folder has, as wide as one.
@@ -68,8 +68,7 @@ pub(crate) enum Want {
 /// The index of one folder.
 #[derive(Debug)]
 pub(crate) struct Index {
-    folder: PathBuf,
-    file: PathBuf,
+    folder: Folder,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,21 +84,20 @@ struct Line<'l> {
 }
 
 impl Index {
-    pub(crate) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Folder) -> Self {
         Self {
-            folder: folder.to_path_buf(),
-            file: folder.join(FILE),
+            folder: folder.clone(),
         }
     }
 
     /// Whether there is an index file, true or not.
     pub(crate) fn exists(&self) -> bool {
-        self.file.exists()
+        self.folder.has(FILE)
     }
 
     /// The last line, if the index is true now.
     pub(crate) fn tip(&self) -> Option<Tip> {
-        let file = File::open(&self.file).ok()?;
+        let file = self.folder.file(FILE).ok()??;
         let len = file.metadata().ok()?.len();
         let from = len.saturating_sub(LINE_MAX);
         let bytes = read_range(&file, from, len).ok()?;
@@ -116,8 +114,11 @@ impl Index {
 
     /// The wanted entries in order, if the index is true now.
     pub(crate) fn entries(&self, want: Want) -> Option<Vec<Entry>> {
-        let file = File::open(&self.file).ok()?;
+        let file = self.folder.file(FILE).ok()??;
         let len = file.metadata().ok()?.len();
+        if len > bounds::INDEX.bytes {
+            return None;
+        }
         let mut span = match want {
             Want::Last(n) => (n as u64).saturating_mul(96).max(LINE_MAX),
             Want::After(_) => 4 * LINE_MAX,
@@ -141,7 +142,8 @@ impl Index {
 
     /// The names of messages that our writers made, whether the index is true or not.
     pub(crate) fn ours(&self) -> BTreeSet<String> {
-        let bytes = fs::read(&self.file).unwrap_or_default();
+        let read = self.folder.read(FILE, bounds::INDEX);
+        let bytes = read.ok().flatten().unwrap_or_default();
         bytes
             .split(|b| *b == b'\n')
             .filter_map(|text| serde_json::from_slice::<Line<'_>>(text).ok())
@@ -154,16 +156,14 @@ impl Index {
     /// written anew. The caller holds the lock.
     pub(crate) fn note(&self, entry: &Entry) -> io::Result<()> {
         let line = line(1, entry.seq, &entry.name, UNTRUE, true);
-        let mut file = OpenOptions::new().append(true).open(&self.file)?;
-        io::Write::write_all(&mut file, line.as_bytes())
+        self.add(&line)
     }
 
     /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a true `tip`.
     pub(crate) fn push(&self, tip: &Tip, entry: &Entry) -> io::Result<()> {
         let at = stamp(&self.folder)?;
         let line = line(tip.count + 1, entry.seq, &entry.name, &at, true);
-        let mut file = OpenOptions::new().append(true).open(&self.file)?;
-        io::Write::write_all(&mut file, line.as_bytes())
+        self.add(&line)
     }
 
     /// Stamps the folder again after a change of ours that added no message. The caller holds the lock and had a true
@@ -172,15 +172,20 @@ impl Index {
         let at = stamp(&self.folder)?;
         // Stamps are of one width, so that the line is overwritten in its place.
         let line = line(tip.count, tip.seq, &tip.name, &at, tip.ours);
-        OpenOptions::new()
-            .write(true)
-            .open(&self.file)?
+        let file = self.folder.change(FILE).map_err(io::Error::other)?;
+        file.ok_or(io::ErrorKind::NotFound)?
             .write_all_at(line.as_bytes(), tip.offset)
+    }
+
+    fn add(&self, line: &str) -> io::Result<()> {
+        let file = self.folder.append(FILE, false).map_err(io::Error::other)?;
+        let mut file = file.ok_or(io::ErrorKind::NotFound)?;
+        io::Write::write_all(&mut file, line.as_bytes())
     }
 
     /// Lists the folder and writes the index anew, by way of a temporary file in `temp`. The caller holds the lock.
     /// Gives the entries; a folder that cannot be written still gives them.
-    pub(crate) fn rebuild(&self, temp: &Path) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn rebuild(&self, temp: &Folder) -> Result<Vec<Entry>, Error> {
         let before = stamp(&self.folder).ok();
         let entries = list(&self.folder)?;
         // A failure leaves an index that is known to be untrue, or none: the next one tries again.
@@ -188,7 +193,7 @@ impl Index {
         Ok(entries)
     }
 
-    fn write(&self, entries: &[Entry], before: &str, temp: &Path) -> io::Result<()> {
+    fn write(&self, entries: &[Entry], before: &str, temp: &Folder) -> io::Result<()> {
         // The stamp must be in the file before the file is in the folder, and the folder's time is set after.
         let (time, at) = fresh_stamp();
         let ours = self.ours();
@@ -200,14 +205,19 @@ impl Index {
         if entries.is_empty() {
             text = line(0, 0, "", &at, false);
         }
-        let temp = temp.join(format!("index-{}.jsonl", std::process::id()));
-        fs::write(&temp, text)?;
-        if now_stamp(&self.folder).as_deref() != Some(before) {
-            // Somebody wrote while we listed; our list may lack it.
-            return fs::remove_file(&temp);
+        let name = format!("index-{}.jsonl", std::process::id());
+        // A dead process may have had our number.
+        temp.remove(&name).map_err(io::Error::other)?;
+        let file = temp.create(&name).map_err(io::Error::other)?;
+        let mut file = file.ok_or(io::ErrorKind::AlreadyExists)?;
+        let written = io::Write::write_all(&mut file, text.as_bytes());
+        // Somebody may have written while we listed; our list may lack it.
+        if written.is_err() || now_stamp(&self.folder).as_deref() != Some(before) {
+            temp.remove(&name).map_err(io::Error::other)?;
+            return written;
         }
-        fs::rename(&temp, &self.file)?;
-        File::open(&self.folder)?.set_modified(time)
+        self.folder.rename_from(temp, &name, FILE)?;
+        self.folder.as_file().set_modified(time)
     }
 }
 
@@ -224,15 +234,11 @@ impl Want {
 }
 
 /// All message files of a folder, by number and then by name.
-pub(crate) fn list(folder: &Path) -> Result<Vec<Entry>, Error> {
-    let failed = |e| Error::io("list", folder)(e);
-    let mut entries = Vec::new();
-    for item in fs::read_dir(folder).map_err(failed)? {
-        let name = item.map_err(failed)?.file_name();
-        if let Some(entry) = name.to_str().and_then(entry) {
-            entries.push(entry);
-        }
-    }
+pub(crate) fn list(folder: &Folder) -> Result<Vec<Entry>, Error> {
+    let items = folder.items()?.into_iter();
+    let mut entries: Vec<Entry> = items
+        .filter_map(|item| entry(item.name.to_str()?))
+        .collect();
     entries.sort_unstable();
     Ok(entries)
 }
@@ -294,16 +300,16 @@ fn read_range(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The folder's modification time as a stamp.
-fn now_stamp(folder: &Path) -> Option<String> {
-    let meta = fs::metadata(folder).ok()?;
+fn now_stamp(folder: &Folder) -> Option<String> {
+    let meta = folder.as_file().metadata().ok()?;
     Some(text_of(meta.mtime(), meta.mtime_nsec()))
 }
 
 /// Sets the folder's modification time to one that nobody else will set: the clock's, to the nanosecond, where the
 /// kernel itself uses the time of its last tick.
-fn stamp(folder: &Path) -> io::Result<String> {
+fn stamp(folder: &Folder) -> io::Result<String> {
     let (time, text) = fresh_stamp();
-    File::open(folder)?.set_modified(time)?;
+    folder.as_file().set_modified(time)?;
     Ok(text)
 }
 
@@ -328,6 +334,15 @@ fn text_of(secs: i64, nanos: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// A thread's folder and its spool.
+    fn folders(dir: &Path) -> (Folder, Folder) {
+        let folder = Folder::open(dir).unwrap();
+        let temp = folder.make_folder(".kd-new").unwrap();
+        (folder, temp)
+    }
 
     #[test]
     fn only_message_names_are_entries() {
@@ -355,9 +370,8 @@ mod tests {
     #[test]
     fn any_change_of_the_folder_makes_the_index_untrue() {
         let dir = tempfile::tempdir().unwrap();
-        let temp = dir.path().join(".kd-new");
-        fs::create_dir(&temp).unwrap();
-        let index = Index::new(dir.path());
+        let (folder, temp) = folders(dir.path());
+        let index = Index::new(&folder);
         assert!(index.tip().is_none());
         index.rebuild(&temp).unwrap();
         assert_eq!(index.tip().unwrap().count, 0);
@@ -375,14 +389,13 @@ mod tests {
     #[test]
     fn a_torn_last_line_makes_the_index_untrue() {
         let dir = tempfile::tempdir().unwrap();
-        let temp = dir.path().join(".kd-new");
-        fs::create_dir(&temp).unwrap();
+        let (folder, temp) = folders(dir.path());
         fs::write(dir.path().join("0001-king.md"), "").unwrap();
-        let index = Index::new(dir.path());
+        let index = Index::new(&folder);
         index.rebuild(&temp).unwrap();
-        let whole = fs::read(&index.file).unwrap();
+        let whole = fs::read(dir.path().join(FILE)).unwrap();
         for len in 0..whole.len() {
-            fs::write(&index.file, &whole[..len]).unwrap();
+            fs::write(dir.path().join(FILE), &whole[..len]).unwrap();
             assert!(index.tip().is_none(), "{len}");
             assert!(index.entries(Want::Last(1)).is_none(), "{len}");
         }
@@ -391,8 +404,7 @@ mod tests {
     #[test]
     fn the_tail_is_found_wherever_the_chunks_cut_the_lines() {
         let dir = tempfile::tempdir().unwrap();
-        let temp = dir.path().join(".kd-new");
-        fs::create_dir(&temp).unwrap();
+        let (folder, temp) = folders(dir.path());
         for seq in 1..=700 {
             fs::write(
                 dir.path()
@@ -401,7 +413,7 @@ mod tests {
             )
             .unwrap();
         }
-        let index = Index::new(dir.path());
+        let index = Index::new(&folder);
         let all = index.rebuild(&temp).unwrap();
         for n in [0, 1, 2, 60, 699, 700, 5000] {
             assert_eq!(

@@ -1,37 +1,63 @@
 //! JSON files as every program of the house writes them: two spaces, sorted keys, ASCII only, a final newline,
 //! through a temporary file and a rename, so that no reader ever sees half of one.
 
+use crate::beneath::{self, Folder};
+use crate::bounds::{Bound, STATE};
 use crate::error::Error;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::{Path, PathBuf};
+
+/// Reads a JSON file of at most a mebibyte; `None` if it does not exist.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    read_bounded(path, STATE)
+}
 
 /// Reads a JSON file; `None` if it does not exist.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io("read", path)(e)),
-    };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|source| Error::Json {
-            path: path.to_path_buf(),
-            source,
-        })
+pub fn read_bounded<T: DeserializeOwned>(path: &Path, bound: Bound) -> Result<Option<T>, Error> {
+    match beneath::read(path, bound)? {
+        Some(bytes) => parse(&bytes, || path.to_path_buf()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The same in an open folder.
+pub(crate) fn read_in<T: DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    bound: Bound,
+) -> Result<Option<T>, Error> {
+    match folder.read(name, bound)? {
+        Some(bytes) => parse(&bytes, || folder.path().join(name)).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Writes a JSON file in one step: whoever reads sees the old text or the new one.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
+    let (folder, name) = Folder::of_file(path)?;
+    folder.replace(name, text_of(value, path)?.as_bytes())
+}
+
+/// The same in an open folder.
+pub(crate) fn write_in<T: Serialize>(folder: &Folder, name: &str, value: &T) -> Result<(), Error> {
+    folder.replace(name, text_of(value, &folder.path().join(name))?.as_bytes())
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8], path: impl Fn() -> PathBuf) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|source| Error::Json {
+        path: path(),
+        source,
+    })
+}
+
+fn text_of<T: Serialize>(value: &T, path: &Path) -> Result<String, Error> {
     let value = serde_json::to_value(value).map_err(|source| Error::Json {
         path: path.to_path_buf(),
         source,
     })?;
-    replace(path, to_text(&value).as_bytes())
+    Ok(to_text(&value))
 }
 
 /// The text of a value: two spaces, sorted keys, everything outside ASCII escaped, a final newline.
@@ -40,24 +66,6 @@ pub fn to_text(value: &Value) -> String {
     put(&mut out, value, 0);
     out.push('\n');
     out
-}
-
-/// Replaces a file's content through a temporary file beside it.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let temp = path.with_file_name(format!(
-        ".{stem}.{}.{}.json",
-        std::process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    ));
-    let done = fs::write(&temp, bytes)
-        .map_err(Error::io("write", &temp))
-        .and_then(|()| fs::rename(&temp, path).map_err(Error::io("replace", path)));
-    if done.is_err() {
-        let _ = fs::remove_file(&temp);
-    }
-    done
 }
 
 fn put(out: &mut String, value: &Value, depth: usize) {
@@ -132,6 +140,7 @@ fn put_string(out: &mut String, text: &str) {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::fs;
 
     #[test]
     fn text_is_sorted_indented_and_ascii() {

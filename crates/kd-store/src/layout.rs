@@ -2,17 +2,16 @@
 //!
 //! In: a root and a branch, which `find.rs` searches for. Out: the path of everything that is kept.
 
+use crate::beneath::{self, Folder, Kind};
+use crate::bounds::{self, Bound};
 use crate::error::Error;
-use crate::find::Elsewhere;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
 use kd_core::ids::{SeatName, ThreadId};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What a thread is described in, inside its folder.
@@ -21,11 +20,15 @@ pub(crate) const THREAD_FILE: &str = "thread.json";
 pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
 /// Where messages are written before they have a number.
 pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
+/// The branch's state, inside its folder.
+pub(crate) const STATE_FILE: &str = "state.json";
+/// The index of a thread's messages.
+pub(crate) const INDEX_FILE: &str = ".kd-index.jsonl";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
-/// The messages of one session that wait, in the user's state folder.
-const QUEUE_PREFIX: &str = "queue-";
+/// The king's words of one session that are not answered yet.
+const QUEUE_PREFIX: &str = ".kd-queue-";
 const QUEUE_SUFFIX: &str = ".jsonl";
 /// The other program's queue of a chat.
 pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
@@ -34,6 +37,8 @@ pub(crate) const LOST_FOLDER: &str = ".kd-lost";
 
 /// The folder of a project.
 pub(crate) const KD: &str = ".kd";
+/// Working copies of kingdom-cli.
+const WORKTREES_FOLDER: &str = "worktrees";
 const STREAM_PREFIX: &str = ".stream-";
 const STREAM_SUFFIX: &str = ".jsonl";
 
@@ -67,12 +72,7 @@ pub struct Layout {
     pub(crate) branch_name: String,
     /// The folder whose `.kd` holds the configuration.
     pub(crate) config_root: PathBuf,
-    /// Whether the user owns `.kd`, and did not name it by `KD_BASE`.
-    pub(crate) own: bool,
-    /// Why it is in the user's data folder.
-    pub(crate) elsewhere: Option<Elsewhere>,
-    /// The user's own state of this project, outside it.
-    pub(crate) state: Option<PathBuf>,
+    pub(crate) elsewhere: bool,
 }
 
 /// A thread's folder, found.
@@ -89,21 +89,9 @@ pub struct Place {
 }
 
 impl Layout {
-    pub(crate) fn kept_elsewhere(self, why: Elsewhere) -> Layout {
-        Layout {
-            elsewhere: Some(why),
-            ..self
-        }
-    }
-
-    /// Whether it is in the user's data folder.
+    /// Whether it stands in the person's data folder, because the project cannot be written.
     pub fn is_elsewhere(&self) -> bool {
-        self.elsewhere.is_some()
-    }
-
-    /// Why it is in the user's data folder, if it is.
-    pub fn elsewhere(&self) -> Option<&Elsewhere> {
-        self.elsewhere.as_ref()
+        self.elsewhere
     }
 
     /// The folder that holds `.kd`.
@@ -167,7 +155,7 @@ impl Layout {
 
     /// The branch's state: the current thread.
     pub fn state_file(&self) -> PathBuf {
-        self.branch_folder().join("state.json")
+        self.branch_folder().join(STATE_FILE)
     }
 
     /// The branch's threads.
@@ -180,32 +168,16 @@ impl Layout {
         sessions_of(&self.branch_folder())
     }
 
-    /// The draft of a message in a thread of this branch. `None` where the user has no state folder.
-    pub fn draft_file(&self, id: &ThreadId) -> Option<PathBuf> {
-        let name = format!("{}.md", id.0);
-        Some(self.branch_state()?.join("drafts").join(name))
+    /// What the king was writing in a thread when he left it.
+    pub fn draft_file(&self, id: &ThreadId) -> PathBuf {
+        self.branch_folder()
+            .join("drafts")
+            .join(format!("{}.md", id.0))
     }
 
-    /// The messages sent from this branch's chats, one JSON text a line, oldest first. `None` where the user has no
-    /// state folder.
-    pub fn sent_file(&self) -> Option<PathBuf> {
-        Some(self.branch_state()?.join("sent.jsonl"))
-    }
-
-    /// Text copied from a chat where the terminal has no clipboard. `None` where the user has no state folder.
-    pub fn copied_file(&self) -> Option<PathBuf> {
-        Some(self.branch_state()?.join("copied.md"))
-    }
-
-    /// The folder of the messages that wait in a thread. `None` where the user has no state folder.
-    pub fn queue_folder(&self, thread: &Path) -> Option<PathBuf> {
-        let below = thread.strip_prefix(self.kd()).ok()?;
-        Some(self.state.as_ref()?.join(below))
-    }
-
-    fn branch_state(&self) -> Option<PathBuf> {
-        let state = self.state.as_ref()?;
-        Some(state.join("branches").join(&self.branch_name))
+    /// What the king sent on this branch, one JSON text a line, oldest first.
+    pub fn sent_file(&self) -> PathBuf {
+        self.branch_folder().join("sent.jsonl")
     }
 
     /// What is kept of a member's session on this branch.
@@ -257,6 +229,12 @@ impl Layout {
             found => return found,
         }
         match self.pick(wanted, &self.all_threads(true)?) {
+            // A thread that is a link is not listed: say why.
+            Err(Error::NoThread { wanted, path, .. }) if path.join(&wanted).is_symlink() => {
+                Err(Error::Link {
+                    path: path.join(wanted),
+                })
+            }
             Err(Error::NoThread { wanted, path, .. }) => Err(Error::NoThread {
                 wanted,
                 path,
@@ -301,38 +279,127 @@ impl Layout {
 
     /// Makes a thread the branch's current one. Other keys of the state stay as they are.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
-        let path = self.state_file();
-        let folder = self.branch_folder();
-        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
-        let mut state: Map<String, Value> = json::read(&path)?.unwrap_or_default();
+        let folder = Folder::make(&self.branch_folder())?;
+        let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;
+        let mut state: Map<String, Value> =
+            json::read_in(&folder, STATE_FILE, bounds::STATE)?.unwrap_or_default();
         state
             .entry("branch")
             .or_insert_with(|| self.branch.clone().into());
         state.insert("current_thread".into(), id.0.clone().into());
-        json::write(&path, &state)
+        json::write_in(&folder, STATE_FILE, &state)
     }
 
     /// Makes the folder of a new thread: `council-` and four hex digits by chance, more when those are taken.
-    pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, PathBuf), Error> {
-        let threads = self.threads_folder();
-        fs::create_dir_all(&threads).map_err(Error::io("create", &threads))?;
+    pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
+        let threads = Folder::make(&self.threads_folder())?;
         for attempt in 0..24 {
             // Of 65,536 ids few are free by chance when thousands are taken: then longer ones.
             let digits = if attempt < 8 { 4 } else { 12 };
             let id = ThreadId(format!("council-{}", &chance()?[..digits]));
-            let path = threads.join(&id.0);
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok((id, path)),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(Error::io("create", &path)(e)),
+            if threads.create_folder(&id.0)? {
+                let folder = threads.make_folder(&id.0)?;
+                return Ok((id, folder));
             }
         }
         Err(Error::Crowded {
-            path: threads,
+            path: threads.path().to_path_buf(),
             tries: 24,
         })
     }
+}
+
+/// Whether a path is that of a `.kd` folder.
+pub(crate) fn is_base(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == KD)
+}
+
+/// Whether a path lies below a `.kd`, where links are not followed.
+pub(crate) fn is_ours(path: &Path) -> bool {
+    is_base(split(path).0)
+}
+
+/// The `.kd` that a path goes through, and the rest of it below; the whole path and nothing where it goes through none.
+/// Working copies of kingdom-cli in `.kd/worktrees` are not below `.kd` in this sense: they are the project's files.
+pub(crate) fn split(path: &Path) -> (&Path, &Path) {
+    let whole = (path, Path::new(""));
+    let Some(base) = path.ancestors().find(|dir| is_base(dir)) else {
+        return whole;
+    };
+    match path.strip_prefix(base) {
+        Ok(below) if !below.starts_with(WORKTREES_FOLDER) => (base, below),
+        _ => whole,
+    }
+}
+
+/// What belongs in a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// A folder.
+    Folder,
+    /// A regular file; its maximum size where it is read as a whole.
+    File(Option<Bound>),
+}
+
+/// What belongs in a place below `.kd`; `None` where nothing of ours does.
+pub(crate) fn expects(below: &Path) -> Option<Expected> {
+    let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+    let parts = parts?;
+    let any = Expected::File(None);
+    let most = |bound| Expected::File(Some(bound));
+    let last = *parts.last()?;
+    let ends = |end: &str| last.ends_with(end) && !last.starts_with('.');
+    if let ["branches" | "archive", _, "threads", _, inside @ ..] = parts.as_slice() {
+        return match inside {
+            [] if last.starts_with('.') => None,
+            [] => Some(Expected::Folder),
+            [name] => expects_in_thread(name),
+            _ => None,
+        };
+    }
+    Some(match parts.as_slice() {
+        ["branches" | "archive" | "roles" | "forum"] | ["forum", "agents"] => Expected::Folder,
+        ["config.json" | "config.local.json"] => most(bounds::CONFIG),
+        ["memory.json"] => most(bounds::MEMORY),
+        ["current"] => most(bounds::CURRENT),
+        [".gitignore" | "forum.db" | "forum.db-wal" | "forum.db-shm" | "forum.db-journal"] => any,
+        ["roles", _] if ends(".md") => most(bounds::ROLE),
+        ["forum", "agents", _] if ends(".yaml") || ends(".yml") => most(bounds::PERSONA),
+        ["branches" | "archive", _] if !last.starts_with('.') => Expected::Folder,
+        [
+            "branches" | "archive",
+            _,
+            "threads" | "sessions" | "logs" | "drafts",
+        ] => Expected::Folder,
+        ["branches" | "archive", _, "state.json"] => most(bounds::STATE),
+        ["branches" | "archive", _, "sent.jsonl" | "copied.md"] => any,
+        ["branches" | "archive", _, "sessions", _] if ends(".json") => most(bounds::SESSION),
+        ["branches" | "archive", _, "logs", _] if ends(".log") => any,
+        ["branches" | "archive", _, "drafts", _] if ends(".md") => most(bounds::DRAFT),
+        _ if last.starts_with('.') && last.ends_with(".lock") => any,
+        _ => return None,
+    })
+}
+
+/// What belongs under a name in a thread's folder; `None` where nothing of ours does.
+pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
+    let file = Path::new(name);
+    Some(match name {
+        THREAD_FILE => Expected::File(Some(bounds::META)),
+        INDEX_FILE => Expected::File(Some(bounds::INDEX)),
+        PENDING_FILE => Expected::File(Some(bounds::PENDING)),
+        EVENTS_FILE | THREAD_LOCK => Expected::File(None),
+        SPOOL_FOLDER | LOST_FOLDER => Expected::Folder,
+        _ if stream_member(file).is_some() || is_queue_file(file) => Expected::File(None),
+        _ if name.starts_with('.') && name.ends_with(".lock") => Expected::File(None),
+        _ if crate::index::entry(name).is_some() => Expected::File(Some(bounds::MESSAGE)),
+        _ => return None,
+    })
+}
+
+/// Whether a path below `.kd` is that of a thread's folder.
+pub(crate) fn is_thread(below: &Path) -> bool {
+    below.components().count() == 4 && below.iter().nth(2) == Some("threads".as_ref())
 }
 
 /// What is kept of the members' sessions, in a branch's folder.
@@ -353,20 +420,20 @@ pub(crate) fn branch_of(thread: &Path) -> &Path {
 
 /// The stream file of a member in a thread's folder.
 pub(crate) fn stream_file(thread: &Path, member: &str) -> PathBuf {
-    thread.join(format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}"))
+    thread.join(stream_name(member))
 }
 
-/// The file in which a session of this name keeps the messages that wait, in the folder of all that wait in a thread.
-pub(crate) fn queue_file(folder: &Path, session: &str) -> PathBuf {
-    folder.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
+/// The name of a member's stream file.
+pub(crate) fn stream_name(member: &str) -> String {
+    format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}")
 }
 
-/// The lock of all sessions whose messages wait in a thread.
-pub(crate) fn queue_lock(folder: &Path) -> PathBuf {
-    folder.join(".queue.lock")
+/// The file in a thread's folder in which a session of this name keeps the king's words.
+pub(crate) fn queue_file(thread: &Path, session: &str) -> PathBuf {
+    thread.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
 }
 
-/// Whether a file keeps the messages of some session that wait.
+/// Whether a file keeps the king's words of some session.
 pub(crate) fn is_queue_file(file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(QUEUE_PREFIX) && name.ends_with(QUEUE_SUFFIX))
@@ -380,40 +447,9 @@ pub fn stream_member(file: &Path) -> Option<&str> {
         .strip_suffix(STREAM_SUFFIX)
 }
 
-/// Makes `.kd` for the user alone, with a `.gitignore`. One that is there is closed to others and gets a `.gitignore`
-/// if it has none.
+/// Makes `.kd` and its `.gitignore`.
 pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
-    let kd = root.join(KD);
-    match fs::DirBuilder::new().mode(0o700).create(&kd) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && kd.is_dir() => {}
-        done => done.map_err(Error::io("create", &kd))?,
-    }
-    close(&kd).and_then(|()| ignore(&kd))
-}
-
-/// Does the same to a `.kd` that is there, as far as that can be done: on a read-only disk it stays as it is.
-pub(crate) fn close_kd(root: &Path) {
-    let kd = root.join(KD);
-    let _ = close(&kd);
-    let _ = ignore(&kd);
-}
-
-fn close(kd: &Path) -> Result<(), Error> {
-    let meta = fs::symlink_metadata(kd).map_err(Error::io("look at", kd))?;
-    if !meta.is_dir() || meta.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    fs::set_permissions(kd, fs::Permissions::from_mode(0o700))
-        .map_err(Error::io("close to others", kd))
-}
-
-/// Writes `.gitignore` whole or not at all: an empty one would never be written again.
-fn ignore(kd: &Path) -> Result<(), Error> {
-    let path = kd.join(".gitignore");
-    if path.symlink_metadata().is_ok() {
-        return Ok(());
-    }
-    json::replace(&path, GITIGNORE.as_bytes())
+    beneath::create(&root.join(KD).join(".gitignore"), GITIGNORE.as_bytes()).map(drop)
 }
 
 fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Error> {
@@ -430,19 +466,17 @@ fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Er
 
 /// The folders in a folder, by name; none if it is not there. Hidden ones and names that are not text are left out.
 fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
-    let items = match fs::read_dir(path) {
-        Ok(items) => items,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io("list", path)(e)),
+    let Some(folder) = Folder::find(path)? else {
+        return Ok(Vec::new());
     };
     let mut found = Vec::new();
-    for item in items {
-        let item = item.map_err(Error::io("list", path))?;
-        if let Ok(name) = item.file_name().into_string()
+    for item in folder.items()? {
+        if let Ok(name) = item.name.into_string()
             && !name.starts_with('.')
-            && item.path().is_dir()
+            && item.kind == Kind::Folder
         {
-            found.push((name, item.path()));
+            let path = path.join(&name);
+            found.push((name, path));
         }
     }
     found.sort();
@@ -453,7 +487,7 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
 fn chance() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; 8];
-    fs::File::open(source)
+    std::fs::File::open(source)
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(Error::io("read", source))?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))

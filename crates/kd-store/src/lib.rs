@@ -4,6 +4,8 @@
 //! rebuilt from it. All calls block; none takes longer than the disk does. Other programs may write the same folders:
 //! the file formats are theirs too, to the byte (`docs/adr/0003-thread-files.md`).
 
+pub mod beneath;
+pub mod bounds;
 pub mod config;
 pub mod error;
 pub mod export;
@@ -20,20 +22,17 @@ pub mod log;
 pub mod memory;
 pub mod meta;
 pub mod name;
-pub mod owner;
-mod private;
 pub mod queue;
 pub mod session;
 mod spool;
 pub mod stream;
 pub mod thread;
 pub mod trust;
-pub mod typed;
 pub mod user_dirs;
 pub mod watch;
 
 pub use error::Error;
-pub use find::{Elsewhere, Opened, PassedOver, Search};
+pub use find::Opened;
 pub use layout::{Layout, Place};
 pub use log::EventLog;
 pub use meta::Meta;

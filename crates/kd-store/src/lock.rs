@@ -4,10 +4,12 @@
 //! let two holders lock two different files of one name. Should somebody remove it all the same, the check of the
 //! inode after locking notices.
 
+use crate::beneath::Folder;
+use crate::bounds;
 use crate::error::Error;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,17 +26,28 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock, waiting at most `wait`.
     pub fn take(path: &Path, wait: Duration) -> Result<Lock, Error> {
+        let (folder, name) = Folder::of_file(path)?;
+        Lock::take_in(&folder, name, wait)
+    }
+
+    /// Takes the lock of a file in an open folder, waiting at most `wait`.
+    pub(crate) fn take_beside(folder: &Folder, file: &str, wait: Duration) -> Result<Lock, Error> {
+        Lock::take_in(folder, format!(".{file}.lock").as_ref(), wait)
+    }
+
+    /// The same for a lock file in an open folder.
+    pub(crate) fn take_in(folder: &Folder, name: &OsStr, wait: Duration) -> Result<Lock, Error> {
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            if let Some(lock) = Lock::try_take(path)? {
+            if let Some(lock) = Lock::try_take_in(folder, name)? {
                 return Ok(lock);
             }
             let waited = began.elapsed();
             if waited >= wait {
                 return Err(Error::LockBusy {
-                    path: path.to_path_buf(),
-                    holder: holder(path),
+                    path: folder.path().join(name),
+                    holder: holder(folder, name),
                     waited,
                 });
             }
@@ -46,16 +59,29 @@ impl Lock {
 
     /// Takes the lock if it is free.
     pub fn try_take(path: &Path) -> Result<Option<Lock>, Error> {
+        let (folder, name) = Folder::of_file(path)?;
+        Lock::try_take_in(&folder, name)
+    }
+
+    /// The same for a lock file in an open folder.
+    pub(crate) fn try_take_in(folder: &Folder, name: &OsStr) -> Result<Option<Lock>, Error> {
         loop {
-            let file = open(path).map_err(Error::io("open the lock", path))?;
+            let (file, ours) = folder.lock_file(name)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock", path)(e)),
+                Err(TryLockError::Error(e)) => {
+                    return Err(Error::io("lock", &folder.path().join(name))(e));
+                }
             }
-            if same_file(&file, path) {
-                // Only for the message of whoever waits in vain; a failure to write it changes nothing.
-                let _ = file.write_all_at(format!("{:>10}\n", std::process::id()).as_bytes(), 0);
+            // Somebody may have removed the file between opening and locking.
+            if folder.look(name)?.is_some_and(|named| named.is_same(&ours)) {
+                // Only for the message of a waiter in vain; a failure to write it changes nothing. A file with a second
+                // name may be somebody else's: it is locked and not written.
+                if !ours.has_second_name() {
+                    let pid = format!("{:>10}\n", std::process::id());
+                    let _ = file.write_all_at(pid.as_bytes(), 0);
+                }
                 return Ok(Some(Lock { file }));
             }
         }
@@ -75,28 +101,10 @@ pub fn lock_path(file: &Path) -> PathBuf {
     file.with_file_name(format!(".{name}.lock"))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
-}
-
-/// Whether the path still names the file that is open.
-fn same_file(file: &File, path: &Path) -> bool {
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(ours), Ok(named)) => ours.ino() == named.ino() && ours.dev() == named.dev(),
-        _ => false,
-    }
-}
-
-fn holder(path: &Path) -> String {
-    std::fs::read_to_string(path)
-        .ok()
-        .and_then(|text| text.trim().parse::<u32>().ok())
+fn holder(folder: &Folder, name: &OsStr) -> String {
+    let bytes = folder.read(name, bounds::LOCK).ok().flatten();
+    bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u32>().ok())
         .map(|pid| format!(" by process {pid}"))
         .unwrap_or_default()
 }
@@ -124,11 +132,11 @@ mod tests {
     fn a_removed_lock_file_does_not_give_two_holders_the_same_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".x.lock");
-        let old = open(&path).unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let (_old, was) = folder.lock_file(".x.lock".as_ref()).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let lock = Lock::take(&path, WAIT).unwrap();
-        assert!(!same_file(&old, &path));
-        assert!(same_file(&lock.file, &path));
+        let _lock = Lock::take(&path, WAIT).unwrap();
+        assert!(!folder.look(".x.lock").unwrap().unwrap().is_same(&was));
         assert!(Lock::try_take(&path).unwrap().is_none());
     }
 

@@ -3,12 +3,13 @@
 //! A writer that dies in the middle of a line leaves it torn; the next one ends that line before it begins its own,
 //! and readers pass over it.
 
+use crate::bounds;
 use crate::error::Error;
 use crate::layout;
 use crate::thread::{Thread, beside};
 use kd_core::{Event, Record};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -32,19 +33,13 @@ impl EventLog {
     /// Opens the log of a thread for writing, and makes it if it is not there.
     pub fn open(thread: &Thread) -> Result<EventLog, Error> {
         let path = thread.path().join(layout::EVENTS_FILE);
-        let open = |create| {
-            OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(create)
-                .open(&path)
+        let open = |create| thread.folder().append(layout::EVENTS_FILE, create);
+        let file = match open(false)? {
+            None => beside(thread.folder(), || open(true))?,
+            file => file,
         };
-        let file = match open(false) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => beside(thread.path(), || {
-                open(true).map_err(Error::io("create", &path))
-            })?,
-            file => file.map_err(Error::io("open", &path))?,
-        };
+        let gone = || Error::io("open", &path)(io::ErrorKind::NotFound.into());
+        let file = file.ok_or_else(gone)?;
         Ok(EventLog { path, file })
     }
 
@@ -86,20 +81,49 @@ impl EventLog {
     }
 }
 
-/// Reads a thread's log; a thread without one has an empty one.
+/// Reads a thread's log; a thread without one has an empty one. Of one that is larger than any it reads the end.
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
-    let path = thread.path().join(layout::EVENTS_FILE);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Logged::default()),
-        Err(e) => return Err(Error::io("read", &path)(e)),
+    let folder = thread.folder();
+    let Some(mut file) = folder.file(layout::EVENTS_FILE)? else {
+        return Ok(Logged::default());
     };
+    let failed = |e| Error::io("read", &folder.path().join(layout::EVENTS_FILE))(e);
+    let len = file.metadata().map_err(failed)?.len();
+    let start = len.saturating_sub(bounds::EVENTS.bytes);
+    file.seek(SeekFrom::Start(start)).map_err(failed)?;
+    let mut from = BufReader::new(file.take(bounds::EVENTS.bytes));
     let mut logged = Logged::default();
-    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        match serde_json::from_slice(line) {
-            Ok(record) => logged.records.push(record),
-            Err(_) => logged.skipped += 1,
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let whole = read_line(&mut from, &mut line).map_err(failed)?;
+        match (whole, line.strip_suffix(b"\n").unwrap_or(&line)) {
+            (None, _) => return Ok(logged),
+            (Some(true), []) => {}
+            (Some(whole), line) => match serde_json::from_slice(line) {
+                Ok(record) if whole => logged.records.push(record),
+                _ => logged.skipped += 1,
+            },
         }
     }
-    Ok(logged)
+}
+
+/// Reads a line; of one that is longer than any event the rest is passed over, and false is given. `None` at the end.
+fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    let most = bounds::EVENT.bytes;
+    let read = from.take(most).read_until(b'\n', line)?;
+    if (read as u64) < most || line.ends_with(b"\n") {
+        return Ok((read > 0).then_some(true));
+    }
+    line.clear();
+    loop {
+        let buffer = from.fill_buf()?;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(buffer.len(), |at| at + 1);
+        let over = end.is_some() || buffer.is_empty();
+        from.consume(used);
+        if over {
+            return Ok(Some(false));
+        }
+    }
 }

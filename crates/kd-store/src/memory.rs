@@ -1,19 +1,17 @@
 //! What is remembered across deliberations, and the king's own words for roles: plain files below `.kd`.
 
+use crate::beneath::Folder;
+use crate::bounds;
 use crate::error::Error;
 use crate::json;
 use crate::layout::Layout;
 use kd_core::memory::LongTerm;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-
-/// The most bytes of a role's file.
-const ROLE_BYTES_MAX: u64 = 64 << 10;
 
 /// What is remembered; nothing where there is no file.
 pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
-    Ok(json::read(&layout.memory_file())?.unwrap_or_default())
+    Ok(json::read_bounded(&layout.memory_file(), bounds::MEMORY)?.unwrap_or_default())
 }
 
 /// Writes what is remembered in place of what was.
@@ -23,28 +21,28 @@ pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
 
 /// The king's own words for roles, by role: `.kd/roles/<role>.md`.
 pub fn roles(layout: &Layout) -> Result<BTreeMap<String, String>, Error> {
-    let folder = layout.roles_folder();
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(e) => return Err(Error::io("read", &folder)(e)),
+    let Some(folder) = Folder::find(&layout.roles_folder())? else {
+        return Ok(BTreeMap::new());
     };
     let mut found = BTreeMap::new();
-    for entry in entries {
-        let path = entry.map_err(Error::io("read", &folder))?.path();
-        let name = path
-            .file_name()
-            .and_then(|n| n.to_str())
-            .and_then(|n| n.strip_suffix(".md"));
-        let Some(name) = name.map(str::to_owned) else {
+    for item in folder.items()? {
+        let Some(name) = item.name.to_str().and_then(|n| n.strip_suffix(".md")) else {
             continue;
         };
-        let small = fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= ROLE_BYTES_MAX);
-        if small {
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-            if !text.trim().is_empty() {
-                found.insert(name, text);
+        // A role of another kind or size is no role; the seat keeps its usual one.
+        match folder.read(&item.name, bounds::ROLE) {
+            Ok(Some(bytes)) => {
+                let path = || folder.path().join(&item.name);
+                let text = String::from_utf8(bytes).map_err(|e| {
+                    Error::io("read", &path())(io::Error::new(io::ErrorKind::InvalidData, e))
+                })?;
+                if !text.trim().is_empty() {
+                    found.insert(name.to_owned(), text);
+                }
             }
+            Ok(None) => {}
+            Err(e) if e.is_refused_file() => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(found)

@@ -1,12 +1,14 @@
 //! `thread.json`: what is known of a thread besides its messages.
 
+use crate::beneath::Folder;
+use crate::bounds;
 use crate::error::Error;
 use crate::json;
+use crate::layout::THREAD_FILE;
 use jiff::Timestamp;
 use kd_core::ids::{KING, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::path::Path;
 
 /// The pattern of threads in which a council talks; others belong to other programs.
 pub const COUNCIL: &str = "council";
@@ -59,8 +61,8 @@ impl Meta {
     }
 
     /// Reads the file; `None` if there is none (it is not committed, so a clone lacks it).
-    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
-        json::read(path)
+    pub(crate) fn read(thread: &Folder) -> Result<Option<Self>, Error> {
+        json::read_in(thread, THREAD_FILE, bounds::META)
     }
 
     /// What can be told from the senders alone, in the order in which they first spoke.

@@ -1,5 +1,7 @@
 //! What is kept of a member between runs: `sessions/<agent>.json`, one for each branch and member.
 
+use crate::beneath::Folder;
+use crate::bounds;
 use crate::error::Error;
 use crate::json;
 use crate::layout::{self, Layout};
@@ -7,8 +9,6 @@ use crate::lock::{self, Lock};
 use kd_core::ids::SeatName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 /// A member's state. Times are RFC 3339 texts, kept as they are; keys that we do not know stay in `extra`.
@@ -122,15 +122,14 @@ const WORKING: &str = "working";
 
 /// The members of whom something is kept on a branch.
 pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
-    let items = match fs::read_dir(sessions) {
-        Ok(items) => items,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io("list", sessions)(e)),
+    let Some(folder) = Folder::find(sessions)? else {
+        return Ok(Vec::new());
     };
-    let mut seats: Vec<SeatName> = items
-        .flatten()
+    let mut seats: Vec<SeatName> = folder
+        .items()?
+        .into_iter()
         .filter_map(|item| {
-            let name = item.file_name().into_string().ok()?;
+            let name = item.name.into_string().ok()?;
             SeatName::new(name.strip_suffix(".json")?).ok()
         })
         .collect();
@@ -145,7 +144,8 @@ pub fn read(layout: &Layout, seat: &SeatName) -> Result<AgentState, Error> {
 
 /// The same, where only the folder of the sessions is known.
 pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
-    let state: Option<AgentState> = json::read(&layout::session_file_in(sessions, seat))?;
+    let state: Option<AgentState> =
+        json::read_bounded(&layout::session_file_in(sessions, seat), bounds::SESSION)?;
     Ok(state.unwrap_or_else(|| AgentState {
         name: seat.to_string(),
         ..AgentState::default()
@@ -168,7 +168,7 @@ pub fn update_in(
     change: impl FnOnce(&mut AgentState),
 ) -> Result<AgentState, Error> {
     let path = layout::session_file_in(sessions, seat);
-    fs::create_dir_all(sessions).map_err(Error::io("create", sessions))?;
+    Folder::make(sessions)?;
     let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
     let mut state = read_in(sessions, seat)?;
     change(&mut state);

@@ -4,11 +4,13 @@
 //! removed. The files stand in a folder of their own because creating them there does not touch the thread folder's
 //! time, by which the index is known to be true; their names end in `.jsonl` so that git ignores them.
 
+use crate::beneath::{Folder, Kind};
 use crate::error::Error;
-use std::fs::{self, File, OpenOptions};
+use crate::layout::SPOOL_FOLDER;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How often a name may be taken or a fresh file be swept away before that is an error.
 const TRIES_MAX: u32 = 1000;
@@ -16,155 +18,201 @@ const TRIES_MAX: u32 = 1000;
 /// The spool folder of a thread.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    folder: PathBuf,
+    thread: Folder,
+    /// The folder itself, from its first use on.
+    open: Mutex<Option<Folder>>,
 }
 
 /// A whole text without a number. Its file goes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Spooled {
-    path: PathBuf,
+    folder: Folder,
+    name: String,
     /// Holds the lock that says that we live.
     file: File,
 }
 
 impl Spooled {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Gives the text a name in another folder, and fails if that is taken.
+    pub(crate) fn publish(&self, to: &Folder, name: &str) -> io::Result<()> {
+        self.folder.publish(self.name.as_ref(), to, name.as_ref())
     }
 
     /// Gives the text a name outside the spool; it stays locked for as long as what is given back lives.
-    pub(crate) fn link(&self, to: &Path) -> Result<File, Error> {
-        fs::hard_link(&self.path, to).map_err(Error::io("create", to))?;
-        self.file.try_clone().map_err(Error::io("open", to))
+    pub(crate) fn link(&self, to: &Folder, name: &str) -> Result<File, Error> {
+        let path = to.path().join(name);
+        self.publish(to, name).map_err(Error::io("create", &path))?;
+        self.file.try_clone().map_err(Error::io("open", &path))
     }
 
     /// Presses the text onto the disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        self.file
-            .sync_data()
-            .map_err(Error::io("write", &self.path))
+        let path = self.folder.path().join(&self.name);
+        self.file.sync_data().map_err(Error::io("write", &path))
     }
 }
 
 impl Drop for Spooled {
     fn drop(&mut self) {
         // One that stays is swept by the next writer who lists the folder.
-        let _ = fs::remove_file(&self.path);
+        let _ = self.folder.remove(&self.name);
     }
 }
 
 impl Spool {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) fn new(thread: Folder) -> Self {
+        Self {
+            thread,
+            open: Mutex::new(None),
+        }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.folder
+    /// The folder, open; it is made if it is missing.
+    pub(crate) fn folder(&self) -> Result<Folder, Error> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = &*open {
+            return Ok(folder.clone());
+        }
+        let folder = self.thread.make_folder(SPOOL_FOLDER)?;
+        *open = Some(folder.clone());
+        Ok(folder)
     }
 
     /// Writes a text.
     pub(crate) fn put(&self, text: &[u8]) -> Result<Spooled, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         for _ in 0..TRIES_MAX {
+            let folder = self.folder()?;
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = self
-                .folder
-                .join(format!("{}-{count}.jsonl", std::process::id()));
-            let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => file,
+            let name = format!("{}-{count}.jsonl", std::process::id());
+            let mut file = match folder.create(&name) {
+                Ok(Some(file)) => file,
                 // A dead process had our number.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir(&self.folder)
-                        .or_else(|e| {
-                            if e.kind() == io::ErrorKind::AlreadyExists {
-                                Ok(())
-                            } else {
-                                Err(e)
-                            }
-                        })
-                        .map_err(Error::io("create", &self.folder))?;
+                Ok(None) => continue,
+                // The folder was removed since we opened it.
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
                     continue;
                 }
-                Err(e) => return Err(Error::io("create", &path)(e)),
+                Err(e) => return Err(e),
             };
             // Between its birth and this lock a sweeper may take it for a dead writer's: then it holds the lock, or
             // the name is gone.
-            if file.try_lock().is_err() || !path.exists() {
+            if file.try_lock().is_err() || !folder.has(&name) {
                 continue;
             }
             let written = file.write_all(text);
-            let spooled = Spooled { path, file };
+            let path = folder.path().join(&name);
+            let spooled = Spooled { folder, name, file };
             return match written {
                 Ok(()) => Ok(spooled),
-                Err(e) => Err(Error::io("write", &spooled.path)(e)),
+                Err(e) => Err(Error::io("write", &path)(e)),
             };
         }
         Err(Error::Crowded {
-            path: self.folder.clone(),
+            path: self.thread.path().join(SPOOL_FOLDER),
             tries: TRIES_MAX,
         })
     }
 
-    /// Makes the folder if it is missing, and removes the files of writers who are dead.
+    /// Makes the folder if it is missing, and removes the files of writers who are dead. What is not named as ours, or
+    /// is no regular file, stays.
     pub(crate) fn clean(&self) -> Result<(), Error> {
-        let items = match fs::read_dir(&self.folder) {
-            Ok(items) => items,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return match fs::create_dir(&self.folder) {
-                    Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                        Err(Error::io("create", &self.folder)(e))
-                    }
-                    _ => Ok(()),
-                };
-            }
-            Err(e) => return Err(Error::io("list", &self.folder)(e)),
-        };
-        for item in items.flatten() {
-            if let Ok(file) = File::open(item.path())
+        let folder = self.folder()?;
+        for item in folder.items()? {
+            let ours = item.kind == Kind::File && item.name.to_str().is_some_and(is_ours);
+            if ours
+                && let Ok(Some(file)) = folder.file(&item.name)
                 && file.try_lock().is_ok()
             {
-                let _ = fs::remove_file(item.path());
+                let _ = folder.remove(&item.name);
             }
         }
         Ok(())
     }
 }
 
+/// Whether a name is `<process>-<count>.jsonl`, or that of an index being written.
+fn is_ours(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let Some(stem) = name.strip_suffix(".jsonl") else {
+        return false;
+    };
+    stem.split_once('-')
+        .is_some_and(|(first, count)| digits(count) && (first == "index" || digits(first)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use std::fs;
+    use std::path::Path;
+
+    fn spool(thread: &Path) -> Spool {
+        Spool::new(Folder::open(thread).unwrap())
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let items = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = items
+            .map(|i| i.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
     #[test]
     fn only_the_files_of_dead_writers_are_swept() {
         let dir = tempfile::tempdir().unwrap();
-        let spool = Spool::new(dir.path().join(".kd-new"));
+        let spool = spool(dir.path());
         let alive = spool.put(b"alive").unwrap();
-        fs::write(spool.path().join("1-1.jsonl"), "dead").unwrap();
+        let folder = dir.path().join(SPOOL_FOLDER);
+        for dead in ["1-1.jsonl", "index-7.jsonl"] {
+            fs::write(folder.join(dead), "dead").unwrap();
+        }
+        let others = [
+            "-1.jsonl",
+            "1-1.jsonl.md",
+            "a-1.jsonl",
+            "id_rsa",
+            "1-.jsonl",
+        ];
+        for other in others {
+            fs::write(folder.join(other), "not ours").unwrap();
+        }
+        std::os::unix::fs::symlink("id_rsa", folder.join("2-2.jsonl")).unwrap();
+        fs::create_dir(folder.join("3-3.jsonl")).unwrap();
         spool.clean().unwrap();
-        let left: Vec<_> = fs::read_dir(spool.path())
-            .unwrap()
-            .map(|i| i.unwrap().path())
-            .collect();
-        assert_eq!(left, [alive.path()]);
+        let mut left: Vec<String> = others.map(str::to_owned).to_vec();
+        left.extend([alive.name.clone(), "2-2.jsonl".into(), "3-3.jsonl".into()]);
+        left.sort_unstable();
+        assert_eq!(names(&folder), left);
         drop(alive);
-        assert_eq!(fs::read_dir(spool.path()).unwrap().count(), 0);
+        assert_eq!(names(&folder).len(), left.len() - 1);
+    }
+
+    #[test]
+    fn a_removed_folder_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let spool = spool(dir.path());
+        drop(spool.put(b"one").unwrap());
+        fs::remove_dir(dir.path().join(SPOOL_FOLDER)).unwrap();
+        let two = spool.put(b"two").unwrap();
+        assert!(dir.path().join(SPOOL_FOLDER).join(&two.name).is_file());
     }
 
     #[test]
     fn a_name_left_by_a_dead_process_of_our_number_is_passed_over() {
         let dir = tempfile::tempdir().unwrap();
-        let spool = Spool::new(dir.path().to_path_buf());
+        let folder = dir.path().join(SPOOL_FOLDER);
+        fs::create_dir(&folder).unwrap();
         for count in 0..50 {
-            fs::write(
-                dir.path()
-                    .join(format!("{}-{count}.jsonl", std::process::id())),
-                "old",
-            )
-            .unwrap();
+            let name = format!("{}-{count}.jsonl", std::process::id());
+            fs::write(folder.join(name), "old").unwrap();
         }
-        let new = spool.put(b"new").unwrap();
+        let new = spool(dir.path()).put(b"new").unwrap();
         new.sync().unwrap();
-        assert_eq!(fs::read(new.path()).unwrap(), b"new");
+        assert_eq!(fs::read(folder.join(&new.name)).unwrap(), b"new");
     }
 }

@@ -3,13 +3,14 @@
 //! The writer holds a lock on its file while it lives, so that a reader can tell a stream from what a killed process
 //! left behind. It removes the file when it is finished or dropped; the message file must exist before that.
 
+use crate::beneath::{Folder, Kind, Look};
 use crate::error::Error;
 use crate::layout;
 use crate::thread::{Thread, beside};
 use serde::Serialize;
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -26,6 +27,8 @@ const OUR_WORDS: &[u8; 8] = b"{\"kind\":";
 /// Writes a member's stream.
 #[derive(Debug)]
 pub struct StreamWriter {
+    folder: Folder,
+    name: String,
     path: PathBuf,
     file: File,
     /// Holds the lock that says that we live.
@@ -57,25 +60,25 @@ impl StreamWriter {
     }
 
     fn place(thread: &Thread, member: &str, text: &[u8]) -> Result<StreamWriter, Error> {
-        let path = layout::stream_file(thread.path(), member);
+        let name = layout::stream_name(member);
+        let folder = thread.folder().clone();
+        let path = folder.path().join(&name);
         let spooled = thread.spool().put(text)?;
-        let (alive, file) = beside(thread.path(), || {
-            if is_locked(&path) {
+        let (alive, file) = beside(&folder, || {
+            if is_locked(&folder, &name) {
                 return Err(Error::StreamBusy { path: path.clone() });
             }
             // A new file and not an emptied one: a reader that holds the old one sees the difference.
-            match fs::remove_file(&path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::io("remove", &path)(e));
-                }
-                _ => {}
-            }
-            let alive = spooled.link(&path)?;
+            folder.remove(&name)?;
+            let alive = spooled.link(&folder, &name)?;
             // Written by its new name: who watches the folder is told of nothing that is written by another.
-            let file = File::options().append(true).open(&path);
-            Ok((alive, file.map_err(Error::io("open", &path))?))
+            let file = folder.append_linked(&name)?;
+            let gone = || Error::io("open", &path)(io::ErrorKind::NotFound.into());
+            Ok((alive, file.ok_or_else(gone)?))
         })?;
         Ok(StreamWriter {
+            folder,
+            name,
             path,
             file,
             _alive: alive,
@@ -127,10 +130,9 @@ impl StreamWriter {
 
     /// Ends several streams of one thread, as [`StreamWriter::finish`] ends one, at the price of one.
     pub fn finish_all(mut writers: Vec<StreamWriter>) -> Result<(), Error> {
-        let Some(folder) = writers.first().and_then(|w| w.path.parent()) else {
+        let Some(folder) = writers.first().map(|w| w.folder.clone()) else {
             return Ok(());
         };
-        let folder = folder.to_path_buf();
         beside(&folder, || {
             writers.iter_mut().try_for_each(StreamWriter::unlink)
         })
@@ -145,19 +147,14 @@ impl StreamWriter {
     }
 
     fn remove(&mut self) -> Result<(), Error> {
-        let folder = self.path.parent().unwrap_or(&self.path).to_path_buf();
+        let folder = self.folder.clone();
         beside(&folder, || self.unlink())
     }
 
     /// Removes the file. The caller holds the thread's lock.
     fn unlink(&mut self) -> Result<(), Error> {
         self.removed = true;
-        match fs::remove_file(&self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io("remove", &self.path)(e))
-            }
-            _ => Ok(()),
-        }
+        self.folder.remove(&self.name).map(drop)
     }
 }
 
@@ -184,6 +181,8 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct StreamReader {
     path: PathBuf,
+    /// Its folder, from the first look on.
+    folder: Option<Folder>,
     open: Option<File>,
     offset: u64,
     /// The beginning of a line whose end has not come.
@@ -202,6 +201,7 @@ impl StreamReader {
     pub fn of_file(path: PathBuf) -> StreamReader {
         StreamReader {
             path,
+            folder: None,
             open: None,
             offset: 0,
             partial: Vec::new(),
@@ -213,19 +213,21 @@ impl StreamReader {
     pub fn read(&mut self) -> Result<Heard, Error> {
         let failed = |e| Error::io("read", &self.path)(e);
         let mut heard = Heard::default();
-        let named = match fs::metadata(&self.path) {
-            Ok(meta) => Some(meta),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-            Err(e) => return Err(failed(e)),
+        let name = self.path.file_name().unwrap_or_default().to_owned();
+        if self.folder.is_none() {
+            self.folder = Folder::find(self.path.parent().unwrap_or(&self.path))?;
+        }
+        let Some(folder) = self.folder.clone() else {
+            heard.gone = true;
+            return Ok(heard);
         };
+        let named = folder.look(&name)?;
         let ours = match &self.open {
-            Some(file) => Some(file.metadata().map_err(failed)?),
+            Some(file) => Some(Look::of_file(file).map_err(failed)?),
             None => None,
         };
         let same = match (&named, &ours) {
-            (Some(named), Some(ours)) => {
-                named.ino() == ours.ino() && named.dev() == ours.dev() && named.len() >= self.offset
-            }
+            (Some(named), Some(ours)) => named.is_same(ours) && named.bytes >= self.offset,
             (None, Some(_)) => true,
             _ => false,
         };
@@ -235,11 +237,7 @@ impl StreamReader {
                 return Ok(heard);
             }
             heard.restarted = self.heard_any;
-            self.open = match File::open(&self.path) {
-                Ok(file) => Some(file),
-                Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-                Err(e) => return Err(failed(e)),
-            };
+            self.open = folder.file(&name)?;
             self.offset = 0;
             self.partial.clear();
         }
@@ -311,32 +309,30 @@ impl StreamSign {
 
 /// All stream files of a thread, by member. Lists the folder.
 pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
-    let failed = |e| Error::io("list", thread.path())(e);
     let mut found = Vec::new();
-    for item in fs::read_dir(thread.path()).map_err(failed)? {
-        let path = item.map_err(failed)?.path();
-        if let Some(member) = layout::stream_member(&path) {
-            found.extend(sign(&path, member));
+    for item in thread.folder().items()? {
+        if let Some(member) = layout::stream_member(Path::new(&item.name)) {
+            found.extend(sign(thread.folder(), member)?);
         }
     }
     found.sort_by(|a, b| a.member.cmp(&b.member));
     Ok(found)
 }
 
-/// What a stream file looks like now; nothing when it is not there.
-fn sign(path: &Path, member: &str) -> Option<StreamSign> {
-    let meta = fs::metadata(path).ok()?;
-    let quiet = meta
-        .modified()
-        .ok()
-        .and_then(|at| SystemTime::now().duration_since(at).ok());
-    Some(StreamSign {
+/// What a stream file looks like now; nothing when it is not there, or no regular file.
+fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
+    let name = layout::stream_name(member);
+    let Some(look) = folder.look(&name)?.filter(|look| look.kind == Kind::File) else {
+        return Ok(None);
+    };
+    let quiet = SystemTime::now().duration_since(look.modified);
+    Ok(Some(StreamSign {
         member: member.to_owned(),
-        held: is_locked(path),
-        ours: is_ours(path),
+        held: is_locked(folder, &name),
+        ours: is_ours(folder, &name),
         quiet: quiet.unwrap_or_default(),
-        path: path.to_owned(),
-    })
+        path: folder.path().join(name),
+    }))
 }
 
 /// Removes what killed processes of ours left. Streams that somebody holds stay, and so do those of other programs. Lists
@@ -348,10 +344,12 @@ pub fn sweep(thread: &Thread) -> Result<(), Error> {
 /// The same for these members, without a look at the folder.
 pub fn sweep_of(thread: &Thread, members: &[&str]) -> Result<(), Error> {
     sweep_where(thread, || {
-        let signs = members
-            .iter()
-            .filter_map(|member| sign(&layout::stream_file(thread.path(), member), member));
-        Ok(signs.collect())
+        let signs = members.iter().map(|member| sign(thread.folder(), member));
+        Ok(signs
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
     })
 }
 
@@ -359,22 +357,19 @@ fn sweep_where(
     thread: &Thread,
     look: impl Fn() -> Result<Vec<StreamSign>, Error>,
 ) -> Result<(), Error> {
+    let folder = thread.folder();
+    let name = |sign: &StreamSign| layout::stream_name(&sign.member);
     let dead = |sign: &StreamSign| {
-        let empty = fs::metadata(&sign.path).is_ok_and(|meta| meta.len() == 0);
+        let empty = matches!(folder.look(name(sign)), Ok(Some(look)) if look.bytes == 0);
         sign.ours && !sign.held && (!empty || sign.quiet > SILENT)
     };
     if !look()?.iter().any(dead) {
         return Ok(());
     }
     // Whoever begins a stream holds the thread meanwhile: what is not held now has no writer.
-    beside(thread.path(), || {
+    beside(folder, || {
         for sign in look()?.iter().filter(|sign| dead(sign)) {
-            match fs::remove_file(&sign.path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::io("remove", &sign.path)(e));
-                }
-                _ => {}
-            }
+            folder.remove(name(sign))?;
         }
         Ok(())
     })
@@ -382,19 +377,23 @@ fn sweep_where(
 
 /// Whether some process of ours writes a stream file right now.
 pub fn is_held(path: &Path) -> bool {
-    is_locked(path)
+    Folder::of_file(path).is_ok_and(|(folder, name)| is_locked(&folder, name))
 }
 
 /// Whether a stream holds our own words for what a member does, and not those of an agent program.
-fn is_ours(path: &Path) -> bool {
+fn is_ours(folder: &Folder, name: &str) -> bool {
+    let Ok(Some(file)) = folder.file(name) else {
+        return false;
+    };
     let mut start = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(OUR_WORDS.len() as u64).read_to_end(&mut start));
+    let read = file.take(OUR_WORDS.len() as u64).read_to_end(&mut start);
     read.is_ok() && OUR_WORDS.starts_with(&start)
 }
 
 /// Whether some process holds the lock on a file.
-fn is_locked(path: &Path) -> bool {
-    File::open(path)
-        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+fn is_locked(folder: &Folder, name: impl AsRef<OsStr>) -> bool {
+    match folder.file(name) {
+        Ok(Some(file)) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        _ => false,
+    }
 }

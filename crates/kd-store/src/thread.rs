@@ -5,6 +5,8 @@
 //! when it wrote before us, by a look at the names of known senders when it wrote while we did.
 //! `docs/adr/0003-thread-files.md` tells the whole story.
 
+use crate::beneath::{Folder, Kind};
+use crate::bounds;
 use crate::error::Error;
 use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry, Index, Tip, Want};
@@ -16,17 +18,13 @@ use crate::spool::{Spool, Spooled};
 use jiff::Timestamp;
 use kd_core::ids::{KING, SeatName, ThreadId};
 use kd_core::message::{Draft, Message};
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A message file larger than this is not read: it is no message, and it would not fit into any prompt.
-const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 /// Headers are some hundred bytes long.
 const START_BYTES: u64 = 4096;
 /// How many numbers in a row may be taken by others before we give up. The other program gives up after ten.
@@ -104,7 +102,7 @@ pub struct Messages {
 /// A thread on disk. Cheap to open; may be shared between threads.
 #[derive(Debug)]
 pub struct Thread {
-    path: PathBuf,
+    folder: Folder,
     meta: Meta,
     index: Index,
     spool: Spool,
@@ -123,14 +121,14 @@ impl Thread {
 
     /// A new thread for this phase, which is not the current one yet: see [`Layout::set_current_thread`].
     pub fn create_for(layout: &Layout, members: &[SeatName], phase: &str) -> Result<Thread, Error> {
-        let (id, path) = layout.new_thread_folder()?;
+        let (id, folder) = layout.new_thread_folder()?;
         let names = members.iter().map(ToString::to_string);
         let meta = Meta {
             phase: phase.to_owned(),
             ..Meta::new(id, names, Timestamp::now())
         };
-        crate::json::write(&path.join(layout::THREAD_FILE), &meta)?;
-        let thread = Thread::with_meta(path, meta);
+        crate::json::write_in(&folder, layout::THREAD_FILE, &meta)?;
+        let thread = Thread::with_meta(folder, meta);
         let lock = thread.lock()?;
         thread.rebuild()?;
         drop(lock);
@@ -150,26 +148,28 @@ impl Thread {
                 .to_string_lossy()
                 .into_owned(),
         );
-        if !path.is_dir() {
+        let Some(folder) = Folder::find(path)? else {
             return Err(Error::NoThread {
                 wanted: id.0,
                 path: path.parent().unwrap_or(path).to_path_buf(),
                 near: Vec::new(),
             });
-        }
-        let meta = match Meta::read(&path.join(layout::THREAD_FILE)) {
+        };
+        let meta = match Meta::read(&folder) {
             Ok(Some(meta)) => Meta { id, ..meta },
-            // One that is torn says no more than one that is missing; `fsck` tells of it.
-            Ok(None) | Err(Error::Json { .. }) => {
-                let entries = index::list(path)?;
+            Err(error) if !matches!(error, Error::Json { .. }) && !error.is_refused_file() => {
+                return Err(error);
+            }
+            // One that is torn, or a link, says no more than one that is missing; `fsck` tells of it.
+            Ok(None) | Err(_) => {
+                let entries = index::list(&folder)?;
                 Meta::rebuilt(id, entries.iter().map(|e| e.sender().to_owned()))
             }
-            Err(error) => return Err(error),
         };
-        Ok(Thread::with_meta(path.to_path_buf(), meta))
+        Ok(Thread::with_meta(folder, meta))
     }
 
-    fn with_meta(path: PathBuf, meta: Meta) -> Thread {
+    fn with_meta(folder: Folder, meta: Meta) -> Thread {
         let senders = USUAL_SENDERS
             .iter()
             .map(|s| (*s).to_owned())
@@ -177,9 +177,9 @@ impl Thread {
             .take(SENDERS_MAX)
             .collect();
         Thread {
-            index: Index::new(&path),
-            spool: Spool::new(path.join(layout::SPOOL_FOLDER)),
-            path,
+            index: Index::new(&folder),
+            spool: Spool::new(folder.clone()),
+            folder,
             meta,
             durability: Durability::default(),
             senders: Mutex::new(senders),
@@ -204,12 +204,17 @@ impl Thread {
 
     /// Its folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
+    }
+
+    /// Its folder, open.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// Where the sessions of its branch's members are kept.
     pub fn sessions_folder(&self) -> PathBuf {
-        layout::sessions_of(layout::branch_of(&self.path))
+        layout::sessions_of(layout::branch_of(self.path()))
     }
 
     /// What `thread.json` says, or what could be told without it.
@@ -233,7 +238,7 @@ impl Thread {
         let mut written = self.append_all(&[draft])?;
         // One in, one out.
         written.pop().unwrap_or_else(|| {
-            Err(Error::io("append to", &self.path)(
+            Err(Error::io("append to", self.path())(
                 io::ErrorKind::Other.into(),
             ))
         })
@@ -265,22 +270,21 @@ impl Thread {
                 parsed
                     .map(|parsed| parsed.into_message(seq, &sender, draft.at))
                     .ok_or_else(|| {
-                        Error::io("read back", &self.path)(io::ErrorKind::InvalidData.into())
+                        Error::io("read back", self.path())(io::ErrorKind::InvalidData.into())
                     })
             }));
         }
         drop(lock);
         if self.durability == Durability::Named {
-            File::open(&self.path)
-                .and_then(|folder| folder.sync_all())
-                .map_err(Error::io("sync", &self.path))?;
+            let synced = self.folder.as_file().sync_all();
+            synced.map_err(Error::io("sync", self.path()))?;
         }
         Ok(written)
     }
 
     /// All messages. Reads every file; lists the folder, which is the truth.
     pub fn messages(&self) -> Result<Messages, Error> {
-        let entries = index::list(&self.path)?;
+        let entries = index::list(&self.folder)?;
         self.read(&entries)
     }
 
@@ -296,7 +300,7 @@ impl Thread {
 
     /// At most `n` messages with a number below `seq`, the newest of those, in order; and whether there are more.
     pub fn before(&self, seq: u32, n: usize) -> Result<(Messages, bool), Error> {
-        let mut entries = index::list(&self.path)?;
+        let mut entries = index::list(&self.folder)?;
         entries.retain(|e| e.seq < seq);
         let more = entries.len() > n;
         entries.drain(..entries.len().saturating_sub(n));
@@ -309,7 +313,7 @@ impl Thread {
         entries.retain(|e| e.seq == seq);
         let found = self.read(&entries)?.messages.into_iter().next();
         found.ok_or_else(|| Error::NoMessage {
-            path: self.path.clone(),
+            path: self.path().to_path_buf(),
             seq,
         })
     }
@@ -323,13 +327,12 @@ impl Thread {
 
     /// How many messages there are: files that are named like messages and begin like one. Looks into each.
     pub fn count_readable(&self) -> Result<usize, Error> {
-        let entries = index::list(&self.path)?;
+        let entries = index::list(&self.folder)?;
         if entries.is_empty() {
             return Ok(0);
         }
-        let folder = File::open(&self.path).map_err(Error::io("open", &self.path))?;
         let sound = |entry: &&Entry| {
-            read_start(&folder, &entry.name).is_ok_and(|bytes| frontmatter::has_header(&bytes))
+            read_start(&self.folder, &entry.name).is_ok_and(|bytes| frontmatter::has_header(&bytes))
         };
         Ok(entries.iter().filter(sound).count())
     }
@@ -338,13 +341,13 @@ impl Thread {
     pub fn count(&self) -> Result<usize, Error> {
         match self.index.tip() {
             Some(tip) => Ok(tip.count as usize),
-            None => Ok(index::list(&self.path)?.len()),
+            None => Ok(index::list(&self.folder)?.len()),
         }
     }
 
     /// The first `n` messages, in order.
     pub fn head(&self, n: usize) -> Result<Messages, Error> {
-        let mut entries = index::list(&self.path)?;
+        let mut entries = index::list(&self.folder)?;
         entries.truncate(n);
         self.read(&entries)
     }
@@ -361,7 +364,7 @@ impl Thread {
 
     /// Takes the thread's lock.
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
-        lock_folder(&self.path)
+        lock_folder(&self.folder)
     }
 
     /// Gives a spooled text the next number. The caller holds the lock.
@@ -373,19 +376,18 @@ impl Thread {
                 None => self.rebuild()?,
             };
             let seq = last.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
-                path: self.path.clone(),
+                path: self.path().to_path_buf(),
             })?;
             let entry = Entry {
                 seq,
                 name: format!("{seq:04}-{sender}.md"),
             };
-            let path = self.path.join(&entry.name);
             // The index is true, or was just written: only in a folder that we cannot stamp is it neither.
             let tip_now = tip.take().or_else(|| self.index.tip());
-            match publish(spooled.path(), &path) {
+            match spooled.publish(&self.folder, &entry.name) {
                 Ok(()) => {}
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(e) => return Err(Error::io("create", &path)(e)),
+                Err(e) => return Err(Error::io("create", &self.path().join(&entry.name))(e)),
             }
             let _ = match &tip_now {
                 Some(tip) => self.index.push(tip, &entry),
@@ -395,10 +397,10 @@ impl Thread {
                 self.senders().insert(sender.to_owned());
                 return Ok(seq);
             }
-            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+            self.folder.remove(&entry.name)?;
         }
         Err(Error::Crowded {
-            path: self.path.clone(),
+            path: self.path().to_path_buf(),
             tries: TRIES_MAX,
         })
     }
@@ -407,29 +409,25 @@ impl Thread {
     fn is_taken(&self, seq: u32, sender: &str, tip: Option<&Tip>) -> Result<bool, Error> {
         if tip.is_none() {
             // There is no index that could tell us of strangers, so look at all names.
-            let entries = index::list(&self.path)?;
+            let entries = index::list(&self.folder)?;
             return Ok(entries.iter().filter(|e| e.seq == seq).count() > 1);
         }
         let senders = self.senders();
         let mut others = senders.iter().filter(|s| *s != sender);
-        Ok(others.any(|s| {
-            self.path
-                .join(format!("{seq:04}-{s}.md"))
-                .symlink_metadata()
-                .is_ok()
-        }))
+        Ok(others.any(|s| self.folder.has(format!("{seq:04}-{s}.md"))))
     }
 
     /// Writes the index anew and gives the highest number. The caller holds the lock.
     fn rebuild(&self) -> Result<u32, Error> {
         self.spool.clean()?;
-        let mut entries = self.index.rebuild(self.spool.path())?;
+        let temp = self.spool.folder()?;
+        let mut entries = self.index.rebuild(&temp)?;
         // Others go on writing meanwhile; whoever comes next parts what comes after the last round.
         for _ in 0..PARTINGS_MAX {
             if !self.part_doubles(&entries)? {
                 break;
             }
-            entries = self.index.rebuild(self.spool.path())?;
+            entries = self.index.rebuild(&temp)?;
         }
         let mut senders = self.senders();
         for entry in &entries {
@@ -455,13 +453,12 @@ impl Thread {
             if group.len() == 1 {
                 continue;
             }
-            let may_move =
-                |e: &&Entry| !ours.contains(&e.name) && is_young(&self.path.join(&e.name));
+            let may_move = |e: &&Entry| !ours.contains(&e.name) && is_young(&self.folder, &e.name);
             let movable: Vec<&Entry> = group.iter().filter(may_move).collect();
             // One of them may keep the number.
             let keeps = usize::from(movable.len() == group.len());
             for entry in movable.into_iter().skip(keeps) {
-                last = renumber(&self.path, entry, last)?;
+                last = renumber(&self.folder, entry, last)?;
             }
         }
         Ok(last > before)
@@ -478,14 +475,15 @@ impl Thread {
         }
         // Readers mend an index that was there, if nobody is at work; they never make one.
         if self.index.exists()
-            && let Ok(Some(_lock)) = Lock::try_take(&self.path.join(layout::THREAD_LOCK))
+            && let Ok(Some(_lock)) = Lock::try_take_in(&self.folder, layout::THREAD_LOCK.as_ref())
+            && let Ok(temp) = self.spool.folder()
         {
             if let Some(entries) = self.index.entries(want) {
                 return Ok(entries);
             }
-            return Ok(want.cut(self.index.rebuild(self.spool.path())?));
+            return Ok(want.cut(self.index.rebuild(&temp)?));
         }
-        Ok(want.cut(index::list(&self.path)?))
+        Ok(want.cut(index::list(&self.folder)?))
     }
 
     fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
@@ -493,14 +491,13 @@ impl Thread {
         if entries.is_empty() {
             return Ok(all);
         }
-        let folder = File::open(&self.path).map_err(Error::io("open", &self.path))?;
         for entry in entries {
             let problem = |what| Problem {
-                path: self.path.join(&entry.name),
+                path: self.path().join(&entry.name),
                 what,
             };
-            match read_file(&folder, &entry.name) {
-                Ok((bytes, time)) => {
+            match read_file(&self.folder, &entry.name) {
+                Ok(Some((bytes, time))) => {
                     let (parsed, flaws) = frontmatter::parse(&bytes);
                     all.messages
                         .extend(parsed.map(|p| p.into_message(entry.seq, entry.sender(), time)));
@@ -508,10 +505,8 @@ impl Thread {
                         .extend(flaws.into_iter().map(|flaw| problem(Trouble::Flaw(flaw))));
                 }
                 // Somebody removed it after we listed the folder: then it is not there.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => all
-                    .problems
-                    .push(problem(Trouble::Unreadable(e.to_string()))),
+                Ok(None) => {}
+                Err(e) => all.problems.push(problem(Trouble::Unreadable(told(&e)))),
             }
         }
         Ok(all)
@@ -519,61 +514,41 @@ impl Thread {
 }
 
 /// Moves a message to the next free number above `last`, which it gives. Its text stays as it is.
-pub(crate) fn renumber(folder: &Path, entry: &Entry, last: u32) -> Result<u32, Error> {
-    let from = folder.join(&entry.name);
+pub(crate) fn renumber(folder: &Folder, entry: &Entry, last: u32) -> Result<u32, Error> {
     let mut seq = last;
     for _ in 0..TRIES_MAX {
         seq = seq.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
-            path: folder.to_path_buf(),
+            path: folder.path().to_path_buf(),
         })?;
-        let to = folder.join(format!("{seq:04}-{}.md", entry.sender()));
-        match publish(&from, &to) {
+        let to = format!("{seq:04}-{}.md", entry.sender());
+        match folder.publish(entry.name.as_ref(), folder, to.as_ref()) {
             // The link of the old name goes, unless the rename took it with it.
-            Ok(()) => match fs::remove_file(&from) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::io("rename", &from)(e));
-                }
-                _ => return Ok(seq),
-            },
+            Ok(()) => {
+                folder.remove(&entry.name)?;
+                return Ok(seq);
+            }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io("rename", &from)(e)),
+            Err(e) => return Err(Error::io("rename", &folder.path().join(&entry.name))(e)),
         }
     }
     Err(Error::Crowded {
-        path: folder.to_path_buf(),
+        path: folder.path().to_path_buf(),
         tries: TRIES_MAX,
     })
 }
 
 /// Whether a plain file was written within the last minute.
-fn is_young(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| {
-        let age = meta.modified().ok().and_then(|at| at.elapsed().ok());
-        meta.is_file() && age.is_none_or(|age| age < YOUNG)
+fn is_young(folder: &Folder, name: &str) -> bool {
+    folder.look(name).ok().flatten().is_some_and(|look| {
+        let age = look.modified.elapsed();
+        look.kind == Kind::File && age.map_or(true, |age| age < YOUNG)
     })
-}
-
-/// Gives a whole file its name in one step, and fails if the name is taken.
-fn publish(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::hard_link(from, to) {
-        // Disks without links (FAT, some network disks) may still know a rename that replaces nothing.
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported
-            ) =>
-        {
-            let flags = RenameFlags::NOREPLACE;
-            rustix::fs::renameat_with(CWD, from, CWD, to, flags).map_err(|_| e)
-        }
-        done => done,
-    }
 }
 
 /// Changes a file of ours in a thread's folder that is no message, so that the index stays true if it was. Takes the
 /// thread's lock.
 pub(crate) fn beside<T>(
-    folder: &Path,
+    folder: &Folder,
     change: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     let _lock = lock_folder(folder)?;
@@ -587,54 +562,47 @@ pub(crate) fn beside<T>(
     done
 }
 
-pub(crate) fn lock_folder(folder: &Path) -> Result<Lock, Error> {
-    Lock::take(&folder.join(layout::THREAD_LOCK), lock::WAIT)
+pub(crate) fn lock_folder(folder: &Folder) -> Result<Lock, Error> {
+    Lock::take_in(folder, layout::THREAD_LOCK.as_ref(), lock::WAIT)
 }
 
-/// A message file's bytes and its own time.
-pub(crate) fn read_file(folder: &File, name: &str) -> io::Result<(Vec<u8>, Timestamp)> {
-    let mut file = open_plain(folder, name)?;
-    let meta = file.metadata()?;
-    if meta.len() > MESSAGE_BYTES_MAX {
-        return Err(io::Error::other(format!(
-            "it is larger than {} MiB",
-            MESSAGE_BYTES_MAX >> 20
-        )));
+/// A message file's bytes and its own time; `None` if it is not there.
+pub(crate) fn read_file(
+    folder: &Folder,
+    name: &str,
+) -> Result<Option<(Vec<u8>, Timestamp)>, Error> {
+    let read = folder.read_timed(name, bounds::MESSAGE)?;
+    Ok(read.map(|(bytes, time)| {
+        let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
+        (bytes, time)
+    }))
+}
+
+/// What is wrong with a file, where its path is said already.
+pub(crate) fn told(error: &Error) -> String {
+    match error {
+        Error::Link { .. } => "it is a link, not a regular file".into(),
+        Error::WrongKind { kind, wanted, .. } => format!("it is {kind}, not {wanted}"),
+        Error::TooLarge { bound, .. } => format!("it is larger than {} MiB", bound.bytes >> 20),
+        Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
     }
-    let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
-    file.read_to_end(&mut bytes)?;
-    let time = meta
-        .modified()
-        .ok()
-        .and_then(|t| Timestamp::try_from(t).ok());
-    Ok((bytes, time.unwrap_or(Timestamp::UNIX_EPOCH)))
 }
 
 /// The part of a message file in which its header stands: the first kilobytes, or all if the header is longer.
-fn read_start(folder: &File, name: &str) -> io::Result<Vec<u8>> {
-    let file = open_plain(folder, name)?;
+fn read_start(folder: &Folder, name: &str) -> Result<Vec<u8>, Error> {
+    let Some(file) = folder.file(name)? else {
+        return Ok(Vec::new());
+    };
+    let failed = |e| Error::io("read", &folder.path().join(name))(e);
     let mut bytes = Vec::with_capacity(START_BYTES as usize);
-    (&file).take(START_BYTES).read_to_end(&mut bytes)?;
+    (&file)
+        .take(START_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if !frontmatter::has_header(&bytes) {
-        (&file).take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes)?;
+        let rest = bounds::MESSAGE.bytes - START_BYTES;
+        (&file).take(rest).read_to_end(&mut bytes).map_err(failed)?;
     }
     Ok(bytes)
-}
-
-/// Opens a plain file. Links, pipes and devices are refused: a thread folder may come from anywhere.
-fn open_plain(folder: &File, name: &str) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::from(
-        rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|e| {
-            if e == rustix::io::Errno::LOOP {
-                io::Error::other("it is a link, not a plain file")
-            } else {
-                e.into()
-            }
-        })?,
-    );
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
-    Ok(file)
 }

@@ -4,6 +4,7 @@
 //! Network disks tell nothing of other machines. Whoever must not miss those looks now and then all the same: see the
 //! limit of [`Watch::wait`].
 
+use crate::beneath::Folder;
 use crate::error::Error;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;
@@ -21,6 +22,8 @@ pub struct Watch {
 impl Watch {
     /// Watches a folder, not those in it.
     pub fn new(folder: &Path) -> Result<Watch, Error> {
+        // The watcher would follow a link.
+        Folder::open(folder)?;
         // One word waits at most: a burst is one change.
         let (wake, woken) = sync_channel(1);
         let failed = |e: notify::Error| Error::io("watch", folder)(io::Error::other(e));

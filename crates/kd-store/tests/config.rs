@@ -304,7 +304,7 @@ fn what_is_no_file_is_explained() {
 
     let house = House::new();
     std::os::unix::fs::symlink("config.local.json", house.file(Layer::Local)).unwrap();
-    assert!(house.problems()[0].starts_with("repo/.kd/config.local.json: cannot be read"));
+    assert!(house.problems()[0].starts_with("repo/.kd/config.local.json: is a link"));
 
     let house = House::new().has(Layer::Local, vec![b' '; (4 << 20) + 1]);
     assert!(house.problems()[0].contains("which is no configuration"));

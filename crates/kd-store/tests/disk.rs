@@ -25,7 +25,7 @@ impl Disk {
     fn mount(at: &Path, options: &str) -> Option<Disk> {
         fs::create_dir_all(at).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("{options},mode=755"), "tmpfs"])
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
             .arg(at)
             .output()
             .is_ok_and(|o| o.status.success());

@@ -279,7 +279,10 @@ fn what_is_no_message_is_reported_and_never_followed() {
         texts[0].starts_with("left out ") && texts[0].contains("it is a link"),
         "{texts:?}"
     );
-    assert!(texts[2].contains("not a plain file"), "{texts:?}");
+    assert!(
+        texts[2].contains("it is a named pipe, not a regular file"),
+        "{texts:?}"
+    );
     assert!(matches!(all.problems[3].what, Trouble::Flaw(_)));
     assert!(texts[4].contains("larger than 64 MiB"), "{texts:?}");
     assert_eq!(thread.append(&draft("a", "next")).unwrap().seq, 7);

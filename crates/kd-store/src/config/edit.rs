@@ -5,12 +5,13 @@
 //! `.kd/config.json` go to `.kd/config.local.json` instead.
 
 use super::{ConfigError, ConfigPaths, Stack, not_from_project, read};
+use crate::beneath::Folder;
 use crate::json;
+use crate::layout;
 use crate::lock::{Lock, WAIT, lock_path};
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use kd_core::config::{KeyPath, Layer, Problem, kingdom_problems};
 use serde_json::{Map, Value};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One wish.
@@ -195,7 +196,7 @@ fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
 fn take(file: &Path) -> Result<Lock, Problem> {
     let fault = |what: String| Problem::new(KeyPath::default(), what);
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| {
+        Folder::make(folder).map_err(|error| {
             fault(format!(
                 "the folder {} cannot be made: {error}",
                 folder.display()
@@ -356,17 +357,14 @@ impl Draft {
             return Ok(());
         };
         let fault = |what: String| self.problem(KeyPath::default(), what);
-        // A link is followed: the file behind it changes, the link stays.
-        let file = self
-            .file
-            .canonicalize()
-            .unwrap_or_else(|_| self.file.clone());
-        let mode = fs::metadata(&file).map(|meta| meta.permissions()).ok();
-        json::replace(&file, text.as_bytes()).map_err(|error| fault(error.to_string()))?;
-        if let Some(mode) = mode {
-            fs::set_permissions(&file, mode)
-                .map_err(|error| fault(format!("its permissions cannot be kept: {error}")))?;
-        }
+        // The user's own file may be a link: the file behind it changes, the link stays.
+        let file = match layout::is_ours(&self.file) {
+            true => self.file.clone(),
+            false => self.file.canonicalize().unwrap_or(self.file.clone()),
+        };
+        Folder::of_file(&file)
+            .and_then(|(folder, name)| folder.replace_with_rights(name, text.as_bytes()))
+            .map_err(|error| fault(error.to_string()))?;
         Ok(())
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! In: a path. Out: its value, and the line of every key and list element; or a [`Problem`] that says in which line it breaks.
 
+use crate::beneath::{self, Kind};
+use crate::bounds::CONFIG;
+use crate::error::Error;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
@@ -9,12 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use kd_core::config::{KeyPath, Layer, Origin, Problem};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
-
-/// The most bytes that are read: far above any configuration, far below what hurts.
-const BYTES_MAX: u64 = 4 << 20;
 
 /// A file that was read.
 #[derive(Debug)]
@@ -43,37 +41,13 @@ pub(super) fn options() -> ParseOptions {
 /// The text of a file, without a byte order mark; none if there is no file.
 pub(super) fn read_text(layer: Layer, file: &Path) -> Result<Option<String>, Problem> {
     let fault = |what: String| Problem::new(KeyPath::default(), what).at(origin(layer, file, None));
-    let meta = match fs::metadata(file) {
-        Ok(meta) => meta,
-        // A path through a file (`x/config.json` where `x` is no folder) leads nowhere either.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(fault(format!("cannot be read: {error}"))),
+    let bytes = match beneath::read(file, CONFIG) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // A path through a file (`x/config.json` where `x` is no folder) leads nowhere.
+        Err(Error::WrongKind { kind, .. }) if kind == Kind::File.words() => return Ok(None),
+        Err(error) => return Err(fault(refusal(&error))),
     };
-    if meta.is_dir() {
-        return Err(fault(
-            "is a folder where the configuration file should be; move it away".into(),
-        ));
-    }
-    if !meta.is_file() {
-        return Err(fault(
-            "is not a regular file; put the configuration into one".into(),
-        ));
-    }
-    if meta.len() > BYTES_MAX {
-        return Err(fault(format!(
-            "has {} bytes, which is no configuration; the most is {BYTES_MAX}",
-            meta.len()
-        )));
-    }
-    let bytes = fs::read(file)
-        .map_err(|error| fault(format!("cannot be read: {error}; check its permissions")))?;
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(fault("is saved as UTF-16; save it as UTF-8".into()));
     }
@@ -92,6 +66,25 @@ pub(super) fn read_text(layer: Layer, file: &Path) -> Result<Option<String>, Pro
             )
             .at(origin(layer, file, Some(line))))
         }
+    }
+}
+
+/// Why a file cannot be read, without its name.
+fn refusal(error: &Error) -> String {
+    match error {
+        Error::Link { .. } => {
+            "is a link; kd does not follow links below `.kd`; put the file itself there".into()
+        }
+        Error::WrongKind { kind, .. } if *kind == Kind::Folder.words() => {
+            "is a folder where the configuration file should be; move it away".into()
+        }
+        Error::WrongKind { .. } => "is not a regular file; put the configuration into one".into(),
+        Error::TooLarge { bytes, bound, .. } => format!(
+            "has {bytes} bytes, which is no configuration; the most is {}",
+            bound.bytes
+        ),
+        Error::Io { source, .. } => format!("cannot be read: {source}; check its permissions"),
+        other => format!("cannot be read: {other}"),
     }
 }
 

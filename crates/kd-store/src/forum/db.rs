@@ -5,6 +5,7 @@
 
 use super::error::ForumError;
 use postgres::types::{IsNull, ToSql, Type};
+use rusqlite::OpenFlags;
 use rusqlite::types::ValueRef;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -121,6 +122,13 @@ pub(super) struct Db {
     depth: u32,
 }
 
+/// Whether the path of a database may lead through links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    Followed,
+    Refused,
+}
+
 enum Link {
     Sqlite(rusqlite::Connection),
     Postgres {
@@ -131,8 +139,12 @@ enum Link {
 
 impl Db {
     /// Opens a file; it is made if it is not there.
-    pub(super) fn sqlite(path: &Path) -> Result<Self, ForumError> {
-        let connection = rusqlite::Connection::open(path)?;
+    pub(super) fn sqlite(path: &Path, links: Links) -> Result<Self, ForumError> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_NOFOLLOW, links == Links::Refused);
+        let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // The log is synced at checkpoints; a power cut can take the last posts and never break the file. A killed

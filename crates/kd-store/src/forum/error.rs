@@ -79,7 +79,7 @@ impl ForumError {
             Self::Forbidden(_) => "only its author can change a post, and only under the own name".into(),
             Self::Invalid(_) => "mend it and try again; nothing was changed".into(),
             Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
-            Self::File { .. } => "check who owns it and whether the disk is full".into(),
+            Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
         }
     }

@@ -26,8 +26,12 @@ pub use posts::NewPost;
 pub use runs::RunEnd;
 pub use seen::News;
 
-use db::Db;
+use crate::beneath::{self, Folder, Kind};
+use crate::error::Error;
+use crate::layout;
+use db::{Db, Links};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An open forum store.
 pub struct ForumStore {
@@ -82,14 +86,9 @@ impl ForumStore {
         };
         let (mut db, lock) = match place {
             Place::File(path) => {
-                if let Some(folder) = path.parent() {
-                    std::fs::create_dir_all(folder).map_err(|e| ForumError::File {
-                        path: folder.to_path_buf(),
-                        why: e.to_string(),
-                    })?;
-                }
+                let (real, links) = database(path)?;
                 (
-                    Db::sqlite(path).map_err(wrap)?,
+                    Db::sqlite(&real, links).map_err(wrap)?,
                     Some(crate::lock::lock_path(path)),
                 )
             }
@@ -106,6 +105,60 @@ impl ForumStore {
     pub fn place(&self) -> &Place {
         &self.place
     }
+}
+
+/// Makes sure of a database file: the path to open, and whether it may lead through links. Below `.kd` neither the file
+/// nor those that SQLite keeps beside it may be anything but regular files.
+fn database(path: &Path) -> Result<(PathBuf, Links), ForumError> {
+    let refused = |e: Error| ForumError::File {
+        path: e.path().unwrap_or(path).to_path_buf(),
+        why: crate::thread::told(&e),
+    };
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let folder = Folder::make(parent.unwrap_or(Path::new("."))).map_err(refused)?;
+    if !layout::is_ours(path) {
+        return Ok((path.to_path_buf(), Links::Followed));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Looked at and never opened: closing a second descriptor would drop the locks of another connection of this process.
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let name = format!("{name}{end}");
+        let Some(look) = folder.look(&name).map_err(refused)? else {
+            continue;
+        };
+        let path = folder.path().join(name);
+        if look.kind != Kind::File {
+            return Err(refused(beneath::wrong_kind(path, look.kind, Kind::File)));
+        }
+        if look.has_second_name() {
+            return Err(refused(Error::SecondName { path }));
+        }
+    }
+    if !folder.has(&*name) {
+        create_private(&folder, &name).map_err(refused)?;
+    }
+    // SQLite refuses a link anywhere in the path; above `.kd` there may be some.
+    let real = folder.path().canonicalize();
+    let real = real.map_err(|e| refused(Error::io("open", path)(e)))?;
+    Ok((real.join(&*name), Links::Refused))
+}
+
+/// Makes an empty database that others cannot read; SQLite would leave that to the umask. It gets its name when it is
+/// closed, so that no lock on it is lost.
+fn create_private(folder: &Folder, name: &str) -> Result<(), Error> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let temp = loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let temp = format!(".{name}.{}-{count}.lock", std::process::id());
+        // A dead process may have had our number.
+        if folder.create(&temp)?.is_some() {
+            break temp;
+        }
+    };
+    if !folder.move_to(temp.as_ref(), folder, name.as_ref())? {
+        folder.remove(&temp)?;
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for ForumStore {

@@ -1,34 +1,35 @@
 //! Finding out what is wrong. Reads, and changes nothing.
 
 use super::{Finding, Kind, Remedy, Report};
+use crate::beneath::{Folder, Item, Kind as Thing};
+use crate::bounds::{self, Bound};
 use crate::error::Error;
 use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry};
-use crate::layout::{self, Layout, Place};
+use crate::layout::{self, Expected, Layout, Place};
 use crate::meta::Meta;
 use crate::stream;
 use crate::thread::{self, Thread};
 use kd_core::ids::KING;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Everything about one thread.
 pub(super) fn thread(place: &Place) -> Result<Report, Error> {
-    let folder = &place.path;
-    let entries = index::list(folder)?;
+    let open = Folder::open(&place.path)?;
+    let folder = open.path();
+    let entries = index::list(&open)?;
     let mut findings = Vec::new();
     let mut messages = 0;
     let mut first = None;
-    let open = File::open(folder).map_err(Error::io("open", folder))?;
     for entry in &entries {
         let path = folder.join(&entry.name);
         let (bytes, time) = match thread::read_file(&open, &entry.name) {
-            Ok(read) => read,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Ok(Some(read)) => read,
+            Ok(None) => continue,
             Err(e) => {
-                findings.push(found(Kind::Unreadable, path, e.to_string(), None));
+                findings.push(unreadable(path, &e));
                 continue;
             }
         };
@@ -50,8 +51,8 @@ pub(super) fn thread(place: &Place) -> Result<Report, Error> {
             None,
         ));
     }
-    meta(place, &entries, first, &mut findings);
-    others(folder, &entries, &mut findings)?;
+    meta(place, &open, &entries, first, &mut findings);
+    others(place, &open, &entries, &mut findings)?;
     findings.sort_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
     Ok(Report { messages, findings })
 }
@@ -59,24 +60,108 @@ pub(super) fn thread(place: &Place) -> Result<Report, Error> {
 /// The branch's state and the sessions of its members.
 pub(super) fn branch(layout: &Layout) -> Result<Report, Error> {
     let mut files = vec![layout.state_file()];
-    let sessions = layout.sessions_folder();
-    match fs::read_dir(&sessions) {
-        Ok(items) => files.extend(items.flatten().map(|item| item.path()).filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".json") && !name.starts_with('.')
-        })),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(Error::io("list", &sessions)(e)),
+    let sessions = match Folder::find(&layout.sessions_folder()) {
+        Ok(sessions) => sessions,
+        // The look at `.kd` itself tells.
+        Err(e) if e.is_refused_file() => None,
+        Err(e) => return Err(e),
+    };
+    if let Some(sessions) = sessions {
+        files.extend(sessions.items()?.into_iter().filter_map(|item| {
+            let name = item.name.to_str()?;
+            let kept = name.ends_with(".json") && !name.starts_with('.');
+            kept.then(|| sessions.path().join(name))
+        }));
     }
     files.sort();
     let mut findings = Vec::new();
     for file in files {
-        torn_json(&file, &mut findings);
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+            continue;
+        };
+        match Folder::find(folder) {
+            Ok(Some(folder)) => torn_json(&folder, name, bounds::SESSION, &mut findings),
+            Ok(None) => {}
+            Err(e) if e.is_refused_file() => {}
+            Err(e) => return Err(e),
+        }
     }
     Ok(Report {
         messages: 0,
         findings,
     })
+}
+
+/// Everything in `.kd` that is not what its name says: links, pipes, folders in the place of files, absurd sizes.
+/// Threads are entered by [`thread`].
+pub(super) fn base(layout: &Layout) -> Result<Report, Error> {
+    let mut findings = Vec::new();
+    if let Some(kd) = Folder::find(&layout.kd())? {
+        walk(&kd, Path::new(""), &mut findings)?;
+    }
+    findings.sort_by(|a: &Finding, b| a.path.cmp(&b.path));
+    Ok(Report {
+        messages: 0,
+        findings,
+    })
+}
+
+fn walk(folder: &Folder, below: &Path, findings: &mut Vec<Finding>) -> Result<(), Error> {
+    for item in folder.items()? {
+        let below = below.join(&item.name);
+        let Some(expected) = layout::expects(&below) else {
+            continue;
+        };
+        match misfit(folder, &item, expected) {
+            Some(odd) => findings.push(odd),
+            None if expected == Expected::Folder && !layout::is_thread(&below) => {
+                if let Some(inner) = folder.folder(&item.name)? {
+                    walk(&inner, &below, findings)?;
+                }
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a name that stands for another kind of thing than it should, or for a file of absurd size.
+fn misfit(folder: &Folder, item: &Item, expected: Expected) -> Option<Finding> {
+    let path = || folder.path().join(&item.name);
+    let what = match (expected, item.kind) {
+        (Expected::Folder, Thing::Folder) => return None,
+        (Expected::File(None), Thing::File) => return None,
+        (Expected::File(Some(bound)), Thing::File) => {
+            let look = folder.look(&item.name).ok()??;
+            if look.bytes <= bound.bytes {
+                return None;
+            }
+            let error = Error::TooLarge {
+                path: path(),
+                bytes: look.bytes,
+                bound,
+            };
+            thread::told(&error)
+        }
+        (Expected::Folder, kind) => format!("it is {}, not a folder", kind.words()),
+        (Expected::File(_), kind) => format!("it is {}, not a regular file", kind.words()),
+    };
+    let what = match item.kind {
+        Thing::Link => format!("{what}; kd does not follow it"),
+        _ => what,
+    };
+    Some(found(
+        Kind::Unreadable,
+        path(),
+        what,
+        Some(Remedy::SetAside),
+    ))
+}
+
+/// A file that could not be read. What kd refuses can be set aside; what the system refuses is the user's to mend.
+fn unreadable(path: PathBuf, error: &Error) -> Finding {
+    let remedy = error.is_refused_file().then_some(Remedy::SetAside);
+    found(Kind::Unreadable, path, thread::told(error), remedy)
 }
 
 fn found(kind: Kind, path: PathBuf, what: String, remedy: Option<Remedy>) -> Finding {
@@ -147,6 +232,7 @@ fn doubles(folder: &Path, entries: &[Entry], findings: &mut Vec<Finding>) {
 /// What is wrong with `thread.json`, and what it should say.
 fn meta(
     place: &Place,
+    folder: &Folder,
     entries: &[Entry],
     first: Option<jiff::Timestamp>,
     findings: &mut Vec<Finding>,
@@ -159,7 +245,7 @@ fn meta(
         meta.created_at = first.map(time);
         Some(Remedy::WriteMeta(Box::new(meta)))
     };
-    let read = match Meta::read(&path) {
+    let read = match Meta::read(folder) {
         Ok(Some(meta)) => meta,
         Ok(None) => {
             let what = "it is missing: git does not carry it, and kingdom-cli hides the thread";
@@ -167,7 +253,7 @@ fn meta(
         }
         Err(error) => {
             let what = std::error::Error::source(&error).map(ToString::to_string);
-            let what = what.unwrap_or_else(|| error.to_string());
+            let what = what.unwrap_or_else(|| thread::told(&error));
             return findings.push(found(Kind::TornMeta, path, what, rebuilt()));
         }
     };
@@ -196,8 +282,13 @@ fn meta(
 }
 
 /// Streams that nobody writes, JSON that nobody can read, and what belongs to nobody.
-fn others(folder: &Path, entries: &[Entry], findings: &mut Vec<Finding>) -> Result<(), Error> {
-    for sign in stream::streams(&Thread::open_folder(folder)?)? {
+fn others(
+    place: &Place,
+    folder: &Folder,
+    entries: &[Entry],
+    findings: &mut Vec<Finding>,
+) -> Result<(), Error> {
+    for sign in stream::streams(&Thread::open(place)?)? {
         if !sign.held && sign.quiet >= stream::SILENT {
             let what = format!(
                 "nobody has written {}'s stream for {} s: kingdom-cli takes it to be at work",
@@ -208,30 +299,49 @@ fn others(folder: &Path, entries: &[Entry], findings: &mut Vec<Finding>) -> Resu
             findings.push(found(Kind::StaleStream, sign.path, what, remedy));
         }
     }
-    torn_json(&folder.join(layout::PENDING_FILE), findings);
+    torn_json(
+        folder,
+        layout::PENDING_FILE.as_ref(),
+        bounds::PENDING,
+        findings,
+    );
     let known: BTreeSet<&str> = entries.iter().map(|e| e.name.as_str()).collect();
-    let failed = |e| Error::io("list", folder)(e);
-    for item in fs::read_dir(folder).map_err(failed)? {
-        let item = item.map_err(failed)?;
-        let name = item.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && name != layout::THREAD_FILE && !known.contains(name.as_str()) {
-            let what = "it is no part of a thread; it is left alone";
-            findings.push(found(Kind::Alien, item.path(), what.into(), None));
+    for item in folder.items()? {
+        let name = item.name.to_string_lossy();
+        if known.contains(&*name) || name == layout::THREAD_FILE || name == layout::PENDING_FILE {
+            continue;
+        }
+        if name == layout::SPOOL_FOLDER
+            && let Ok(Some(spool)) = folder.folder(&item.name)
+        {
+            let odd = |item| misfit(&spool, item, Expected::File(None));
+            findings.extend(spool.items()?.iter().filter_map(odd));
+        }
+        match layout::expects_in_thread(&name) {
+            Some(expected) => findings.extend(misfit(folder, &item, expected)),
+            None if !name.starts_with('.') => {
+                let what = "it is no part of a thread; it is left alone";
+                let path = folder.path().join(&item.name);
+                findings.push(found(Kind::Alien, path, what.into(), None));
+            }
+            None => {}
         }
     }
     Ok(())
 }
 
 /// A file that should be an object of JSON, if it is there.
-fn torn_json(path: &Path, findings: &mut Vec<Finding>) {
+fn torn_json(folder: &Folder, name: &OsStr, bound: Bound, findings: &mut Vec<Finding>) {
     type Object = serde_json::Map<String, serde_json::Value>;
-    if let Err(error) = crate::json::read::<Object>(path) {
+    let Some(name) = name.to_str() else { return };
+    if let Err(error) = crate::json::read_in::<Object>(folder, name, bound) {
         let what = std::error::Error::source(&error).map(ToString::to_string);
         let what = format!(
             "it cannot be read: {}",
-            what.unwrap_or_else(|| error.to_string())
+            what.unwrap_or_else(|| thread::told(&error))
         );
         let remedy = Some(Remedy::SetAside);
-        findings.push(found(Kind::TornJson, path.to_path_buf(), what, remedy));
+        let path = folder.path().join(name);
+        findings.push(found(Kind::TornJson, path, what, remedy));
     }
 }

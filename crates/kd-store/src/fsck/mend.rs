@@ -1,6 +1,7 @@
 //! Putting right what was found. Everything that was there is still there afterwards.
 
 use super::{Finding, Kind, Remedy, Report};
+use crate::beneath::{Folder, Kind as Thing};
 use crate::error::Error;
 use crate::frontmatter;
 use crate::index::{self, Entry};
@@ -8,8 +9,8 @@ use crate::json;
 use crate::layout;
 use crate::thread::{self, Thread};
 use kd_core::message::{Draft, Message};
-use std::fs::{self, File};
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,9 +20,17 @@ const SETTLED: Duration = Duration::from_secs(5);
 const NAMES_MAX: u32 = 10_000;
 
 /// Puts a thread right.
-pub(super) fn thread(folder: &Path, report: &mut Report) -> Result<(), Error> {
+pub(super) fn thread(path: &Path, report: &mut Report) -> Result<(), Error> {
     if report.findings.iter().all(|f| f.remedy.is_none()) {
         return Ok(());
+    }
+    let folder = &Folder::open(path)?;
+    // A lock that is no regular file would stop everything else: it goes first.
+    let lock_file = path.join(layout::THREAD_LOCK);
+    for finding in &mut report.findings {
+        if let (true, Some(remedy)) = (finding.path == lock_file, &finding.remedy) {
+            finding.mended = Some(one(folder, finding, remedy));
+        }
     }
     let lock = thread::lock_folder(folder)?;
     let mut done: Vec<PathBuf> = Vec::new();
@@ -30,7 +39,7 @@ pub(super) fn thread(folder: &Path, report: &mut Report) -> Result<(), Error> {
         .findings
         .sort_by_key(|f| matches!(f.remedy, Some(Remedy::Renumber)));
     for finding in &mut report.findings {
-        let Some(remedy) = &finding.remedy else {
+        let Some(remedy) = finding.remedy.as_ref().filter(|_| finding.mended.is_none()) else {
             continue;
         };
         let again = matches!(remedy, Remedy::Rewrite) && done.contains(&finding.path);
@@ -48,52 +57,82 @@ pub(super) fn thread(folder: &Path, report: &mut Report) -> Result<(), Error> {
         .findings
         .sort_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
     drop(lock);
-    Thread::open_folder(folder)?.settle()
+    Thread::open_folder(path)?.settle()
 }
 
 /// Puts the files beside the threads right.
 pub(super) fn branch(folder: &Path, report: &mut Report) -> Result<(), Error> {
+    if report.findings.iter().all(|f| f.remedy.is_none()) {
+        return Ok(());
+    }
+    let folder = Folder::open(folder)?;
     for finding in &mut report.findings {
         if let Some(remedy) = &finding.remedy {
-            finding.mended = Some(one(folder, finding, remedy));
+            finding.mended = Some(one(&folder, finding, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// Sets aside what is not what its name says, each in the folder that holds it.
+pub(super) fn base(report: &mut Report) -> Result<(), Error> {
+    for finding in &mut report.findings {
+        if let Some(remedy) = &finding.remedy {
+            let (folder, _) = Folder::of_file(&finding.path)?;
+            finding.mended = Some(one(&folder, finding, remedy));
         }
     }
     Ok(())
 }
 
 /// Puts one thing right; says what was done.
-fn one(folder: &Path, finding: &Finding, remedy: &Remedy) -> Result<String, String> {
+fn one(folder: &Folder, finding: &Finding, remedy: &Remedy) -> Result<String, String> {
+    put_right(folder, finding, remedy).map_err(|error| thread::told(&error))?
+}
+
+fn put_right(
+    folder: &Folder,
+    finding: &Finding,
+    remedy: &Remedy,
+) -> Result<Result<String, String>, Error> {
+    let (within, name) = Folder::of_file(&finding.path)?;
+    let look = within.look(name)?;
+    let is_file = look.is_none_or(|look| look.kind == Thing::File);
     let is_meta = matches!(remedy, Remedy::WriteMeta(_));
-    if !is_meta && finding.kind != Kind::StaleStream && is_fresh(&finding.path) {
-        return Err("it was written a moment ago: try again in some seconds".into());
+    let fresh = look.is_some_and(|look| look.modified.elapsed().is_ok_and(|age| age < SETTLED));
+    if is_file && !is_meta && finding.kind != Kind::StaleStream && fresh {
+        return Ok(Err(
+            "it was written a moment ago: try again in some seconds".into(),
+        ));
     }
-    let done = match remedy {
+    Ok(Ok(match remedy {
         Remedy::WriteMeta(meta) => {
-            let kept = match finding.kind {
-                Kind::NoMeta => Ok(()),
-                _ => keep(folder, &finding.path).map(drop),
-            };
-            kept.and_then(|()| json::write(&finding.path, meta.as_ref()))
-                .map(|()| "written".to_owned())
+            match look {
+                Some(_) if is_file => drop(keep(folder, &within, name)?),
+                Some(_) => drop(set_aside(folder, &within, name)?),
+                None => {}
+            }
+            json::write_in(folder, layout::THREAD_FILE, meta.as_ref())?;
+            "written".to_owned()
         }
-        Remedy::Rewrite | Remedy::Adopt => rewrite(folder, &finding.path),
-        Remedy::Renumber => renumber(folder, &finding.path),
-        Remedy::SetAside => keep(folder, &finding.path).and_then(|kept| {
-            fs::remove_file(&finding.path).map_err(Error::io("move", &finding.path))?;
-            Ok(format!("moved to {}", short(&kept)))
-        }),
-    };
-    done.map_err(|error| error.to_string())
+        Remedy::Rewrite | Remedy::Adopt => rewrite(folder, name)?,
+        Remedy::Renumber => renumber(folder, name)?,
+        Remedy::SetAside if Path::new(name) == Path::new(layout::LOST_FOLDER) => {
+            format!("moved to {}", free_lost(&within)?)
+        }
+        Remedy::SetAside => format!("moved to {}", set_aside(folder, &within, name)?),
+    }))
 }
 
 /// Writes a message anew, with what could be read of it.
-fn rewrite(folder: &Path, path: &Path) -> Result<String, Error> {
-    let open = File::open(folder).map_err(Error::io("open", folder))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (bytes, time) = thread::read_file(&open, &name).map_err(Error::io("read", path))?;
+fn rewrite(folder: &Folder, name: &OsStr) -> Result<String, Error> {
+    let text = name.to_string_lossy();
+    let path = folder.path().join(name);
+    let (bytes, time) = thread::read_file(folder, &text)?
+        .ok_or_else(|| Error::io("read", &path)(io::ErrorKind::NotFound.into()))?;
     let sender = Entry {
         seq: 0,
-        name: name.into_owned(),
+        name: text.into_owned(),
     }
     .sender()
     .to_owned();
@@ -123,61 +162,100 @@ fn rewrite(folder: &Path, path: &Path) -> Result<String, Error> {
         extra: message.extra,
         body: message.body,
     };
-    let kept = keep(folder, path)?;
-    json::replace(path, frontmatter::format(&draft).as_bytes())?;
-    Ok(format!("written anew; the old text is in {}", short(&kept)))
+    let kept = keep(folder, folder, name)?;
+    folder.replace(name, frontmatter::format(&draft).as_bytes())?;
+    Ok(format!("written anew; the old text is in {kept}"))
 }
 
-fn renumber(folder: &Path, path: &Path) -> Result<String, Error> {
+fn renumber(folder: &Folder, name: &OsStr) -> Result<String, Error> {
     let entries = index::list(folder)?;
     let last = entries.last().map_or(0, |e| e.seq);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match entries.iter().find(|e| e.name == name) {
+    match entries.iter().find(|e| *e.name == *name) {
         Some(entry) => {
             let seq = thread::renumber(folder, entry, last)?;
             Ok(format!("it is number {seq} now"))
         }
-        None => Err(Error::io("rename", path)(io::ErrorKind::NotFound.into())),
+        None => Err(Error::io("rename", &folder.path().join(name))(
+            io::ErrorKind::NotFound.into(),
+        )),
     }
 }
 
-/// Keeps a file's present content in the lost folder, under a name that is free; git ignores the folder.
-fn keep(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
-    let lost = folder.join(layout::LOST_FOLDER);
-    fs::create_dir_all(&lost).map_err(Error::io("create", &lost))?;
-    let ignore = lost.join(".gitignore");
-    if !ignore.exists() {
-        fs::write(&ignore, "*\n").map_err(Error::io("write", &ignore))?;
+/// Keeps a regular file's present content in the lost folder; gives its place there.
+fn keep(folder: &Folder, within: &Folder, name: &OsStr) -> Result<String, Error> {
+    in_lost(folder, name, |lost, new| {
+        match within.publish(name, lost, new) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(Error::io("keep", &within.path().join(name))(e))
+            }
+            // Where the disk knows no links the text is copied.
+            Err(_) => copy(within, name, lost, new),
+        }
+    })
+}
+
+fn copy(within: &Folder, name: &OsStr, lost: &Folder, new: &OsStr) -> Result<bool, Error> {
+    let failed = |e| Error::io("keep", &within.path().join(name))(e);
+    let Some(mut from) = within.file(name)? else {
+        return Err(failed(io::ErrorKind::NotFound.into()));
+    };
+    match lost.create(new)? {
+        Some(mut to) => io::copy(&mut from, &mut to).map(|_| true).map_err(failed),
+        None => Ok(false),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+}
+
+/// Moves whatever has a name into the lost folder, a link as a link; gives its place there.
+fn set_aside(folder: &Folder, within: &Folder, name: &OsStr) -> Result<String, Error> {
+    in_lost(folder, name, |lost, new| within.move_to(name, lost, new))
+}
+
+/// Tries free names in the lost folder, which is made and hidden from git; gives the one that was taken.
+fn in_lost(
+    folder: &Folder,
+    name: &OsStr,
+    put: impl Fn(&Folder, &OsStr) -> Result<bool, Error>,
+) -> Result<String, Error> {
+    let lost_name = OsStr::new(layout::LOST_FOLDER);
+    let in_place = folder.look(lost_name)?.map(|look| look.kind);
+    if in_place.is_some_and(|kind| kind != Thing::Folder) {
+        free_lost(folder)?;
+    }
+    let lost = folder.make_folder(lost_name)?;
+    if let Some(mut ignore) = lost.create(".gitignore")? {
+        let path = lost.path().join(".gitignore");
+        ignore
+            .write_all(b"*\n")
+            .map_err(Error::io("write", &path))?;
+    }
+    let text = name.to_string_lossy();
     for count in 0..NAMES_MAX {
-        let kept = match count {
-            0 => lost.join(name.as_ref()),
-            n => lost.join(format!("{name}.{n}")),
+        let new = match count {
+            0 => text.to_string(),
+            n => format!("{text}.{n}"),
         };
-        // Where the disk knows no links the text is copied.
-        let linked = fs::hard_link(path, &kept).or_else(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Err(e),
-            _ => File::create_new(&kept).and_then(|_| fs::copy(path, &kept).map(drop)),
-        });
-        match linked {
-            Ok(()) => return Ok(kept),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io("keep", path)(e)),
+        if put(&lost, new.as_ref())? {
+            return Ok(format!("{}/{new}", layout::LOST_FOLDER));
         }
     }
     Err(Error::Crowded {
-        path: lost,
+        path: lost.path().to_path_buf(),
         tries: NAMES_MAX,
     })
 }
 
-fn short(kept: &Path) -> String {
-    let name = kept.file_name().unwrap_or_default().to_string_lossy();
-    format!("{}/{name}", layout::LOST_FOLDER)
-}
-
-fn is_fresh(path: &Path) -> bool {
-    let age = fs::metadata(path).and_then(|meta| meta.modified());
-    age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLED))
+/// Moves what is in the place of the lost folder out of the way; gives its new name.
+fn free_lost(folder: &Folder) -> Result<String, Error> {
+    for count in 0..NAMES_MAX {
+        let new = format!("{}.{count}", layout::LOST_FOLDER);
+        if folder.move_to(layout::LOST_FOLDER.as_ref(), folder, new.as_ref())? {
+            return Ok(new);
+        }
+    }
+    Err(Error::Crowded {
+        path: folder.path().to_path_buf(),
+        tries: NAMES_MAX,
+    })
 }

@@ -34,7 +34,7 @@ pub enum Kind {
     BlockList,
     /// Two messages have one number.
     Double,
-    /// It is no plain file, or too large, or the system refuses it.
+    /// It is a link, a pipe or a folder, or too large, or the system refuses it.
     Unreadable,
     /// A stream that nobody writes any more: kingdom-cli takes its member to be at work for ever.
     StaleStream,
@@ -144,6 +144,16 @@ pub fn check(place: &Place) -> Result<Report, Error> {
 /// Looks at what a branch keeps beside its threads. Reads only.
 pub fn check_branch(layout: &Layout) -> Result<Report, Error> {
     look::branch(layout)
+}
+
+/// Looks at `.kd` itself: everything outside the threads that is not what its name says. Reads only.
+pub fn check_base(layout: &Layout) -> Result<Report, Error> {
+    look::base(layout)
+}
+
+/// Sets aside what [`check_base`] found.
+pub fn repair_base(report: &mut Report) -> Result<(), Error> {
+    mend::base(report)
 }
 
 /// Puts right what has a remedy, and notes what became of it in the report. Files that were written a moment ago stay:
