@@ -33,7 +33,7 @@ SECONDS_MAX = 20.0
 MIB = 1 << 20
 MEMORY_MAX = 200 * MIB
 # A program that reads without a bound ends here and not with the machine.
-ADDRESS_SPACE_MAX = 3 << 30
+ADDRESS_SPACE_MAX = 3 << 29
 MARK = "KD_HOSTILE_BOX"
 # An address that no case may reach; it exists in the private network namespace only.
 FOREIGN_HOST = "10.9.9.9"
@@ -292,7 +292,8 @@ class Box:
                 return f"{what}: hangs (over {self.seconds:.0f} s, {run.memory // MIB} MiB)"
             if run.memory > MEMORY_MAX:
                 return f"{what}: {run.memory // MIB} MiB"
-            if run.code is not None and run.code < 0:
+            # Ctrl+C before the program has the terminal ends it as it ends any.
+            if run.code is not None and run.code < 0 and not (run.argv[1] == "chat" and run.code == -signal.SIGINT):
                 return f"{what}: died by signal {-run.code}"
             if run.code == 101 or "panicked at" in run.err:
                 return f"{what}: panicked: {run.err[-300:]}"
@@ -376,7 +377,7 @@ def walk(root: Path, found: dict[str, str], top: Path, skipped: Callable[[str], 
     if kind == stat.S_IFLNK:
         found[name] = "-> " + os.readlink(root)
     elif kind == stat.S_IFREG:
-        digest = hashlib.sha256(root.read_bytes()).hexdigest() if meta.st_size < 64 * MIB else str(meta.st_size)
+        digest = hashed(root) if meta.st_size < 64 * MIB else str(meta.st_size)
         found[name] = f"{meta.st_mode:o} {digest}"
     elif kind == stat.S_IFDIR:
         found[name] = f"{meta.st_mode:o}"
@@ -384,6 +385,14 @@ def walk(root: Path, found: dict[str, str], top: Path, skipped: Callable[[str], 
             walk(root / item, found, top, skipped)
     else:
         found[name] = f"{meta.st_mode:o}"
+
+
+def hashed(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(65536):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def limits() -> list[str]:
@@ -430,7 +439,7 @@ def spawn(argv: list[str], cwd: Path, env: dict[str, str], input: str | None, se
         took = time.monotonic() - start
         out.seek(0)
         err.seek(0)
-        text = lambda file: file.read(32 * MIB).decode(errors="replace")
+        text = lambda file: file.read(2 * MIB).decode(errors="replace")
         return Run(argv, code, text(out), text(err), memory, took, timed_out)
 
 

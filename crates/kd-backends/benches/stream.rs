@@ -180,6 +180,7 @@ fn member() -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
 use crate::transport::http::Http;
-use kd_core::config::{AgentConfig, Config};
+use kd_core::config::{Config, LocalConfig, ProviderConfig};
 use kd_core::{Failure, FailureKind, Member};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,8 +25,12 @@ pub struct Options {
 }
 
 /// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
+///
+/// Agents are not among what it knows: how a program is started comes with the member ([`kd_core::Launch`]), so one
+/// agent cannot be taken for another here.
 pub struct Hands {
-    config: Config,
+    providers: BTreeMap<String, ProviderConfig>,
+    local: LocalConfig,
     env: Env,
     clients: Arc<Clients>,
     services: Mutex<BTreeMap<String, Arc<Service>>>,
@@ -50,7 +54,8 @@ impl Hands {
     /// Hands for this configuration. Nothing is opened, read or called yet.
     pub fn new(config: &Config, options: Options) -> Self {
         Self {
-            config: config.clone(),
+            providers: config.providers.clone(),
+            local: config.local.clone(),
             env: options.env,
             clients: Arc::default(),
             services: Mutex::default(),
@@ -84,9 +89,8 @@ impl Hands {
 
     /// The program of a member on its persistent road, if it is to be kept running.
     fn warm(&self, member: &Member, program: &AgentCli) -> Option<Warm> {
-        let wanted = self.agent_of(member).and_then(|agent| agent.warm);
         let (road, unasked) = program.road()?;
-        wanted.unwrap_or(unasked).then(|| {
+        member.launch.warm.unwrap_or(unasked).then(|| {
             let once = program.answers_once();
             Warm::new(program.clone(), road, Arc::clone(&self.pool), once)
         })
@@ -114,16 +118,13 @@ impl Hands {
 
     /// The program that answers for a member, as configured.
     fn agent_cli(&self, member: &Member) -> Result<AgentCli, Failure> {
-        let agent = self.agent_of(member);
-        let words = |pick: fn(&AgentConfig) -> &Vec<String>| {
-            agent.map(|agent| pick(agent).clone()).unwrap_or_default()
-        };
+        let launch = &member.launch;
         let choice = agent_cli::Choice {
             model: member.model.clone(),
-            effort: agent.map(|agent| agent.effort.clone()),
-            extra: words(|agent| &agent.extra_flags),
-            command: words(|agent| &agent.command),
-            sees: words(|agent| &agent.env),
+            effort: Some(launch.effort.clone()),
+            extra: launch.extra_flags.clone(),
+            command: launch.command.clone(),
+            sees: launch.env.clone(),
             folder: self.folder.clone(),
             name: member.name.as_str().to_owned(),
         };
@@ -137,31 +138,12 @@ impl Hands {
             )
             .advise(format!(
                 "set `agents.{}.command`; docs/agents.md shows how",
-                member.name
+                launch.agent.as_deref().unwrap_or(member.name.as_str())
             )));
         }
-        let dialect = agent.and_then(|agent| agent.dialect.as_deref());
+        let dialect = launch.dialect.as_deref().unwrap_or("acp");
         let argv = choice.command.clone();
-        AgentCli::command(argv, dialect.unwrap_or("acp"), choice, self.env.clone())
-    }
-
-    /// The configuration behind a member. A chair is none of the agents: it borrows what the member has that it was made
-    /// from.
-    fn agent_of(&self, member: &Member) -> Option<&AgentConfig> {
-        let agents = &self.config.agents;
-        let own = agents.get(member.name.as_str());
-        own.filter(|agent| agent.backend == member.backend)
-            .or_else(|| {
-                let council = &self.config.council;
-                let lenders = council.chair.iter().chain(&council.members);
-                lenders
-                    .filter_map(|name| agents.get(name))
-                    .chain(agents.values())
-                    .find(|agent| {
-                        agent.backend == member.backend
-                            && (agent.model == member.model || agent.model.is_none())
-                    })
-            })
+        AgentCli::command(argv, dialect, choice, self.env.clone())
     }
 
     fn service_seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
@@ -175,7 +157,12 @@ impl Hands {
             )
             .advise(format!(
                 "set `agents.{}.model` or `providers.{}.model`",
-                member.name, member.backend
+                member
+                    .launch
+                    .agent
+                    .as_deref()
+                    .unwrap_or(member.name.as_str()),
+                member.backend
             )));
         };
         let attempts = service
@@ -207,7 +194,7 @@ impl Hands {
         }
         let service = Arc::new(Service::new(
             name,
-            self.config.providers.get(name),
+            self.providers.get(name),
             &self.env,
             &self.clients,
         )?);
@@ -219,7 +206,7 @@ impl Hands {
         let own = TABLE.iter().map(|(n, _)| *n);
         let programs = PROGRAMS.iter().map(|p| p.backend).chain(CONFIGURED);
         let known = crate::providers::KNOWN.iter().map(|k| k.name);
-        let configured = self.config.providers.keys().map(String::as_str);
+        let configured = self.providers.keys().map(String::as_str);
         let mut names: Vec<&str> = own.chain(programs).chain(known).chain(configured).collect();
         names.sort_unstable();
         names.dedup();
@@ -243,7 +230,7 @@ fn local_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failur
     let model = member.model.as_deref();
     Ok(timed(Arc::new(Local::new(
         Arc::clone(&hands.engines),
-        &hands.config.local,
+        &hands.local,
         model,
         &hands.env,
     ))))
@@ -295,6 +282,7 @@ mod tests {
             deadlines: Deadlines::default(),
             weight: 1.0,
             writable: false,
+            launch: Default::default(),
         }
     }
 

@@ -49,4 +49,4 @@ pub use machine::{Command, Effects, Input, Machine};
 pub use message::{Address, Draft, Message, Status};
 pub use op::Op;
 pub use request::{Delta, Finish, Prompt, Request, Sampling, Usage};
-pub use roster::{Member, Roster};
+pub use roster::{Launch, Member, Roster};

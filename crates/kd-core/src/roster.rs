@@ -1,5 +1,6 @@
 //! Who sits in the council: members in order, the chair, and who is muted.
 
+use crate::config::AgentConfig;
 use crate::ids::SeatName;
 use crate::request::{Deadlines, Sampling};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,44 @@ pub struct Member {
     pub weight: f64,
     /// Whether it may change files.
     pub writable: bool,
+    /// How its agent's program is started. Not serialized: a program from a file is never run.
+    #[serde(skip)]
+    pub launch: Launch,
+}
+
+/// How an agent's program is started, copied from its configuration when a member is made from it. Every seat made from
+/// that member, whatever its name, starts the same program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Launch {
+    /// The name under `agents`; `None` where nothing is configured.
+    pub agent: Option<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What the program prints.
+    pub dialect: Option<String>,
+    /// Names of further variables that the program may see.
+    pub env: Vec<String>,
+    /// Further arguments.
+    pub extra_flags: Vec<String>,
+    /// Reasoning effort, in the program's words.
+    pub effort: String,
+    /// Whether the program is kept running between questions; `None` leaves it to the program.
+    pub warm: Option<bool>,
+}
+
+impl Launch {
+    /// The launch settings of a configured agent.
+    pub fn of(name: &str, agent: &AgentConfig) -> Self {
+        Self {
+            agent: Some(name.to_owned()),
+            command: agent.command.clone(),
+            dialect: agent.dialect.clone(),
+            env: agent.env.clone(),
+            extra_flags: agent.extra_flags.clone(),
+            effort: agent.effort.clone(),
+            warm: agent.warm,
+        }
+    }
 }
 
 /// Members in order, the chair, and who is muted.

@@ -4,7 +4,7 @@ use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
-use crate::roster::{Member, Roster};
+use crate::roster::{Launch, Member, Roster};
 use std::time::Duration;
 
 /// The backend that needs nothing: the model inside the program.
@@ -111,13 +111,10 @@ pub(crate) fn member(
     place: u64,
 ) -> Result<Member, SeatingError> {
     if let Some(agent) = config.agents.get(name) {
-        return Ok(from_agent(
-            config,
-            wishes,
-            SeatName::new(name)?,
-            agent,
-            place,
-        ));
+        return Ok(Member {
+            launch: Launch::of(name, agent),
+            ..from_agent(config, wishes, SeatName::new(name)?, agent, place)
+        });
     }
     if let Some((_, backend)) = KNOWN_AGENTS.iter().find(|(known, _)| *known == name) {
         let agent = AgentConfig {
@@ -166,6 +163,7 @@ fn from_agent(
     };
     Member {
         name,
+        launch: Launch::default(),
         backend: agent.backend.clone(),
         model: wishes.model.clone().or_else(|| agent.model.clone()),
         role: agent.role.clone(),

@@ -68,7 +68,7 @@ impl Own {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    let meta = fs::metadata(path).ok()?;
+    let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
 }
 

@@ -49,6 +49,7 @@ impl Stage {
                     },
                     weight: 1.0,
                     writable: false,
+                    launch: Default::default(),
                 }
             })
             .collect();

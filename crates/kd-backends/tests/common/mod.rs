@@ -110,6 +110,7 @@ pub fn member(backend: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }
 

@@ -116,6 +116,7 @@ mod tests {
             deadlines: Deadlines::default(),
             weight: 1.0,
             writable: false,
+            launch: Default::default(),
         }
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }
 

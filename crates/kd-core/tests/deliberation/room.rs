@@ -52,6 +52,7 @@ pub(crate) fn seat(name: &str, role: &str) -> Seat {
             deadlines: Deadlines::default(),
             weight: 1.0,
             writable: false,
+            launch: Default::default(),
         },
         agent: name.into(),
         role: role.into(),

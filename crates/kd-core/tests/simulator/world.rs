@@ -589,5 +589,6 @@ fn member(name: &str) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }

@@ -99,5 +99,6 @@ fn member(number: usize) -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }

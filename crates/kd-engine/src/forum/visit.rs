@@ -10,7 +10,7 @@ use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
 use kd_core::forum::words::{Outcome, Run};
 use kd_core::request::{Deadlines, Sampling, ToolCall};
 use kd_core::seating::LOCAL;
-use kd_core::{Delta, Failure, FailureKind, Member, Request, Usage};
+use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
 use kd_store::forum::{Caller, RunEnd};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -182,6 +182,12 @@ impl Forum<'_> {
     fn member(&self, persona: &Persona) -> Member {
         let likes = &persona.preferences;
         let council = &self.config.council;
+        let name = persona.name.as_str();
+        let agent = self.config.agents.get(name);
+        let launch = agent
+            .filter(|agent| agent.backend == persona.backend)
+            .map(|agent| Launch::of(name, agent))
+            .unwrap_or_default();
         Member {
             name: persona.name.clone(),
             backend: persona.backend.clone(),
@@ -200,6 +206,7 @@ impl Forum<'_> {
             },
             weight: likes.weight,
             writable: false,
+            launch,
         }
     }
 

@@ -249,9 +249,9 @@ pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
 
 /// The same places; the person is told if what is made there is not kept in this folder.
 pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
-    if let Some(why) = layout.elsewhere().filter(|_| !quiet) {
+    if layout.is_elsewhere() && !quiet {
         notice_line(&format!(
-            "{why}: {what_is} kept in {}",
+            "this folder cannot be written; {what_is} kept in {}",
             layout.kd().display()
         ));
     }

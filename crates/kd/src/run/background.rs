@@ -7,8 +7,8 @@ use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::{Op, Roster, SeatName};
-use kd_store::{Layout, Thread, Watch};
-use std::fs::{self, File, OpenOptions};
+use kd_store::{Layout, Thread, Watch, beneath, bounds};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often we look whether the round died before that: its end changes no file.
 const LOOK: Duration = Duration::from_millis(100);
-/// What is told of the log of a round that could not begin.
-const LAST_BYTES: u64 = 4096;
 
 /// Starts the round and returns when its question is on disk.
 pub(super) fn start(
@@ -103,10 +101,7 @@ fn question(body: &str) -> io::Result<Stdio> {
 }
 
 fn open(log: &Path) -> Result<File, Error> {
-    if let Some(folder) = log.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    Ok(OpenOptions::new().create(true).append(true).open(log)?)
+    Ok(beneath::append(log)?)
 }
 
 /// The number of the newest message.
@@ -117,12 +112,8 @@ fn last(thread: &Thread) -> Result<u32, Error> {
 
 /// Why a round ended before its question was on disk.
 fn died(log: &Path, code: Option<i32>) -> Error {
-    let mut end = String::new();
-    if let Ok(mut file) = File::open(log) {
-        let length = file.metadata().map_or(0, |meta| meta.len());
-        let _ = file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)));
-        let _ = io::Read::read_to_string(&mut file, &mut end);
-    }
+    let (end, _) = beneath::read_end(log, bounds::LOG_END).unwrap_or_default();
+    let end = String::from_utf8_lossy(&end);
     let why = end.lines().last().unwrap_or("it said nothing").to_owned();
     let what = match code {
         Some(code) => format!("the round in the background ended with code {code} before it began"),

@@ -196,8 +196,7 @@ impl Room<'_> {
             roster: seated.roster.clone(),
             queue: None,
         };
-        let queue = self.layout.queue_folder(thread.path());
-        let session = self.engine.join(thread, open, queue.as_deref())?;
+        let session = self.engine.join(thread, open)?;
         let next = self.talk(session, &seated.roster, &folder).await;
         let _ = writeln!(io::stderr(), "go on: kd chat {id}");
         next

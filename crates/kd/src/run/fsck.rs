@@ -22,12 +22,29 @@ struct Looked {
 
 pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
-    let places = match (&args.thread, args.all) {
-        (Some(id), _) => vec![thread::resolve(&layout, Some(id))?],
-        (None, true) => layout.all_threads(true)?,
-        (None, false) => layout.threads()?,
-    };
     let mut looked = Vec::new();
+    if args.thread.is_none() {
+        let mut report = fsck::check_base(&layout)?;
+        if args.repair {
+            fsck::repair_base(&mut report)?;
+        }
+        looked.push(Looked {
+            name: ".kd".to_owned(),
+            branch: layout.branch().to_owned(),
+            folder: layout.kd(),
+            report,
+        });
+    }
+    let places = match (&args.thread, args.all) {
+        (Some(id), _) => Ok(vec![thread::resolve(&layout, Some(id))?]),
+        (None, true) => layout.all_threads(true),
+        (None, false) => layout.threads(),
+    };
+    let places = match places {
+        // Told above: the folder of the threads is a link, or no folder.
+        Err(error) if error.is_refused_file() => Vec::new(),
+        places => places?,
+    };
     for place in places {
         let mut report = fsck::check(&place)?;
         if args.repair {
@@ -65,7 +82,8 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         for one in &looked {
             page(one, here, &mut out)?;
         }
-        let threads = looked.len() - usize::from(args.thread.is_none());
+        // Without a thread, the first is `.kd` and the last the branch.
+        let threads = looked.len() - if args.thread.is_none() { 2 } else { 0 };
         let mut closing = format!(
             "{}, {}",
             words::count(threads as u64, "thread"),

@@ -4,13 +4,11 @@ use crate::args::Color;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
+use kd_store::Layout;
 use kd_store::config::{ConfigPaths, Loaded};
-use kd_store::{Layout, PassedOver};
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 /// Where we run.
 pub(super) struct Here {
@@ -44,23 +42,21 @@ impl Here {
 
     /// The project here, if there is one already.
     pub(super) fn find_layout(&self) -> Result<Option<Layout>, Error> {
-        let found = Layout::search(&self.folder()?, &os_var)?;
-        tell(&found.passed_over);
-        Ok(found.layout)
+        match Layout::find(&self.folder()?, &os_var) {
+            Ok(layout) => Ok(Some(layout)),
+            Err(kd_store::Error::NoBase { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The project here; an error if there is none.
     pub(super) fn layout(&self) -> Result<Layout, Error> {
-        let start = self.folder()?;
-        let found = self.find_layout()?;
-        Ok(found.ok_or(kd_store::Error::NoBase { start })?)
+        Ok(Layout::find(&self.folder()?, &os_var)?)
     }
 
     /// The project here; it is made if there is none.
     pub(super) fn make_layout(&self) -> Result<kd_store::Opened, Error> {
-        let opened = Layout::find_or_create(&self.folder()?, &os_var)?;
-        tell(&opened.passed_over);
-        Ok(opened)
+        Ok(Layout::find_or_create(&self.folder()?, &os_var)?)
     }
 
     /// Where configuration files may be.
@@ -100,17 +96,6 @@ impl Here {
     /// Columns for text on stdout: of the terminal, else eighty.
     pub(super) fn columns(&self) -> usize {
         super::terminal::size().map_or(80, |(columns, _)| columns.into())
-    }
-}
-
-/// Names the `.kd` folders that are not used, each once.
-fn tell(passed_over: &[PassedOver]) {
-    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    for line in passed_over.iter().map(ToString::to_string) {
-        if told.insert(line.clone()) {
-            super::ask::notice_line(&line);
-        }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_store::beneath;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written through.
+/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written through,
+/// and so are links, but not below `.kd`.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let failed = |e: std::io::Error| {
         Error::new(
@@ -16,6 +18,11 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .because(e)
         .next("give -o a name in a folder that exists and can be written")
     };
+    // Below `.kd` a repository chooses what links point to.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    if beneath::is_below_kd(&whole) {
+        return Ok(beneath::replace(&whole, bytes)?);
+    }
     let device = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     if device {
         return std::fs::write(path, bytes).map_err(failed);
@@ -70,6 +77,15 @@ mod tests {
             2,
             "nothing is left over"
         );
+        let kd = dir.path().join(".kd");
+        std::fs::create_dir(&kd).expect("made");
+        std::os::unix::fs::symlink(&file, kd.join("out.md")).expect("linked");
+        write(&kd.join("out.md"), b"below").expect("written");
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), "new");
+        std::os::unix::fs::symlink(dir.path(), kd.join("logs")).expect("linked");
+        let error = write(&kd.join("logs/answer.md"), b"below").expect_err("a link");
+        assert!(error.what.contains("is a link"), "{}", error.what);
+        std::fs::remove_dir_all(&kd).expect("removed");
         let error = write(&dir.path().join("no/such/folder.md"), b"x").expect_err("no folder");
         assert_eq!(error.exit, Exit::Error);
     }

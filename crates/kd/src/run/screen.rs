@@ -17,7 +17,7 @@ use kd_core::seating::{Seated, Wishes};
 use kd_core::slash::Way;
 use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
-use kd_store::{Layout, Thread, typed};
+use kd_store::{Layout, Thread, beneath, bounds};
 use kd_tui::desk::Joining;
 use kd_tui::notify::Notify;
 use kd_tui::picker::ThreadRow;
@@ -32,6 +32,8 @@ use std::time::Duration;
 const TAIL: usize = 100;
 /// Threads to choose from.
 const THREADS_MAX: usize = 500;
+/// Sent messages that are remembered.
+const SENT_MAX: usize = 200;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
 
@@ -180,7 +182,13 @@ impl House {
     }
 
     fn sent(&self) -> Vec<String> {
-        typed::sent(&self.layout)
+        let read = beneath::read_end(&self.layout.sent_file(), bounds::SENT);
+        let (bytes, _) = read.unwrap_or_default();
+        let lines: Vec<String> = bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        lines[lines.len().saturating_sub(SENT_MAX)..].to_vec()
     }
 }
 
@@ -216,7 +224,10 @@ impl Desk for House {
             mode: Some(protocol(&self.config).name.to_owned()),
             auto_messages: self.config.council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
-            draft: typed::draft(&self.layout, thread.id()),
+            draft: beneath::read_text(&self.layout.draft_file(thread.id()), bounds::DRAFT)
+                .ok()
+                .flatten()
+                .unwrap_or_default(),
             tail,
         })
     }
@@ -232,13 +243,11 @@ impl Desk for House {
             self.args.model.offline,
         );
         let seed = self.args.model.seed.unwrap_or_else(clock_seed);
-        let layout = self.layout.clone();
         Box::pin(async move {
             let (thread, roster) = opened?;
             // Reads the whole thread: the screen is up meanwhile.
             let joining = tokio::task::spawn_blocking(move || {
                 model::make_ready(&config, offline, true, &roster).map_err(line)?;
-                let queue = layout.queue_folder(thread.path());
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
                     protocol: protocol(&config),
@@ -254,7 +263,7 @@ impl Desk for House {
                     queue: None,
                 };
                 engine
-                    .join_from_now(thread, open, queue.as_deref())
+                    .join_from_now(thread, open)
                     .map_err(|e| format!("{e}: {}", e.hint()))
             });
             joining
@@ -347,13 +356,22 @@ impl Desk for House {
     }
 
     fn keep_draft(&self, id: &str, text: &str) {
+        let path = self.layout.draft_file(&ThreadId(id.to_owned()));
         // A draft that cannot be kept is no reason to stop writing.
-        let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
+        if text.is_empty() {
+            let _ = beneath::remove(&path);
+        } else {
+            let _ = beneath::replace(&path, text.as_bytes());
+        }
     }
 
     fn remember(&self, text: &str) {
-        // The same holds for a message that was sent: it is in the thread.
-        let _ = typed::remember(&self.layout, text);
+        let file = beneath::append(&self.layout.sent_file());
+        if let (Ok(mut file), Ok(mut json)) = (file, serde_json::to_string(text)) {
+            json.push('\n');
+            // The same holds for what was sent: it stands in the thread.
+            let _ = file.write_all(json.as_bytes());
+        }
     }
 
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
@@ -376,7 +394,8 @@ impl Desk for House {
     }
 
     fn spill(&self, text: &str) -> Result<String, String> {
-        let path = typed::keep_copied(&self.layout, text)
+        let path = self.layout.branch_folder().join("copied.md");
+        beneath::replace(&path, text.as_bytes())
             .map_err(|e| format!("nothing could be copied: {e}"))?;
         Ok(path.display().to_string())
     }

@@ -130,7 +130,8 @@ pub(super) fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRu
         rules.preamble.clone_from(preamble);
     }
     for member in roster.members() {
-        let agent = config.agents.get(member.name.as_str());
+        let agent = member.launch.agent.as_ref();
+        let agent = agent.and_then(|name| config.agents.get(name));
         let own = agent.map(|agent| words(&agent.prompts)).unwrap_or_default();
         if !own.is_empty() {
             rules.phase_of.insert(member.name.clone(), own);

@@ -17,6 +17,7 @@ fn member() -> Member {
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     }
 }
 

@@ -7,33 +7,26 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::forum::persona::Persona;
 use kd_core::ids::SeatName;
+use kd_store::beneath::{self, Folder};
+use kd_store::bounds;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
 /// All personas of a folder, by name. Every mistake of every file is told at once.
 pub(super) fn load(folder: &Path) -> Result<Vec<Persona>, Error> {
-    let io_error = |e: io::Error| {
-        Error::new(
-            "io",
-            Exit::Error,
-            format!("{} cannot be read", folder.display()),
-        )
-        .because(e)
+    let items = match Folder::find(folder)? {
+        Some(folder) => folder.items()?,
+        None => Vec::new(),
     };
-    let mut files: Vec<_> = match std::fs::read_dir(folder) {
-        Ok(entries) => entries
-            .map(|entry| Ok(entry?.path()))
-            .collect::<Result<Vec<_>, io::Error>>()
-            .map_err(io_error)?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(e) => return Err(io_error(e)),
-    };
+    let mut files: Vec<_> = items.iter().map(|item| folder.join(&item.name)).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "yaml" || e == "yml"));
     files.sort();
     let mut personas: Vec<Persona> = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(&file).map_err(io_error)?;
+        let Some(text) = beneath::read_text(&file, bounds::PERSONA)? else {
+            continue;
+        };
         match Persona::parse(&text) {
             Ok(persona) => match personas.iter().any(|p| p.name == persona.name) {
                 true => wrong.push(format!(
@@ -122,9 +115,12 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     };
     let name = SeatName::new(name).map_err(|e| Error::usage(e.to_string()))?;
     let file = folder.join(format!("{name}.yaml"));
-    if file.exists() {
-        return Err(Error::usage(format!("{} is there already", file.display()))
-            .next("take another name, or edit the file"));
+    let taken = || {
+        Error::usage(format!("{} is there already", file.display()))
+            .next("take another name, or edit the file")
+    };
+    if file.symlink_metadata().is_ok() {
+        return Err(taken());
     }
     let backend = match &args.backend {
         Some(backend) => backend.clone(),
@@ -145,17 +141,9 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     };
     let text = Persona::template(name.as_str(), &backend, model.as_deref(), &prompt);
     Persona::parse(&text).map_err(|e| Error::usage(e.to_string()))?;
-    let unwritten = |e| {
-        Error::new(
-            "io",
-            Exit::Error,
-            format!("{} cannot be written", file.display()),
-        )
-        .because(e)
-    };
-    std::fs::create_dir_all(&folder).map_err(unwritten)?;
-    let mut made = std::fs::File::create_new(&file).map_err(unwritten)?;
-    made.write_all(text.as_bytes()).map_err(unwritten)?;
+    if !beneath::create(&file, text.as_bytes())? {
+        return Err(taken());
+    }
     writeln!(io::stdout(), "{}", file.display())?;
     Ok(())
 }

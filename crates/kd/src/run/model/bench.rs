@@ -120,6 +120,7 @@ async fn one(
         deadlines: Deadlines::default(),
         weight: 1.0,
         writable: false,
+        launch: Default::default(),
     };
     let mut answer = hands.seat(&member)?.ask(Request {
         seat,

@@ -1,0 +1,193 @@
+"""Programs that git would run for the folder: filters, fsmonitor, hooks, pagers, in every place that git reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Callable, Iterator
+
+from commands import BY_NAME
+from harness import Box, Case
+
+# What the agent of the user says: one whole answer of Codex.
+ANSWER = "".join(
+    json.dumps(one) + "\n"
+    for one in (
+        {"type": "thread.started", "thread_id": "t-1"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "I am prog."}},
+        {"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}},
+    )
+)
+COMMANDS = ["ask", "council review", "doctor", "ask --continue", "think", "council status"]
+
+
+def user(box: Box) -> None:
+    (box.top / "answer").write_text(ANSWER)
+    prog = box.program("prog", f"cat > /dev/null; cat '{box.top}/answer'\n")
+    box.own((), council={"members": ["prog"], "conclude": False}, agents={"prog": {"backend": "command", "dialect": "codex", "command": [str(prog)]}})
+
+
+def script(box: Box, what: str) -> str:
+    path = box.top / f"planted-{''.join(c if c.isalnum() else '-' for c in what)}.sh"
+    path.write_text(f"#!/bin/sh\necho '{what}' >> '{box.canary}/ran'\ncat\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+# Lines of `.git/config`, and files beside it. `%` is the planted program.
+CONFIGS: dict[str, tuple[str, dict[str, str]]] = {
+    "filter.clean": ("[filter \"x\"]\n\tclean = %\n", {".gitattributes": "* filter=x\n"}),
+    "filter.smudge": ("[filter \"x\"]\n\tsmudge = %\n", {".gitattributes": "* filter=x\n"}),
+    "filter.process": ("[filter \"x\"]\n\tprocess = %\n\trequired = true\n", {".gitattributes": "* filter=x\n"}),
+    "filter.clean, required": ("[filter \"x\"]\n\tclean = %\n\trequired = true\n", {".gitattributes": "* filter=x\n"}),
+    "filter with = in its name": ("[filter \"x=y\"]\n\tclean = %\n", {".gitattributes": "* filter=x=y\n"}),
+    "filter with a dot in its name": ("[filter \"x.y.z\"]\n\tclean = %\n", {".gitattributes": "* filter=x.y.z\n"}),
+    "filter in capitals": ("[FILTER \"XyZ\"]\n\tCLEAN = %\n", {".gitattributes": "* filter=XyZ\n"}),
+    "filter named lfs": ("[filter \"lfs\"]\n\tclean = %\n\tprocess = %\n", {".gitattributes": "* filter=lfs\n"}),
+    "filter in info/attributes": ("[filter \"x\"]\n\tclean = %\n", {".git/info/attributes": "* filter=x\n"}),
+    "filter in an included file": ("[include]\n\tpath = more\n", {".git/more": "[filter \"x\"]\n\tclean = %\n", ".gitattributes": "* filter=x\n"}),
+    "filter in a file included by a condition": ("[includeIf \"gitdir:**\"]\n\tpath = more\n", {".git/more": "[filter \"x\"]\n\tclean = %\n", ".gitattributes": "* filter=x\n"}),
+    "filter in config.worktree": ("[extensions]\n\tworktreeConfig = true\n", {".git/config.worktree": "[filter \"x\"]\n\tclean = %\n", ".gitattributes": "* filter=x\n"}),
+    "filter by core.attributesFile": ("[core]\n\tattributesFile = .git/attrs\n[filter \"x\"]\n\tclean = %\n", {".git/attrs": "* filter=x\n"}),
+    "2,000 filters": ("".join(f"[filter \"x{n}\"]\n\tclean = %\n" for n in range(2000)), {".gitattributes": "* filter=x1999\n"}),
+    "core.fsmonitor": ("[core]\n\tfsmonitor = %\n", {}),
+    "core.fsmonitor, version 2": ("[core]\n\tfsmonitor = %\n\tfsmonitorHookVersion = 2\n", {}),
+    "core.fsmonitor in an included file": ("[include]\n\tpath = more\n", {".git/more": "[core]\n\tfsmonitor = %\n"}),
+    "core.hooksPath": ("[core]\n\thooksPath = .git/planted\n", {f".git/planted/{name}": "#!%" for name in ("post-index-change", "fsmonitor-watchman", "post-checkout", "reference-transaction", "pre-auto-gc")}),
+    "hooks": ("", {f".git/hooks/{name}": "#!%" for name in ("post-index-change", "post-checkout", "reference-transaction", "pre-commit", "fsmonitor-watchman")}),
+    "diff.external": ("[diff]\n\texternal = %\n", {}),
+    "diff driver": ("[diff \"x\"]\n\tcommand = %\n\ttextconv = %\n", {".gitattributes": "* diff=x\n"}),
+    "textconv, cached": ("[diff \"x\"]\n\ttextconv = %\n\tcachetextconv = true\n", {".gitattributes": "* diff=x\n"}),
+    "core.pager": ("[core]\n\tpager = %\n[pager]\n\tdiff = %\n\tstatus = %\n\tlog = %\n", {}),
+    "alias": ("[alias]\n\tstatus = !%\n\tdiff = !%\n\trev-parse = !%\n\tmerge-base = !%\n\tls-files = !%\n", {}),
+    "core.editor and askPass": ("[core]\n\teditor = %\n\taskPass = %\n[sequence]\n\teditor = %\n", {}),
+    "core.sshCommand, promisor": ("[core]\n\tsshCommand = %\n\tgitProxy = %\n[remote \"o\"]\n\turl = ssh://h/x\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[extensions]\n\tpartialClone = o\n", {}),
+    "remote ext::": ("[remote \"o\"]\n\turl = ext::% x\n\tpromisor = true\n[protocol \"ext\"]\n\tallow = always\n[extensions]\n\tpartialClone = o\n", {}),
+    "remote uploadpack": ("[remote \"o\"]\n\turl = .\n\tuploadpack = %\n\tpromisor = true\n[extensions]\n\tpartialClone = o\n", {}),
+    "credential.helper": ("[credential]\n\thelper = !%\n", {}),
+    "gpg.program": ("[gpg]\n\tprogram = %\n[log]\n\tshowSignature = true\n", {}),
+    "core.alternateRefsCommand": ("[core]\n\talternateRefsCommand = %\n", {".git/objects/info/alternates": "../../x\n"}),
+    "core.worktree at home": ("[core]\n\tworktree = ../../..\n[filter \"x\"]\n\tclean = %\n", {".git/info/attributes": "* filter=x\n"}),
+    "reftable": ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefstorage = reftable\n[core]\n\tfsmonitor = %\n[alias]\n\tsymbolic-ref = !%\n", {".git/HEAD": "ref: refs/heads/.invalid\n"}),
+    "trace2": ("[trace2]\n\teventTarget = %home/trace\n\tnormalTarget = %home/trace\n", {}),
+    "index.fsmonitor untracked cache": ("[core]\n\tuntrackedCache = true\n\tfsmonitor = true\n[fsmonitor]\n\tsocketDir = .git\n", {}),
+}
+
+
+def brought(what: str) -> Callable[[Box], str | None]:
+    def attack(box: Box) -> str | None:
+        user(box)
+        program = script(box, what)
+        lines, files = CONFIGS[what]
+        fill = lambda text: text.replace("%home", str(box.home)).replace("%", program)
+        box.folder(box.work, {"a.txt": "one\n", "b.txt": "two\n"})
+        box.git("init", "-q")
+        box.git("add", ".")
+        box.git("commit", "-q", "-m", "first")
+        box.git("checkout", "-q", "-b", "feature")
+        (box.work / "a.txt").write_text("three\n")
+        box.git("commit", "-q", "-am", "second")
+        (box.work / "b.txt").write_text("four\n")
+        with (box.work / ".git" / "config").open("a") as config:
+            config.write(fill(lines))
+        for name, text in files.items():
+            path = box.work / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(Path(program).read_text() if text == "#!%" else fill(text))
+            path.chmod(0o755)
+        (box.work / "b.txt").write_text("five\n")
+        box.before()
+        for name in COMMANDS:
+            BY_NAME[name].run(box)
+            if harm := box.harm():
+                return f"kd {name}: {harm}"
+        return box.costs()
+
+    return attack
+
+
+def submodule(which: str) -> Callable[[Box], str | None]:
+    """`git status` looks into submodules, with the configuration that they bring."""
+
+    def attack(box: Box) -> str | None:
+        user(box)
+        program = script(box, which)
+        sub = box.work / "sub"
+        box.folder(sub, {"s.txt": "one\n"})
+        box.git("init", "-q", cwd=sub)
+        box.git("add", ".", cwd=sub)
+        box.git("commit", "-q", "-m", "first", cwd=sub)
+        box.folder(box.work, {"a.txt": "one\n", ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n'})
+        box.git("init", "-q")
+        box.git("-c", "advice.addEmbeddedRepo=false", "add", ".")
+        box.git("commit", "-q", "-m", "first")
+        with (sub / ".git" / "config").open("a") as config:
+            config.write({"core.fsmonitor": f"[core]\n\tfsmonitor = {program}\n", "filter.clean": f"[filter \"own\"]\n\tclean = {program}\n", "hooks": f"[core]\n\thooksPath = {box.top}/planted-hooks\n"}[which])
+        if which == "filter.clean":
+            (sub / ".git" / "info").mkdir(exist_ok=True)
+            (sub / ".git" / "info" / "attributes").write_text("* filter=own\n")
+        (sub / "s.txt").write_text("two\n")
+        (box.work / "a.txt").write_text("two\n")
+        box.before()
+        for name in COMMANDS:
+            BY_NAME[name].run(box)
+            if harm := box.harm():
+                return f"kd {name}: {harm}"
+        return box.costs()
+
+    return attack
+
+
+def bare_inside(box: Box) -> str | None:
+    """A bare repository among the files of a clone: whoever stands in it is in its configuration's hands."""
+    user(box)
+    program = script(box, "bare")
+    made = box.top / "made"
+    box.folder(made, {"a.txt": "one\n"})
+    box.git("init", "-q", cwd=made)
+    box.git("add", ".", cwd=made)
+    box.git("commit", "-q", "-m", "first", cwd=made)
+    docs = box.top / "origin" / "docs"
+    docs.parent.mkdir()
+    (made / ".git").rename(docs)
+    box.folder(docs, {
+        "a.txt": "two, and longer\n", "info/attributes": "* filter=x\n", "refs/keep": "",
+        "config": f"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = {program}\n[filter \"x\"]\n\tclean = {program}\n",
+    })
+    box.cloned({})
+    box.before()
+    for name in COMMANDS:
+        BY_NAME[name].run(box, cwd=box.work / "docs")
+        if harm := box.harm():
+            return f"kd {name}: {harm}"
+    return box.costs()
+
+
+def program_in_the_folder(name: str) -> Callable[[Box], str | None]:
+    """A program of the folder is not taken for one on the PATH."""
+
+    def attack(box: Box) -> str | None:
+        user(box)
+        text = Path(script(box, name)).read_text()
+        box.cloned({f"{folder}{name}": text for folder in ("", "bin/", "node_modules/.bin/", ".kd/bin/")})
+        for path in box.work.rglob(name):
+            path.chmod(0o755)
+        box.before()
+        for one in ("ask", "doctor", "council review", "forum run-once", "model list"):
+            BY_NAME[one].run(box)
+            if harm := box.harm():
+                return f"kd {one}: {harm}"
+        return None
+
+    return attack
+
+
+def cases() -> Iterator[Case]:
+    for what in CONFIGS:
+        yield Case(f"programs/git/{what}", "git runs what the folder's configuration names", brought(what))
+    for which in ("core.fsmonitor", "filter.clean"):
+        yield Case(f"programs/submodule/{which}", "git runs what a submodule's configuration names", submodule(which))
+    yield Case("programs/a bare repository in a clone", "git runs what a folder of a clone names", bare_inside)
+    for name in ("git", "claude", "codex", "sh"):
+        yield Case(f"programs/in the folder/{name}", "a program of the folder is run for one on the PATH", program_in_the_folder(name))
