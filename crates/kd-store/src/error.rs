@@ -159,10 +159,10 @@ pub enum Error {
         /// The thread's folder.
         path: PathBuf,
     },
-    /// `git` was needed to learn the branch, and did not tell it.
-    #[error("git could not name the branch of {path}: {why}")]
+    /// A `git` command failed.
+    #[error("git failed in {path}: {why}")]
     Git {
-        /// The checkout.
+        /// The folder.
         path: PathBuf,
         /// What it said.
         why: String,

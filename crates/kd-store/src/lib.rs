@@ -14,6 +14,7 @@ pub mod forum;
 pub mod frontmatter;
 pub mod fsck;
 mod git;
+pub mod git_command;
 mod index;
 pub mod json;
 pub mod layout;

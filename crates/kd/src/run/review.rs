@@ -8,13 +8,14 @@ use crate::args::council::Review;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::clean::clean_text;
+use kd_store::git_command::{self, GitCommand};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 const QUESTION: &str = "Review this change. Should it be merged? Name each fault with its file and line, the worst first.";
 /// More of a change fits into few prompts; what is left out is said.
 const DIFF_BYTES_MAX: usize = 512 << 10;
+const NO_GIT: &str = "install git, or go to a folder of a git repository";
 /// Branches that a change is for, where nothing says which.
 const USUAL_BASES: [&str; 3] = ["main", "master", "trunk"];
 
@@ -62,29 +63,25 @@ struct Change {
 impl Change {
     /// Everything since the branch left its base, committed or not, without `.kd`.
     fn of(folder: &Path, base: Option<&str>) -> Result<Change, Error> {
-        let top = PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"])?.trim_end());
+        let git = GitCommand::new(folder).map_err(|e| failed(&e).next(NO_GIT))?;
+        let git = git.at(&git.top().map_err(|e| failed(&e).next(NO_GIT))?);
         let base = match base {
             Some(base) => base.to_owned(),
-            None => usual_base(&top)?,
+            None => usual_base(&git)?,
         };
-        let since = git(&top, &["merge-base", "--end-of-options", &base, "HEAD"]).map_err(|e| {
-            e.next(format!(
-                "is {base} a branch, tag or commit here? Name another with --base"
-            ))
-        })?;
+        let since =
+            read(&git, &["merge-base", "--end-of-options", &base, "HEAD"]).map_err(|e| {
+                e.next(format!(
+                    "is {base} a branch, tag or commit here? Name another with --base"
+                ))
+            })?;
         let since = since.trim();
-        // No program of the person's configuration may run or decorate.
         let diff = |how: &[&str]| {
-            let mut args = vec![
-                "diff",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--find-renames",
-            ];
+            let mut args = vec!["diff", "--find-renames"];
+            args.extend(git_command::DIFF);
             args.extend(how);
             args.extend([since, "--", ".", ":(exclude,top).kd"]);
-            git(&top, &args)
+            read(&git, &args)
         };
         let others = [
             "ls-files",
@@ -97,7 +94,7 @@ impl Change {
         Ok(Change {
             stat: diff(&["--stat=100"])?,
             diff: diff(&[])?,
-            unknown: git(&top, &others)?.lines().map(str::to_owned).collect(),
+            unknown: read(&git, &others)?.lines().map(str::to_owned).collect(),
             base,
         })
     }
@@ -172,21 +169,20 @@ fn cut(text: &str, bytes_max: usize) -> &str {
 }
 
 /// The branch that changes are for: origin's own, else the first usual name that there is.
-fn usual_base(folder: &Path) -> Result<String, Error> {
-    if let Ok(name) = git(
-        folder,
-        &[
-            "symbolic-ref",
-            "--quiet",
-            "--short",
-            "refs/remotes/origin/HEAD",
-        ],
-    ) {
+fn usual_base(git: &GitCommand) -> Result<String, Error> {
+    let origin = [
+        "symbolic-ref",
+        "--quiet",
+        "--short",
+        "refs/remotes/origin/HEAD",
+    ];
+    if let Ok(name) = git.read(&origin) {
         return Ok(name.trim().to_owned());
     }
     let there = |name: &&&str| {
         let name = format!("refs/heads/{name}");
-        git(folder, &["rev-parse", "--verify", "--quiet", &name]).is_ok()
+        let args = ["rev-parse", "--verify", "--quiet", &name];
+        git.read(&args).is_ok()
     };
     USUAL_BASES
         .iter()
@@ -199,26 +195,12 @@ fn usual_base(folder: &Path) -> Result<String, Error> {
 }
 
 /// What git prints.
-fn git(folder: &Path, args: &[&str]) -> Result<String, Error> {
-    let failed = |why: String| {
-        let what = format!("git {} failed", args.first().copied().unwrap_or_default());
-        Error::new("git", Exit::Error, what).because(why)
-    };
-    let said = Command::new("git")
-        .args(args)
-        .current_dir(folder)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_PAGER", "cat")
-        .output()
-        .map_err(|e| {
-            failed(e.to_string()).next("install git, or go to a folder of a git repository")
-        })?;
-    if !said.status.success() {
-        return Err(failed(
-            String::from_utf8_lossy(&said.stderr).trim().to_owned(),
-        ));
-    }
-    Ok(String::from_utf8_lossy(&said.stdout).into_owned())
+fn read(git: &GitCommand, args: &[&str]) -> Result<String, Error> {
+    git.read(args).map_err(|error| failed(&error))
+}
+
+fn failed(error: &kd_store::Error) -> Error {
+    Error::new("git", Exit::Error, "git cannot read the change").because(error)
 }
 
 #[cfg(test)]
