@@ -22,8 +22,17 @@ pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
     council: bool,
-    /// How much of each turn's text is written, in bytes.
-    written: BTreeMap<TurnId, usize>,
+    /// What is written of each turn's text.
+    written: BTreeMap<TurnId, Written>,
+}
+
+/// How much of a turn is written.
+#[derive(Debug)]
+enum Written {
+    /// This beginning of its text. The text itself may be replaced by another, so a length would not do.
+    Text(String),
+    /// All of it, and how it ended.
+    All,
 }
 
 impl Plain {
@@ -90,47 +99,61 @@ impl Plain {
         )
     }
 
-    /// Writes what is ready of a turn; all of it when the turn is over.
+    /// What is written of a turn that is not over.
+    fn said(&self, turn: &Turn) -> &str {
+        match self.written.get(&turn.id) {
+            Some(Written::Text(said)) => said,
+            _ => "",
+        }
+    }
+
+    /// Writes what is ready of a turn that grows.
     fn progress(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        let from = self.written.get(&turn.id).copied().unwrap_or(0);
-        let rest = turn.text.get(from..).unwrap_or_default();
-        let ready = if turn.is_over() {
-            rest.len()
-        } else {
-            ready(rest)
+        // A text that was replaced is written at the end, as a whole.
+        let Some(rest) = turn.text.strip_prefix(self.said(turn)) else {
+            return Ok(());
         };
-        if ready > 0 {
-            self.body(turn, round, &rest[..ready], io)?;
-            self.written.insert(turn.id, from + ready);
+        let ready = &rest[..ready(rest)];
+        if !ready.is_empty() {
+            self.body(turn, round, ready, io)?;
+            let written = self.written.entry(turn.id);
+            match written.or_insert_with(|| Written::Text(String::new())) {
+                Written::Text(said) => said.push_str(ready),
+                Written::All => {}
+            }
         }
         Ok(())
     }
 
+    /// Writes the rest of a text; all of it where what is written is not its beginning.
+    fn rest(&self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        if let Some(rest) = text.strip_prefix(self.said(turn)) {
+            return self.body(turn, round, rest, io);
+        }
+        self.happened(
+            turn,
+            round,
+            "the answer was restated; this is the whole of it:",
+            io,
+        )?;
+        self.body(turn, round, text, io)
+    }
+
     fn over(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        let written = self.written.get(&turn.id).copied().unwrap_or(0);
         match &turn.phase {
             Phase::Done => {
-                let said = turn.text.get(..written).unwrap_or_default();
-                if same_words(&turn.text, turn.body()) {
-                    self.progress(turn, round, io)?;
-                } else {
+                let text = match same_words(&turn.text, turn.body()) {
+                    true => &turn.text,
                     // The backend stated its whole answer, and it is not what it streamed.
-                    if !said.is_empty() {
-                        self.happened(
-                            turn,
-                            round,
-                            "the answer was restated; this is the whole of it:",
-                            io,
-                        )?;
-                    }
-                    self.body(turn, round, turn.body(), io)?;
-                }
+                    false => turn.body(),
+                };
+                self.rest(turn, round, text, io)?;
                 if !self.quiet {
                     writeln!(io.err, "{}: done, {}", turn.seat, words::took(turn, ", "))?;
                 }
             }
             Phase::Failed(failure) => {
-                self.progress(turn, round, io)?;
+                self.rest(turn, round, &turn.text, io)?;
                 self.happened(turn, round, &words::doing(turn, turn.since), io)?;
                 if !self.quiet && failure.kind != FailureKind::Cancelled {
                     writeln!(
@@ -143,7 +166,7 @@ impl Plain {
             }
             _ => {}
         }
-        self.written.insert(turn.id, usize::MAX);
+        self.written.insert(turn.id, Written::All);
         Ok(())
     }
 }
@@ -183,7 +206,7 @@ impl Face for Plain {
                 if let Some(turn) = round.turn(*turn) {
                     match delta {
                         Delta::Retrying { attempt, .. } => {
-                            let void = self.written.insert(turn.id, 0).unwrap_or(0) > 0;
+                            let void = self.written.remove(&turn.id).is_some();
                             let void = if void {
                                 "; what it said so far is void"
                             } else {
@@ -222,7 +245,7 @@ impl Face for Plain {
 
     fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
         for turn in &round.turns {
-            if self.written.get(&turn.id) == Some(&usize::MAX) {
+            if matches!(self.written.get(&turn.id), Some(Written::All)) {
                 continue;
             }
             if turn.is_over() {
@@ -328,6 +351,30 @@ mod tests {
             .map(|l| format!("{}\n", l.strip_prefix("a | ").expect("a label")))
             .collect();
         assert_eq!(said, text);
+    }
+
+    #[test]
+    fn an_answer_whose_final_text_is_another_is_written_whole() {
+        let whole = "The answer is: take PostgreSQL, since two programs write.";
+        for (streamed, wanted) in [
+            // Nothing of it was written yet: the final text alone.
+            ("Take PostgreSQL, since", "a | WHOLE\n"),
+            // Its beginning was: the rest of it.
+            ("The answer is: take Post", "a | WHOLE\n"),
+            // Other words were.
+            (
+                "Take SQLite.\n\nNo, take",
+                "a | Take SQLite.\na |\na ! the answer was restated; this is the whole of it:\na | WHOLE\n",
+            ),
+        ] {
+            let mut script = Script::open(&["a"]);
+            script.queue(1, "a");
+            script.text(1, streamed);
+            script.restate(1, whole);
+            script.finish(1, "a", whole);
+            let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
+            assert_eq!(out, wanted.replace("WHOLE", whole), "{streamed:?}");
+        }
     }
 
     #[test]

@@ -96,6 +96,17 @@ impl Script {
         );
     }
 
+    /// The backend states its whole answer, which replaces what it streamed.
+    pub(crate) fn restate(&mut self, turn: u64, text: &str) {
+        let finished = Delta::Finished {
+            finish: Finish::Stop,
+            text: Some(text.into()),
+            usage: None,
+            choices: Vec::new(),
+        };
+        self.delta(turn, finished);
+    }
+
     pub(crate) fn finish(&mut self, turn: u64, name: &str, body: &str) {
         let usage = Usage {
             input_tokens: 120,

@@ -21,16 +21,21 @@ pub(crate) fn seconds(time: Duration) -> String {
 
 /// `1,234 chars`.
 pub(crate) fn count(n: u64, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(n))
+}
+
+/// `1,234`.
+fn grouped(n: u64) -> String {
     let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + noun.len() + 1);
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, d) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(d);
     }
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{out} {noun}{plural}")
+    out
 }
 
 /// What a seat is doing now, in a few words.
@@ -71,9 +76,34 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
     parts.join(between)
 }
 
-/// `42 tokens`, with the price where it is known.
+/// The tokens of one answer: `42 tokens`, with the price where it is known.
 pub(crate) fn usage(usage: &Usage) -> String {
-    let tokens = count(usage.output_tokens, "token");
+    let tokens = match told(usage) {
+        true => count(usage.output_tokens, "token"),
+        false => "tokens unknown".to_owned(),
+    };
+    priced(tokens, usage)
+}
+
+/// The tokens of everything: `1,200 tokens in, 42 out`, with the price where it is known.
+pub(crate) fn total(usage: &Usage) -> String {
+    let tokens = match told(usage) {
+        true => format!(
+            "{} in, {} out",
+            count(usage.input_tokens, "token"),
+            grouped(usage.output_tokens)
+        ),
+        false => "tokens unknown".to_owned(),
+    };
+    priced(tokens, usage)
+}
+
+/// Whether a backend told what it used: no call uses nothing.
+fn told(usage: &Usage) -> bool {
+    usage.input_tokens > 0 || usage.output_tokens > 0
+}
+
+fn priced(tokens: String, usage: &Usage) -> String {
     match usage.cost_usd {
         Some(cost) if cost > 0.0 => format!("{tokens}, ${cost:.4}"),
         _ => tokens,
@@ -149,6 +179,35 @@ pub(crate) fn outcome(round: &Round) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_used_is_told_or_unknown() {
+        let used = |input_tokens, output_tokens, cost_usd| Usage {
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            ..Usage::default()
+        };
+        for (used, one, all) in [
+            (
+                used(32_000, 35, Some(0.033)),
+                "35 tokens, $0.0330",
+                "32,000 tokens in, 35 out, $0.0330",
+            ),
+            (used(1, 0, None), "0 tokens", "1 token in, 0 out"),
+            (used(0, 0, None), "tokens unknown", "tokens unknown"),
+            (
+                used(0, 0, Some(0.5)),
+                "tokens unknown, $0.5000",
+                "tokens unknown, $0.5000",
+            ),
+        ] {
+            assert_eq!(
+                (usage(&used), total(&used)),
+                (one.to_owned(), all.to_owned())
+            );
+        }
+    }
 
     #[test]
     fn numbers_read_well() {
