@@ -57,7 +57,8 @@ const agents = {
     writeFileSync(join(home, ".gemini/settings.json"), JSON.stringify(settings));
     return {
       command: shim("gemini"),
-      env: { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: base },
+      // The user trusts the folder; without it the program's own trust step stays in force.
+      env: { GEMINI_API_KEY: "dummy", GOOGLE_GEMINI_BASE_URL: base, GEMINI_CLI_TRUST_WORKSPACE: "true" },
       options: { backend: "gemini", model: "gemini-2.5-flash" },
     };
   },
@@ -88,6 +89,13 @@ const agents = {
   }),
 };
 
+// An agent that begins in a mode in which it writes without asking.
+agents.qwen = (home, base) => ({
+  command: [shim("qwen"), "--acp", "--auth-type", "openai"],
+  env: { OPENAI_API_KEY: "dummy", OPENAI_BASE_URL: `${base}/v1`, OPENAI_MODEL: "fake-1" },
+  options: { backend: "acp", env: ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"] },
+});
+
 /** More members of the same kind. */
 const twins = ["two", "three", "four", "five", "six"];
 
@@ -98,7 +106,7 @@ function stage(agent, scene, more = {}) {
   mkdirSync(work);
   execFileSync("git", ["init", "-q"], { cwd: work });
   const { command, env, options } = agents[agent](home, `${url}/${scene}.${agent}-${Date.now()}`);
-  const member = { ...options, command: [command], ...more.agent };
+  const member = { ...options, command: [command].flat(), ...more.agent };
   const config = { council: more.council, agents: Object.fromEntries([agent, ...twins].map((name) => [name, member])) };
   mkdirSync(join(home, ".config/kd"), { recursive: true });
   writeFileSync(join(home, ".config/kd/config.json"), JSON.stringify(config));
@@ -292,7 +300,9 @@ const cases = {
     const run = stage(agent, "answer")("doctor", "--json", agent);
     expect("exit code", await inTime(run.ended, 90e3, "end"), 0);
     const [report] = JSON.parse(run.out);
-    expect("read_only", report.read_only, true);
+    // This model does not try to write.
+    expect("read_only", report.read_only ?? null, null);
+    expect("write_tried", report.write_tried, false);
     expect("streams", report.streams, true);
     return report.version?.match(/[\d.]+\d/)?.[0];
   },

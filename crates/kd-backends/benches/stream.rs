@@ -114,6 +114,7 @@ async fn measure(url: &str, wire: Wire, answers: usize) -> (f64, f64) {
         &config,
         Options {
             env: Env::of([("A", "b")]),
+            ..Options::default()
         },
     );
     let seat = hands.seat(&member()).unwrap();

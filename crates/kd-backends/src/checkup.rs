@@ -1,9 +1,10 @@
 //! One real, tiny call to a member, and what it shows. Comes in: a member. Goes out: a [`Report`]: is the program there,
 //! which version, does the key work, do words stream, are files left alone, how long to the first word, and what to do.
 //!
-//! An agent is asked, in a folder of its own, to write a file although it may only read: one that is not there
-//! afterwards is the proof.
+//! An agent is asked, in a folder of its own, to write a file although it may only read. If it tried and the file is not
+//! there, it is held to reading; if it did not try, nothing is known.
 
+use crate::dialects;
 use crate::hands::Hands;
 use futures::StreamExt;
 use kd_core::request::Deadlines;
@@ -41,8 +42,10 @@ pub struct Report {
     pub authenticated: Option<bool>,
     /// Whether words came one after another.
     pub streams: Option<bool>,
-    /// Whether it left files alone though it was asked to write one; absent where it has no hands.
+    /// Whether it was kept from writing a file; absent where it did not try, or is no agent.
     pub read_only: Option<bool>,
+    /// Whether it tried to write the file; absent where it is no agent or did not answer.
+    pub write_tried: Option<bool>,
     /// Seconds to the first word or thought.
     pub first_token_secs: Option<f64>,
     /// Whether it answered.
@@ -75,6 +78,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
             }
         }
     }
+    let mut tried = false;
     match hands.seat(member) {
         Ok(backend) => {
             let asked = Instant::now();
@@ -83,7 +87,10 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
             let end = loop {
                 match deltas.next().await {
                     Some(Ok(Delta::Finished { .. })) => break Ok(()),
-                    Some(Ok(delta)) => heard(&mut report, &delta, asked, &mut pieces),
+                    Some(Ok(delta)) => {
+                        tried |= tries(&delta);
+                        heard(&mut report, &delta, asked, &mut pieces);
+                    }
                     Some(Err(failure)) => break Err(failure),
                     None => {
                         break Err(Failure::new(
@@ -99,21 +106,49 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
                     report.authenticated = Some(true);
                     report.streams = Some(pieces > 1);
                 }
+                // Our own task provoked it.
+                Err(failure) if dialects::gave_up(&failure) => {
+                    tried = true;
+                    report.answered = true;
+                    report.authenticated = Some(true);
+                }
                 Err(failure) => blame(&mut report, &failure),
             }
         }
         Err(failure) => blame(&mut report, &failure),
     }
-    if agent && folder.join(FILE).exists() {
-        report.read_only = Some(false);
-        report.advice = Some(
-            "it wrote a file although it may only read: take it out, or ask it in a copy of your files"
-                .into(),
-        );
-    } else if agent && report.answered {
-        report.read_only = Some(true);
+    if agent {
+        judge(&mut report, tried, folder.join(FILE).exists());
     }
     report
+}
+
+/// Whether an agent is held to reading, from whether it tried to write and whether the file is there.
+fn judge(report: &mut Report, tried: bool, written: bool) {
+    if written {
+        (report.read_only, report.write_tried) = (Some(false), Some(true));
+        report.advice = Some(
+            "it wrote a file although it may only read: take it out of the council, start it with its own read-only flag, or ask it in a copy of your files"
+                .into(),
+        );
+    } else if report.answered {
+        report.read_only = tried.then_some(true);
+        report.write_tried = Some(tried);
+    }
+}
+
+/// Whether the agent tries to write the file: a tool that is used on it and does not only read, or a request for
+/// permission that names it.
+fn tries(delta: &Delta) -> bool {
+    const READS: [&str; 7] = ["read", "grep", "glob", "ls", "list", "search", "think"];
+    match delta {
+        Delta::Tool { name, detail } => {
+            let name = name.to_lowercase();
+            detail.contains(FILE) && !READS.iter().any(|word| name.starts_with(word))
+        }
+        Delta::Notice { text } => text.contains(FILE),
+        _ => false,
+    }
 }
 
 fn question(member: &Member, agent: bool, limit: Duration) -> Request {

@@ -22,6 +22,9 @@ use std::time::Duration;
 pub struct Options {
     /// Where keys and switches are looked up.
     pub env: Env,
+    /// Whether the user trusts the folder in which agents work. Only there the trust step of an agent program itself is
+    /// switched off.
+    pub trusted: bool,
 }
 
 /// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
@@ -41,6 +44,7 @@ pub struct Hands {
     pool: Arc<Pool>,
     /// Where agents work; else where we do.
     folder: Option<PathBuf>,
+    trusted: bool,
 }
 
 /// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
@@ -63,6 +67,7 @@ impl Hands {
             scripts: Mutex::default(),
             pool: Arc::new(Pool::new(Duration::from_secs(config.council.warm_secs))),
             folder: None,
+            trusted: options.trusted,
         }
     }
 
@@ -126,6 +131,7 @@ impl Hands {
             command: launch.command.clone(),
             sees: launch.env.clone(),
             folder: self.folder.clone(),
+            trusted: self.trusted,
             name: member.name.as_str().to_owned(),
         };
         if let Some(program) = agent_cli::program(&member.backend) {
@@ -299,6 +305,7 @@ mod tests {
             &Config::default(),
             Options {
                 env: Env::of([("A", "b")]),
+                ..Options::default()
             },
         );
         for program in agent_cli::PROGRAMS {

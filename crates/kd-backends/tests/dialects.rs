@@ -793,6 +793,38 @@ fn other_threads_of_a_codex_server_are_not_heard() {
 }
 
 #[test]
+fn every_thread_of_a_codex_server_counts_from_zero() {
+    let turn = |id: u8, thread: &str, total: u64| {
+        let count = {
+            format!(
+                r#"< {{"method":"thread/tokenUsage/updated","params":{{"threadId":"{thread}","tokenUsage":{{"total":{{"inputTokens":{total},"outputTokens":7}}}}}}}}"#
+            )
+        };
+        [
+            format!(r#"> {{"id":{id},"method":"turn/start","params":{{"threadId":"{thread}"}}}}"#),
+            format!(
+                r#"< {{"method":"item/completed","params":{{"threadId":"{thread}","item":{{"type":"agentMessage","id":"{id}","text":"Aye"}}}}}}"#
+            ),
+            count,
+            format!(
+                r#"< {{"method":"turn/completed","params":{{"threadId":"{thread}","turn":{{"status":"completed"}}}}}}"#
+            ),
+        ]
+    };
+    let threads = [turn(1, "A", 9980), turn(2, "B", 9980), turn(3, "B", 20_000)];
+    let lines: Vec<&str> = threads.iter().flatten().map(String::as_str).collect();
+    let turns = dialog("codex-app-server", &lines);
+    let used: Vec<u64> = turns
+        .iter()
+        .filter_map(|delta| match delta {
+            Ok(Delta::Finished { usage, .. }) => Some(usage.map_or(0, |used| used.input_tokens)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(used, [9980, 9980, 10_020], "{turns:?}");
+}
+
+#[test]
 fn what_codex_does_not_take_is_told_in_its_words() {
     let refused = |said: &str| {
         let ours = r#"> {"id":3,"method":"turn/start","params":{"threadId":"A"}}"#;

@@ -114,7 +114,14 @@ async fn every_seat_starts_the_program_of_its_own_agent_with_that_agents_setting
             ("ALICE_TOKEN", "a"),
             ("ZOE_TOKEN", "z"),
         ]);
-        let hands = Hands::new(&config, Options { env }).in_folder(folder.path().into());
+        let hands = Hands::new(
+            &config,
+            Options {
+                env,
+                ..Options::default()
+            },
+        )
+        .in_folder(folder.path().into());
         let seats = seats_of_zoe(&config);
         assert!(seats.len() >= 8, "{backend}: {}", seats.len());
         let named = seats.iter().filter(|s| s.name.as_str() == "zoe").count();

@@ -216,7 +216,9 @@ async fn every_program_of_the_table_streams_an_answer() {
             json!([{"record": stage.path("seen")}, {"play": recording(file), "pause_micros": 100}]);
         let secrets = [
             ("CLAUDECODE", "1"),
+            ("CLAUDE_CODE_USE_BEDROCK", "1"),
             ("AWS_PROFILE", "p"),
+            ("SSH_AUTH_SOCK", "/run/ssh"),
             ("SECRET_OF_ANOTHER", "s"),
             ("LANG", "C.UTF-8"),
         ];
@@ -243,10 +245,9 @@ async fn every_program_of_the_table_streams_an_answer() {
             );
         }
         let env = seen["env"].as_object().unwrap();
-        assert!(
-            !env.contains_key("CLAUDECODE") && !env.contains_key("SECRET_OF_ANOTHER"),
-            "{env:?}"
-        );
+        for hidden in ["CLAUDECODE", "SECRET_OF_ANOTHER", "SSH_AUTH_SOCK"] {
+            assert!(!env.contains_key(hidden), "{hidden}: {env:?}");
+        }
         assert_eq!(env["TERM"], "dumb");
         assert_eq!(env["LANG"], "C.UTF-8");
         assert_eq!(env["KD_AGENT_NAME"], "ada");
@@ -434,6 +435,43 @@ async fn any_program_with_a_known_dialect_can_be_described() {
     assert_eq!(stage.recorded("seen")["args"][3], "say q");
     let failure = make("end", "klingon").err().unwrap();
     assert!(failure.hint().contains("opencode"), "{}", failure.hint());
+    settled();
+}
+
+#[tokio::test]
+async fn a_program_that_prints_plain_text_is_a_member() {
+    let stage = Stage::new();
+    let script = stage.path("script");
+    let answer = async |steps: Value| {
+        std::fs::write(&script, steps.to_string()).unwrap();
+        let argv = [
+            kd_fake::fake_agent().to_str().unwrap(),
+            "--script",
+            script.to_str().unwrap(),
+        ];
+        let choice = Choice {
+            folder: Some(stage.folder.path().into()),
+            ..Choice::default()
+        };
+        let argv = argv.map(str::to_owned).to_vec();
+        let env = Env::of([("PATH", "/usr/bin")]);
+        let agent = AgentCli::command(argv, "text", choice, env).unwrap();
+        run(&agent, request("Which?")).await
+    };
+    let said = "Take \u{1b}[1mPostgreSQL\u{1b}[0m.\n\n{\"type\": \"result\"}\n";
+    let steps =
+        json!([{"record": stage.path("seen")}, {"complain": "thinking\n"}, {"print": said}]);
+    let (_, text, end) = answer(steps).await;
+    assert!(
+        matches!(end, Ok(Delta::Finished { usage: None, .. })),
+        "{end:?}"
+    );
+    assert_eq!(text, said.trim_end());
+    assert_eq!(stage.recorded("seen")["stdin"], "Which?");
+    let steps =
+        json!([{"read": true}, {"print": "half"}, {"complain": "no such model\n"}, {"exit": 1}]);
+    let failure = answer(steps).await.2.unwrap_err();
+    assert!(failure.message.contains("no such model"), "{failure}");
     settled();
 }
 

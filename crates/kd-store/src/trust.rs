@@ -122,6 +122,24 @@ impl TrustStore {
             .is_some_and(|folder| folder.owner == Some(owner)))
     }
 
+    /// Whether the user allowed the settings of this folder, or of one above it in the same repository: an agent program
+    /// with a trust step of its own need not ask again there.
+    ///
+    /// # Errors
+    /// As [`TrustStore::decision`].
+    pub fn trusts(&self, folder: &Path) -> Result<bool, Error> {
+        let top = folder.ancestors().find(|up| up.join(".git").exists());
+        for up in folder.ancestors() {
+            if self.folder(up)?.is_some_and(|kept| kept.allowed.is_some()) {
+                return Ok(true);
+            }
+            if Some(up) == top.or(Some(folder)) {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
     /// Allows these settings at this path; earlier decisions about its settings are replaced.
     ///
     /// # Errors
@@ -296,6 +314,22 @@ mod tests {
         fn root(&self) -> PathBuf {
             self.top.path().join("app")
         }
+    }
+
+    #[test]
+    fn a_folder_is_trusted_with_its_repository_and_no_further() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        let deep = root.join("src/deep");
+        fs::create_dir_all(&deep).unwrap();
+        store.allow(stage.top.path(), &print("a"), 1).unwrap();
+        assert!(!store.trusts(&deep).unwrap());
+        fs::create_dir(root.join(".git")).unwrap();
+        assert!(!store.trusts(&deep).unwrap());
+        store.allow(&root, &print("a"), 1).unwrap();
+        assert!(store.trusts(&deep).unwrap() && store.trusts(&root).unwrap());
+        store.decline(&root, &print("b")).unwrap();
+        assert!(!store.trusts(&deep).unwrap());
     }
 
     #[test]

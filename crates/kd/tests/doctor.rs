@@ -53,10 +53,17 @@ fn ready() -> Value {
     ])
 }
 
+/// Uses a tool on the file, which it may not.
+fn tries() -> Value {
+    let item =
+        json!({"id": "t", "type": "command_execution", "command": "echo ready > kd-doctor.txt"});
+    says(&[json!({"type": "item.started", "item": item})])
+}
+
 fn four() -> Home {
     let refused = json!({"type": "turn.failed", "error": {"message": "unexpected status 401 Unauthorized: no"}});
     home(&[
-        ("well", Some(script(&[ready()]))),
+        ("well", Some(script(&[tries(), ready()]))),
         (
             "liar",
             Some(script(&[json!({"write": "kd-doctor.txt"}), ready()])),
@@ -83,6 +90,7 @@ fn each_member_is_called_and_judged() {
         (&json!(true), &json!(true), &json!(true))
     );
     assert!(well["first_token_secs"].is_number());
+    assert_eq!(well["write_tried"], true);
     assert_eq!(of("liar")["read_only"], false);
     assert!(
         of("liar")["advice"]
@@ -110,6 +118,66 @@ fn the_table_says_what_to_do() {
         })
         .collect();
     insta::assert_snapshot!(masked);
+}
+
+#[test]
+fn an_agent_that_writes_is_an_error_and_one_that_does_not_try_is_told() {
+    let liar = script(&[json!({"write": "kd-doctor.txt"}), ready()]);
+    let home = home(&[
+        ("well", Some(script(&[tries(), ready()]))),
+        ("liar", Some(liar)),
+        ("idle", Some(script(&[ready()]))),
+    ]);
+    for (names, code) in [
+        (&["well", "liar"][..], 5),
+        (&["liar"], 6),
+        (&["well"], 0),
+        (&["idle"], 0),
+    ] {
+        let said = home.run(&[&["doctor"], names].concat());
+        assert_eq!(said.code, Some(code), "{names:?}: {}{}", said.out, said.err);
+        assert_eq!(
+            said.out.contains("not tried"),
+            names == ["idle"],
+            "{}",
+            said.out
+        );
+    }
+    let idle = home.run(&["doctor", "--json", "idle"]).json();
+    assert_eq!(
+        (&idle[0]["read_only"], &idle[0]["write_tried"]),
+        (&json!(null), &json!(false))
+    );
+}
+
+#[test]
+fn an_agent_that_gives_up_at_a_refused_tool_has_not_failed() {
+    let line = |value: Value| json!({ "print": format!("{value}\n") });
+    let hear = |word: &str| json!({ "hear": word });
+    let options = json!([{"optionId": "no", "kind": "reject_once"}]);
+    let steps = json!([
+        {"when": "--version", "do": [{"exit": 0}]},
+        hear("initialize"), line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"protocolVersion": 1}})),
+        hear("session/new"), line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"sessionId": "s"}})),
+        hear("session/prompt"), line(json!({"jsonrpc": "2.0", "id": 9, "method": "session/request_permission",
+            "params": {"sessionId": "s", "toolCall": {"title": "Write kd-doctor.txt"}, "options": options}})),
+        hear("\"no\""), line(json!({"jsonrpc": "2.0", "id": "$asked", "result": {"stopReason": "end_turn"}})),
+        {"hang": true}
+    ]);
+    let home = home(&[("ada", Some(steps))]);
+    let config = home.path().join(".config/kd/config.json");
+    let text = std::fs::read_to_string(&config)
+        .unwrap()
+        .replace("\"codex\"", "\"acp\"");
+    std::fs::write(&config, text).unwrap();
+    let said = home.run(&["doctor", "--json", "ada"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let report = &said.json()[0];
+    assert_eq!(
+        (&report["answered"], &report["read_only"]),
+        (&json!(true), &json!(true)),
+        "{report}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!
 //! Models pick their words as the programs let them: temperatures and the like do not reach them.
 
-use super::programs::{Call, SHARED, TOLD};
+use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::roads::{ACP, Question, Road};
 use crate::Backend;
 use crate::dialects::{self, Dialect, Reading};
@@ -45,6 +45,8 @@ pub struct Choice {
     pub sees: Vec<String>,
     /// The folder it works in; else ours.
     pub folder: Option<PathBuf>,
+    /// Whether the user trusts that folder: the program need not ask again.
+    pub trusted: bool,
     /// Its name in the council, told to it as `KD_AGENT_NAME`.
     pub name: String,
 }
@@ -147,6 +149,27 @@ impl AgentCli {
         }
     }
 
+    /// The same failure, with advice that names this program's own commands.
+    pub(super) fn advised(&self, failure: Failure) -> Failure {
+        let How::Known(program) = &self.how else {
+            return failure;
+        };
+        if dialects::too_old(&failure) {
+            let version = program.least.map_or_else(
+                || "the newest version".to_owned(),
+                |least| format!("version {least} or later"),
+            );
+            let (title, install) = (program.title, program.install);
+            return failure.advise(format!("update {title} to {version}: {install}"));
+        }
+        match failure.kind {
+            FailureKind::Auth => {
+                failure.advise(format!("log in: {}; or set its key", program.login))
+            }
+            _ => failure,
+        }
+    }
+
     fn folder(&self) -> Result<PathBuf, Failure> {
         match &self.choice.folder {
             Some(folder) => Ok(folder.clone()),
@@ -170,6 +193,7 @@ impl AgentCli {
             effort: self.effort(),
             folder,
             writable,
+            trusted: self.choice.trusted,
             server,
         }
     }
@@ -204,6 +228,10 @@ impl AgentCli {
             effort: self.effort().map(str::to_owned),
             folder: spec.folder.clone(),
             writable: request.writable,
+            mode: match &self.how {
+                How::Known(program) => program.kept.as_ref().and_then(|kept| kept.mode),
+                How::Template { .. } => None,
+            },
             server: request.server().cloned(),
         };
         Ok((spec, question))
@@ -282,17 +310,22 @@ impl AgentCli {
         call: &Call<'_>,
         arguments: fn(&Call<'_>) -> Vec<OsString>,
     ) -> Result<Launch, Failure> {
-        let more = self.choice.sees.iter().map(String::as_str);
+        let to_write = SHARED_TO_WRITE.iter().filter(|_| call.writable).copied();
+        let more = self.choice.sees.iter().map(String::as_str).chain(to_write);
         let mut launch = match &self.how {
             How::Known(program) => {
-                let mut env = self.seen(program.sees.iter().copied().chain(more));
+                let own = program.sees(|name| self.env.on(name));
+                let mut env = self.seen(own.into_iter().chain(more));
                 for (name, value) in program.given {
                     // What the person set stands.
                     if !env.iter().any(|(seen, _)| seen == name) {
                         env.push(((*name).into(), (*value).into()));
                     }
                 }
-                env.extend((program.variables)(call));
+                for (name, value) in (program.variables)(call) {
+                    env.retain(|(seen, _)| *seen != name);
+                    env.push((name, value));
+                }
                 let (at, mut args) = self.find(program)?;
                 args.extend(arguments(call));
                 Launch {
@@ -473,7 +506,8 @@ fn prompt(request: &Request) -> String {
 impl Backend for AgentCli {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
         let state = State::Asked(Box::new((self.clone(), request)));
-        stream::unfold(state, |state| async move {
+        let agent = self.clone();
+        let deltas = stream::unfold(state, |state| async move {
             match state {
                 State::Asked(asked) => {
                     let (agent, request) = *asked;
@@ -485,8 +519,10 @@ impl Backend for AgentCli {
                 State::Running(turn) => turn.next().await,
                 State::Done => None,
             }
-        })
-        .boxed()
+        });
+        deltas
+            .map(move |delta| delta.map_err(|failure| agent.advised(failure)))
+            .boxed()
     }
 }
 

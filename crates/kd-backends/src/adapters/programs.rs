@@ -39,8 +39,10 @@ pub(super) const SHARED: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
-    "SSH_AUTH_SOCK",
 ];
+
+/// Variables that only programs that may write see: the keys of an SSH agent are for pushing, not for reading.
+pub(super) const SHARED_TO_WRITE: &[&str] = &["SSH_AUTH_SOCK"];
 
 /// What every program is told by its environment: no colours, no telemetry.
 pub(super) const TOLD: &[(&str, &str)] = &[
@@ -49,6 +51,26 @@ pub(super) const TOLD: &[(&str, &str)] = &[
     ("DISABLE_TELEMETRY", "1"),
     ("DO_NOT_TRACK", "1"),
 ];
+
+/// Variables that a program sees; docs/agents.md says why.
+pub(super) struct Seen {
+    /// Only where this variable is set: it selects the service that needs the others.
+    pub(super) with: Option<&'static str>,
+    pub(super) names: &'static [&'static str],
+}
+
+/// Variables that a program always sees.
+const fn seen(names: &'static [&'static str]) -> Seen {
+    Seen { with: None, names }
+}
+
+/// Variables that a program sees where another one is set.
+const fn seen_with(with: &'static str, names: &'static [&'static str]) -> Seen {
+    Seen {
+        with: Some(with),
+        names,
+    }
+}
 
 /// One kind of agent program.
 pub struct Program {
@@ -60,12 +82,16 @@ pub struct Program {
     pub names: &'static [&'static str],
     /// How to get it.
     pub install: &'static str,
+    /// The command that logs in.
+    pub login: &'static str,
+    /// The oldest version that knows the flags it is given, where one is known that does not.
+    pub least: Option<&'static str>,
     /// What it prints, a name of [`dialects::DIALECTS`].
     pub dialect: &'static str,
     /// A variable that holds the path of the program.
     pub(super) path_variable: Option<&'static str>,
     /// Variables of ours that it may see.
-    pub(super) sees: &'static [&'static str],
+    pub(super) sees: &'static [Seen],
     /// Variables that it is given.
     pub(super) given: &'static [(&'static str, &'static str)],
     /// The signal that it ends well on, its tools with it where it can.
@@ -83,8 +109,10 @@ pub struct Program {
 pub(super) struct Kept {
     pub(super) road: &'static Road,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
-    /// Whether it is taken unless the person says otherwise: it was tried with the real program.
+    /// Whether it is used without being configured: it was tried with the real program.
     pub(super) unasked: bool,
+    /// The mode of its ACP sessions for read-only turns, where the real program was seen to change nothing in it.
+    pub(super) mode: Option<&'static str>,
 }
 
 /// What arguments and variables depend on.
@@ -93,6 +121,8 @@ pub(super) struct Call<'a> {
     pub(super) effort: Option<&'a str>,
     pub(super) folder: &'a Path,
     pub(super) writable: bool,
+    /// Whether the user trusts the folder. If not, the program's own trust step stays in force.
+    pub(super) trusted: bool,
     /// A server of tools that it is to use.
     pub(super) server: Option<&'a ToolServer>,
 }
@@ -104,34 +134,51 @@ pub const PROGRAMS: &[Program] = &[
         title: "Claude Code",
         names: &["claude"],
         install: "`npm install -g @anthropic-ai/claude-code`, then `claude` once to log in",
+        login: "`claude`, then `/login`",
+        least: Some("2.0.65"),
         dialect: "claude",
         path_variable: None,
         sees: &[
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_AUTH_TOKEN",
-            "ANTHROPIC_BASE_URL",
-            "ANTHROPIC_CUSTOM_HEADERS",
-            "ANTHROPIC_MODEL",
-            "ANTHROPIC_SMALL_FAST_MODEL",
-            "ANTHROPIC_DEFAULT_OPUS_MODEL",
-            "ANTHROPIC_DEFAULT_SONNET_MODEL",
-            "ANTHROPIC_DEFAULT_HAIKU_MODEL",
-            "ANTHROPIC_VERTEX_PROJECT_ID",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_USE_BEDROCK",
-            "CLAUDE_CODE_USE_VERTEX",
-            "CLAUDE_CODE_MAX_RETRIES",
-            "API_TIMEOUT_MS",
-            "AWS_REGION",
-            "AWS_PROFILE",
-            "AWS_ACCESS_KEY_ID",
-            "AWS_SECRET_ACCESS_KEY",
-            "AWS_SESSION_TOKEN",
-            "AWS_BEARER_TOKEN_BEDROCK",
-            "CLOUD_ML_REGION",
-            "GOOGLE_APPLICATION_CREDENTIALS",
-            "IS_SANDBOX",
+            seen(&[
+                "ANTHROPIC_API_KEY",
+                "ANTHROPIC_AUTH_TOKEN",
+                "CLAUDE_CODE_OAUTH_TOKEN",
+            ]),
+            seen(&["ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS"]),
+            seen(&[
+                "ANTHROPIC_MODEL",
+                "ANTHROPIC_SMALL_FAST_MODEL",
+                "ANTHROPIC_DEFAULT_OPUS_MODEL",
+                "ANTHROPIC_DEFAULT_SONNET_MODEL",
+                "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+            ]),
+            seen(&[
+                "CLAUDE_CONFIG_DIR",
+                "CLAUDE_CODE_USE_BEDROCK",
+                "CLAUDE_CODE_USE_VERTEX",
+                "CLAUDE_CODE_MAX_RETRIES",
+                "API_TIMEOUT_MS",
+                "IS_SANDBOX",
+            ]),
+            seen_with(
+                "CLAUDE_CODE_USE_BEDROCK",
+                &[
+                    "AWS_REGION",
+                    "AWS_PROFILE",
+                    "AWS_ACCESS_KEY_ID",
+                    "AWS_SECRET_ACCESS_KEY",
+                    "AWS_SESSION_TOKEN",
+                    "AWS_BEARER_TOKEN_BEDROCK",
+                ],
+            ),
+            seen_with(
+                "CLAUDE_CODE_USE_VERTEX",
+                &[
+                    "ANTHROPIC_VERTEX_PROJECT_ID",
+                    "CLOUD_ML_REGION",
+                    "GOOGLE_APPLICATION_CREDENTIALS",
+                ],
+            ),
         ],
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -144,6 +191,7 @@ pub const PROGRAMS: &[Program] = &[
             road: &CLAUDE,
             arguments: claude_kept,
             unasked: true,
+            mode: None,
         }),
         variables: |_| Vec::new(),
     },
@@ -152,15 +200,19 @@ pub const PROGRAMS: &[Program] = &[
         title: "Codex",
         names: &["codex"],
         install: "`npm install -g @openai/codex`, then `codex login`",
+        login: "`codex login`",
+        least: None,
         dialect: "codex",
         path_variable: Some("CODEX_CLI_PATH"),
         sees: &[
-            "CODEX_API_KEY",
-            "CODEX_HOME",
-            "OPENAI_API_KEY",
-            "OPENAI_BASE_URL",
-            "AZURE_OPENAI_API_KEY",
-            "OPENROUTER_API_KEY",
+            seen(&[
+                "CODEX_API_KEY",
+                "OPENAI_API_KEY",
+                "AZURE_OPENAI_API_KEY",
+                "OPENROUTER_API_KEY",
+            ]),
+            seen(&["OPENAI_BASE_URL"]),
+            seen(&["CODEX_HOME"]),
         ],
         given: &[],
         gentle: Gentle::Interrupt,
@@ -170,6 +222,7 @@ pub const PROGRAMS: &[Program] = &[
             road: &CODEX,
             arguments: codex_kept,
             unasked: true,
+            mode: None,
         }),
         variables: |_| Vec::new(),
     },
@@ -178,24 +231,25 @@ pub const PROGRAMS: &[Program] = &[
         title: "Gemini CLI",
         names: &["gemini"],
         install: "`npm install -g @google/gemini-cli`, then `gemini` once to log in",
+        login: "`gemini`, then `/auth`",
+        least: None,
         dialect: "gemini",
         path_variable: None,
         sees: &[
-            "GEMINI_API_KEY",
-            "GOOGLE_API_KEY",
-            "GOOGLE_GEMINI_BASE_URL",
-            "GOOGLE_CLOUD_PROJECT",
-            "GOOGLE_CLOUD_LOCATION",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-            "GOOGLE_GENAI_USE_GCA",
-            "GOOGLE_APPLICATION_CREDENTIALS",
-            "GEMINI_MODEL",
+            seen(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
+            seen(&["GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT"]),
+            seen(&["GEMINI_MODEL"]),
+            seen(&[
+                "GOOGLE_GENAI_USE_VERTEXAI",
+                "GOOGLE_GENAI_USE_GCA",
+                "GEMINI_CLI_TRUST_WORKSPACE",
+            ]),
+            seen_with(
+                "GOOGLE_GENAI_USE_VERTEXAI",
+                &["GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS"],
+            ),
         ],
-        // Without the first it starts itself again as a child, which does not hear our signals.
-        given: &[
-            ("GEMINI_CLI_NO_RELAUNCH", "true"),
-            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-        ],
+        given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
         prompt_as_argument: false,
         arguments: gemini,
@@ -203,28 +257,33 @@ pub const PROGRAMS: &[Program] = &[
             road: &ACP,
             arguments: gemini_kept,
             unasked: true,
+            // Each tool that writes asks first and is refused; `plan` may write plans.
+            mode: Some("default"),
         }),
-        variables: |_| Vec::new(),
+        variables: gemini_trust,
     },
     Program {
         backend: "opencode",
         title: "opencode",
         names: &["opencode"],
         install: "`npm install -g opencode-ai`, then `opencode auth login`",
+        login: "`opencode auth login`",
+        least: None,
         dialect: "opencode",
         path_variable: None,
         sees: &[
-            "OPENCODE_CONFIG",
-            "OPENCODE_CONFIG_DIR",
-            "ANTHROPIC_API_KEY",
-            "OPENAI_API_KEY",
-            "OPENROUTER_API_KEY",
-            "GEMINI_API_KEY",
-            "GOOGLE_GENERATIVE_AI_API_KEY",
-            "GROQ_API_KEY",
-            "MISTRAL_API_KEY",
-            "DEEPSEEK_API_KEY",
-            "XAI_API_KEY",
+            seen(&[
+                "ANTHROPIC_API_KEY",
+                "OPENAI_API_KEY",
+                "OPENROUTER_API_KEY",
+                "GEMINI_API_KEY",
+                "GOOGLE_GENERATIVE_AI_API_KEY",
+                "GROQ_API_KEY",
+                "MISTRAL_API_KEY",
+                "DEEPSEEK_API_KEY",
+                "XAI_API_KEY",
+            ]),
+            seen(&["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]),
         ],
         given: &[
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
@@ -237,6 +296,8 @@ pub const PROGRAMS: &[Program] = &[
             road: &ACP,
             arguments: acp_word,
             unasked: true,
+            // Its permissions deny every tool that writes; its `plan` does not stop the shell.
+            mode: Some("build"),
         }),
         variables: opencode_permissions,
     },
@@ -245,9 +306,11 @@ pub const PROGRAMS: &[Program] = &[
         title: "Cursor",
         names: &["agent", "cursor-agent"],
         install: "`curl https://cursor.com/install -fsS | bash`, then `agent login`",
+        login: "`agent login`",
+        least: None,
         dialect: "cursor",
         path_variable: None,
-        sees: &["CURSOR_API_KEY"],
+        sees: &[seen(&["CURSOR_API_KEY"])],
         given: &[],
         gentle: Gentle::Terminate,
         // Its documentation knows no other way.
@@ -257,6 +320,7 @@ pub const PROGRAMS: &[Program] = &[
             road: &ACP,
             arguments: acp_word,
             unasked: false,
+            mode: None,
         }),
         variables: |_| Vec::new(),
     },
@@ -268,6 +332,15 @@ pub const CONFIGURED: [&str; 2] = ["acp", "command"];
 /// The program behind a backend's name.
 pub fn program(backend: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.backend == backend)
+}
+
+impl Program {
+    /// The names of all variables that it sees, for those that are set.
+    pub(super) fn sees(&self, is_on: impl Fn(&str) -> bool) -> Vec<&'static str> {
+        let there = |seen: &&Seen| seen.with.is_none_or(&is_on);
+        let seen = self.sees.iter().filter(there);
+        seen.flat_map(|seen| seen.names).copied().collect()
+    }
 }
 
 /// Whether an agent program answers for members of this backend: one of the rows, or one that configuration describes.
@@ -376,6 +449,12 @@ fn gemini_kept(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
+/// Gemini CLI asks at its first start in a folder whether it is trusted, and does not run there before.
+fn gemini_trust(call: &Call<'_>) -> Vec<(String, String)> {
+    let trust = ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned());
+    call.trusted.then_some(trust).into_iter().collect()
+}
+
 /// Models are said for each session.
 fn acp_word(_: &Call<'_>) -> Vec<OsString> {
     words(&["acp"])
@@ -402,8 +481,10 @@ fn cursor(call: &Call<'_>) -> Vec<OsString> {
         "--output-format",
         "stream-json",
         "--stream-partial-output",
-        "--trust",
     ]);
+    if call.trusted {
+        args.extend(words(&["--trust"]));
+    }
     args.extend(words(if call.writable {
         &["--force"]
     } else {
@@ -428,6 +509,90 @@ mod tests {
     use super::*;
 
     #[test]
+    fn keys_of_another_service_are_seen_only_where_it_is_selected() {
+        let claude = program("claude_code").unwrap();
+        for (switch, name) in [
+            ("CLAUDE_CODE_USE_BEDROCK", "AWS_SECRET_ACCESS_KEY"),
+            ("CLAUDE_CODE_USE_VERTEX", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ] {
+            assert!(!claude.sees(|_| false).contains(&name), "{name}");
+            assert!(claude.sees(|on| on == switch).contains(&name), "{name}");
+        }
+        for program in PROGRAMS {
+            let switches = program.sees.iter().filter_map(|seen| seen.with);
+            let always = program.sees(|_| false);
+            for switch in switches {
+                assert!(always.contains(&switch), "{switch} must be seen itself");
+            }
+            let foreign = always.iter().filter(|name| name.starts_with("AWS_"));
+            assert_eq!(foreign.count(), 0, "{}", program.backend);
+        }
+    }
+
+    #[test]
+    fn the_documentation_lists_what_every_program_sees() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let list = |names: &[&str]| -> String {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        };
+        let mut rows = vec![
+            format!("| every program | {} | ", list(SHARED)),
+            format!(
+                "| every program that may write | {} | ",
+                list(SHARED_TO_WRITE)
+            ),
+        ];
+        for program in PROGRAMS {
+            for seen in program.sees {
+                let name = program.backend;
+                let only = seen.with.map(|with| format!("only with `{with}`"));
+                let only = only.unwrap_or_default();
+                rows.push(format!("| `{name}` | {} | {only}", list(seen.names)));
+            }
+        }
+        let missing: Vec<&String> = rows.iter().filter(|row| !page.contains(*row)).collect();
+        assert!(
+            missing.is_empty(),
+            "docs/agents.md lacks these rows:\n{missing:#?}"
+        );
+    }
+
+    #[test]
+    fn the_trust_step_of_a_program_is_switched_off_only_in_trusted_folders() {
+        for trusted in [false, true] {
+            let call = Call {
+                model: None,
+                effort: None,
+                folder: Path::new("/w"),
+                writable: true,
+                trusted,
+                server: None,
+            };
+            let switches = |program: &Program| -> bool {
+                let mut words: Vec<String> = (program.arguments)(&call)
+                    .into_iter()
+                    .map(|word| word.into_string().unwrap())
+                    .collect();
+                let variables = (program.variables)(&call);
+                words.extend(variables.into_iter().map(|(name, _)| name));
+                words.extend(program.given.iter().map(|(name, _)| (*name).to_owned()));
+                words
+                    .iter()
+                    .any(|word| word.to_lowercase().contains("trust"))
+            };
+            let found: Vec<&str> = PROGRAMS
+                .iter()
+                .filter(|program| switches(program))
+                .map(|program| program.backend)
+                .collect();
+            let wanted: &[&str] = if trusted { &["gemini", "cursor"] } else { &[] };
+            assert_eq!(found, wanted, "trusted: {trusted}");
+        }
+    }
+
+    #[test]
     fn a_server_of_tools_is_named_in_the_words_of_each_program() {
         let server = ToolServer {
             name: "kd".into(),
@@ -440,6 +605,7 @@ mod tests {
             effort: None,
             folder: Path::new("/w"),
             writable: false,
+            trusted: false,
             server,
         };
         let told = |args: fn(&Call<'_>) -> Vec<OsString>, server| -> Vec<String> {

@@ -3,8 +3,9 @@
 //!
 //! Agents differ: some give their messages ids and some do not, some put warnings among the words of the answer, some
 //! answer a broken turn with `end_turn`. So: where some chunks have an id, those without are no answer; an error text
-//! that is followed by an error is no answer; a turn that counts no token at all brought none; and where messages
-//! repeat each other's beginning, a stream broke and only the last message stands.
+//! that is followed by an error, or that is all there is of a turn for which no tokens are counted, is no answer; a turn
+//! that counts no token at all brought none; and where messages repeat each other's beginning, a stream broke and only
+//! the last message stands, if it is the longest.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, read, some, text};
@@ -14,6 +15,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const WHO: &str = "the agent";
+/// How the failure begins when a tool was refused.
+pub(super) const GAVE_UP: &str = "the agent gave up when it was refused a tool";
 /// The group of chunks without an id starts with this; no agent's id does.
 const NAMELESS: &str = "\u{0}";
 /// How texts begin that agents mix into their answers and that are not answers.
@@ -25,6 +28,15 @@ const WARNINGS: [&str; 6] = [
     "Model metadata for `",
     "Deprecation notice:",
 ];
+
+/// How an agent says among its words that it begins again.
+const AGAIN: &str = "Info: Response was interrupted";
+/// How an agent says that it stops because a tool was refused.
+const STOPPED: &str = "Info: Operation cancelled by user";
+/// How a text begins that is an error, if nothing else says so.
+const ERRORS: [&str; 4] = ["Error:", "API Error", "[API Error", "Request failed:"];
+/// The longest text that is taken for an error, in bytes.
+const ERROR_MAX: usize = 1000;
 
 /// See the file's header.
 #[derive(Default)]
@@ -119,6 +131,8 @@ impl Decoder for Acp {
                 }
             }
             "session/cancel" => self.cancelled = true,
+            // The session was refused for want of a login, which is on its way.
+            "authenticate" => self.outcome = None,
             _ => {}
         }
     }
@@ -289,6 +303,16 @@ impl Acp {
 
     fn chunk(&mut self, update: &Value, out: &mut Vec<Delta>) {
         let piece = text(&update["content"], "text");
+        if piece.trim_start().starts_with(STOPPED) {
+            out.push(notice(one_line(piece, 300)));
+            return;
+        }
+        if piece.trim_start().starts_with(AGAIN) {
+            let why = blame::failure(piece.trim(), None, FailureKind::Crashed);
+            self.answer.retry(None, std::time::Duration::ZERO, why, out);
+            self.stretch += 1;
+            return;
+        }
         let group = match some(update, "messageId") {
             Some(id) => id,
             None if WARNINGS.iter().any(|warning| piece.starts_with(warning)) => {
@@ -417,11 +441,8 @@ impl Acp {
             ));
         }
         if self.refused {
-            return Err(Failure::new(
-                FailureKind::Invalid,
-                "the agent gave up when it was refused a tool",
-            )
-            .advise("ask with `--writable`, or ask for something that needs no such tool"));
+            return Err(Failure::new(FailureKind::Invalid, GAVE_UP)
+                .advise("ask with `--writable`, or ask for something that needs no such tool"));
         }
         let usage = self.usage(result);
         if usage.is_some_and(|u| u.input_tokens == 0 && u.output_tokens == 0) {
@@ -430,13 +451,18 @@ impl Acp {
                 "the agent ended its turn and counts no token of it: the connection to its model broke, or the question is too long for it",
             ));
         }
+        if usage.is_none_or(|used| used.output_tokens == 0)
+            && let Some(failure) = told_as_text(&self.answer.text())
+        {
+            return Err(failure);
+        }
         self.answer.settle_all();
         if self.has_named() {
             self.answer.keep(|group| !group.starts_with(NAMELESS));
         }
-        if let Some(last) = self.repeated() {
+        if let Some(last) = self.repeated()? {
             self.began_again = Some(notice(
-                "the agent's connection broke and it began again; the answer may lack its beginning",
+                "the agent's connection broke and it began its answer again",
             ));
             self.answer.keep(|group| group == last);
         }
@@ -455,17 +481,27 @@ impl Acp {
     }
 
     /// The last message, if messages that follow each other without a tool between them begin with the same words.
-    fn repeated(&self) -> Option<String> {
+    ///
+    /// # Errors
+    /// When the later one ends before the earlier one did: words are missing.
+    fn repeated(&self) -> Result<Option<String>, Failure> {
         let groups = self.answer.groups();
-        let repeats = groups.windows(2).any(|pair| {
+        let mut repeats = false;
+        for pair in groups.windows(2) {
             let ((_, before), (group, after)) = (&pair[0], &pair[1]);
-            !self.after_tool.contains(*group)
-                && (after.starts_with(before.as_str()) || before.starts_with(after.as_str()))
-        });
-        groups
-            .last()
-            .filter(|_| repeats)
-            .map(|(group, _)| (*group).to_owned())
+            if self.after_tool.contains(*group) {
+                continue;
+            }
+            repeats |= after.starts_with(before.as_str());
+            if before.len() > after.len() && before.starts_with(after.as_str()) {
+                return Err(Failure::new(
+                    FailureKind::Crashed,
+                    "the agent's connection broke, and its second attempt ended before the first had",
+                ));
+            }
+        }
+        let last = groups.last().filter(|_| repeats);
+        Ok(last.map(|(group, _)| (*group).to_owned()))
     }
 
     fn usage(&self, result: &Value) -> Option<Usage> {
@@ -500,8 +536,19 @@ impl Acp {
     }
 }
 
+/// The failure that a whole answer is, if it is one: some agents say it and then end the turn as if all were well.
+fn told_as_text(said: &str) -> Option<Failure> {
+    let said = said.trim();
+    let error = said.len() <= ERROR_MAX
+        && !said.contains("\n\n")
+        && ERRORS.iter().any(|word| said.starts_with(word));
+    let kind = blame::kind(said, None).filter(|_| error)?;
+    Some(blame::failure(said, None, kind))
+}
+
 /// Where a text begins again with all the words that stand before: an agent without ids for its messages repeats them
-/// after a broken stream. Fewer words than these can be meant so.
+/// after a broken stream. A stream breaks in the middle of a sentence; whole sentences, fewer words than these, and the
+/// same few words again and again can be meant so.
 fn begun_again(text: &str) -> Option<usize> {
     const WORDS_MIN: usize = 4;
     let mut from = 0;
@@ -509,11 +556,18 @@ fn begun_again(text: &str) -> Option<usize> {
         .match_indices(' ')
         .map(|(at, _)| at + 1)
         .skip(WORDS_MIN - 1)
+        .filter(|at| broken_off(&text[from..from + at]))
         .find(|at| text[from + at..].starts_with(&text[from..from + at]))
     {
         from += more;
     }
     (from > 0).then_some(from)
+}
+
+/// Whether a text ends in the middle of a sentence, and is more than a few words repeated.
+fn broken_off(text: &str) -> bool {
+    let words: BTreeSet<&str> = text.split_whitespace().collect();
+    text.trim_end().ends_with(char::is_alphanumeric) && words.len() >= 3
 }
 
 /// The answers to a request for permission that refuse it.
@@ -572,7 +626,29 @@ fn failure(error: &Value) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::begun_again;
+    use super::{begun_again, told_as_text};
+    use kd_core::FailureKind;
+
+    #[test]
+    fn an_error_that_is_all_there_is_of_an_answer_is_one() {
+        let kind = |said| told_as_text(said).map(|failure| failure.kind);
+        assert_eq!(
+            kind("Error: Authentication failed (401). Log in again."),
+            Some(FailureKind::Auth)
+        );
+        assert_eq!(
+            kind("[API Error: 429 Too Many Requests]"),
+            Some(FailureKind::RateLimit)
+        );
+        for answer in [
+            "Error: this is what the program prints when a variable is missing.\n\nYour login is fine.",
+            "Error handling belongs where the login is.",
+            "The text says: Error: Authentication failed",
+            "Error: take the second one",
+        ] {
+            assert_eq!(kind(answer), None, "{answer}");
+        }
+    }
 
     #[test]
     fn a_beginning_that_is_repeated_is_found_however_often() {
@@ -586,6 +662,8 @@ mod tests {
             Some("a b c d e f")
         );
         for text in [
+            "Row, row, row your boat. Row, row, row your boat. Gently",
+            "very very very very very very very very good",
             "no, no, it is not so",
             "one two three four",
             "",

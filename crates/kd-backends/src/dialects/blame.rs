@@ -7,6 +7,7 @@
 use super::parse::one_line;
 use super::{Exit, ExitSeen};
 use kd_core::{Failure, FailureKind};
+use serde_json::Value;
 
 /// Longest message that we take over, in characters.
 const MESSAGE_MAX: usize = 400;
@@ -44,6 +45,11 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
             "credential",
             "missing environment variable",
             "billing",
+            "token has expired",
+            "token expired",
+            "expired token",
+            "invalid token",
+            "token is invalid",
         ],
     ),
     (
@@ -66,10 +72,14 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
             "unknown model",
             "unexpected argument",
             "unknown option",
+            "allowed choices are",
             "invalid_request",
             "badrequest",
             "not found",
             "trusted directory",
+            "untrusted",
+            "not trusted",
+            "trusted folder",
             "already in use",
             "already exists",
             "cannot be used",
@@ -125,15 +135,47 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
             "terminated",
             "stream closed",
             "closed before",
+            "lookup address",
+            "name resolution",
+            "dns",
+            "unable to connect",
         ],
     ),
 ];
 
 /// A failure with these words, its kind from the status and the words, else the proposed one.
 pub(super) fn failure(said: &str, status: Option<u64>, else_kind: FailureKind) -> Failure {
-    let message = one_line(said, MESSAGE_MAX);
+    let message = one_line(&plain(said), MESSAGE_MAX);
     let kind = kind(said, status).unwrap_or(else_kind);
     advised(Failure::new(kind, message))
+}
+
+/// The words of an error whose text is a JSON object, or ends in one: some programs pass on what their service sent.
+fn plain(said: &str) -> String {
+    let Some((before, object)) = said.find('{').map(|at| said.split_at(at)) else {
+        return said.to_owned();
+    };
+    let mut objects = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+    let Some(Ok(value)) = objects.next() else {
+        return said.to_owned();
+    };
+    let error = match &value["error"] {
+        Value::Null => &value,
+        error => error,
+    };
+    let Some(inner) = error["message"].as_str().or(error.as_str()) else {
+        return said.to_owned();
+    };
+    let code = ["status", "code"]
+        .iter()
+        .find_map(|key| error[*key].as_u64());
+    let status = code.map_or(String::new(), |code| format!(" (status {code})"));
+    // What stands before it mostly announces it, as `[API Error: `.
+    let before = before.trim_matches(|c: char| !c.is_alphanumeric());
+    match before.is_empty() {
+        true => format!("{}{status}", plain(inner)),
+        false => format!("{before}: {}{status}", plain(inner)),
+    }
 }
 
 /// The kind that a status and words give away.
@@ -260,6 +302,13 @@ fn advised(failure: Failure) -> Failure {
     let lower = failure.message.to_lowercase();
     match failure.kind {
         FailureKind::Auth => failure.advise("log in with the program itself, or set its key; then ask again"),
+        FailureKind::Crashed
+            if ["network", "connect", "lookup address", "name resolution", "dns", "enotfound", "econnre", "fetch failed"]
+                .iter()
+                .any(|word| lower.contains(word)) =>
+        {
+            failure.advise("see whether the network and the endpoint that the program is set to are there, then ask again")
+        }
         FailureKind::RateLimit if lower.contains("quota") || lower.contains("billing") => {
             failure.advise("look at the plan and the quota of this account")
         }
@@ -270,9 +319,29 @@ fn advised(failure: Failure) -> Failure {
         {
             failure.advise("the thread does not fit into this model: start a new thread, or give the member a larger model")
         }
+        FailureKind::Invalid
+            if too_old(&lower) =>
+        {
+            failure.advise("update the program: this version does not know the flags that keep it to reading")
+        }
+        FailureKind::Invalid if ["trusted", "trust this"].iter().any(|word| lower.contains(word)) => {
+            failure.advise("start the program itself here once and trust the folder, or type `kd trust`")
+        }
         FailureKind::Invalid if lower.contains("model") => failure.advise("set `agents.<name>.model` to a model that the program knows"),
         _ => failure,
     }
+}
+
+/// Whether a program does not know a flag of ours, in its words: it is older than the flag.
+pub(super) fn too_old(said: &str) -> bool {
+    let said = said.to_lowercase();
+    [
+        "unknown option",
+        "unexpected argument",
+        "allowed choices are",
+    ]
+    .iter()
+    .any(|words| said.contains(words))
 }
 
 /// An HTTP status that a text names: three digits from 400 to 599 after a word that announces one.
@@ -349,6 +418,13 @@ mod tests {
                 None,
                 Some(Auth),
             ),
+            ("OAuth token has expired", None, Some(Auth)),
+            (
+                "error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices are acceptEdits, plan.",
+                None,
+                Some(Invalid),
+            ),
+            ("failed to lookup address information", None, Some(Crashed)),
             (
                 "API key not valid. Please pass a valid API key.",
                 Some(400),
@@ -364,6 +440,54 @@ mod tests {
             ("anything", Some(529), Some(Overloaded)),
         ] {
             assert_eq!(kind(said, status), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_json_is_told_in_its_own_words() {
+        for (said, told) in [
+            (
+                r#"{"error":{"code":401,"message":"OAuth token has expired","status":"UNAUTHENTICATED"}}"#,
+                "OAuth token has expired (status 401)",
+            ),
+            (
+                r#"[API Error: {"error":{"code":403,"message":"Forbidden"}}]"#,
+                "API Error: Forbidden (status 403)",
+            ),
+            (
+                r#"{"error":{"message":"{\"error\":{\"message\":\"inner\"}}","code":400}}"#,
+                "inner (status 400)",
+            ),
+            (r#"{"message":"bare"}"#, "bare"),
+            (r#"{"odd":1}"#, r#"{"odd":1}"#),
+            ("a set {x} of things", "a set {x} of things"),
+        ] {
+            assert_eq!(failure(said, None, FailureKind::Crashed).message, told);
+        }
+    }
+
+    #[test]
+    fn every_cause_has_advice_of_its_own() {
+        for (said, advice) in [
+            ("error: unknown option '--foo'", "update"),
+            (
+                "argument 'dontAsk' is invalid. Allowed choices are plan",
+                "update",
+            ),
+            (
+                "Gemini CLI is not running in a trusted directory",
+                "kd trust",
+            ),
+            ("failed to lookup address information", "network"),
+            ("OAuth token has expired", "log in"),
+            ("prompt is too long", "does not fit"),
+        ] {
+            let failure = failure(said, None, FailureKind::Crashed);
+            assert!(
+                failure.hint().contains(advice),
+                "{said}: {}",
+                failure.hint()
+            );
         }
     }
 

@@ -26,7 +26,9 @@ pub(super) struct CodexApp {
     model: Option<String>,
     version: Option<String>,
     tools: BTreeSet<String>,
-    /// Tokens of the thread so far, and before this turn.
+    /// The thread whose tokens were counted last.
+    counted_thread: Option<String>,
+    /// Tokens of that thread so far, and before this turn.
     total: Usage,
     before: Usage,
     counted: bool,
@@ -60,7 +62,12 @@ impl Decoder for CodexApp {
         // What other threads of the process are asked meanwhile is not ours to decode.
         if method == "turn/start" && !self.running {
             self.running = true;
-            self.thread = some(&message["params"], "threadId").or(self.thread.take());
+            let asked = some(&message["params"], "threadId").or(self.thread.take());
+            if asked != self.counted_thread {
+                // Each thread counts from zero.
+                self.total = Usage::default();
+            }
+            self.thread = asked;
             self.before = self.total;
         }
     }
@@ -86,6 +93,7 @@ impl Decoder for CodexApp {
             thread: self.thread.take(),
             model: self.model.take(),
             version: self.version.take(),
+            counted_thread: self.counted_thread.take(),
             total: self.total,
             before: self.total,
             ..Self::default()
@@ -158,7 +166,10 @@ impl CodexApp {
             "item/reasoning/summaryPartAdded" => self.answer.think_anew("", out),
             "item/started" => self.item(&params["item"], false, out),
             "item/completed" => self.item(&params["item"], true, out),
-            "thread/tokenUsage/updated" => self.count(&params["tokenUsage"]["total"]),
+            "thread/tokenUsage/updated" => {
+                self.counted_thread = whose.map(str::to_owned).or(self.thread.clone());
+                self.count(&params["tokenUsage"]["total"]);
+            }
             "error" => self.error(params, out),
             "warning" | "guardianWarning" => {
                 out.push(notice(one_line(text(params, "message"), 300)))

@@ -2,7 +2,8 @@
 //! the end [`Delta::Finished`] or the [`Failure`].
 //!
 //! Every decoder is pure: a recorded stream is its whole test. All of them keep the same laws:
-//! - a turn went well only if its terminal event came, says so, and there is text; an exit code alone never decides;
+//! - a turn went well only if its terminal event came, says so, and there is text; an exit code alone never decides
+//!   (plain text, which has no events, needs both words and the exit code 0);
 //! - text that a retry repeats is void ([`Delta::Retrying`]) or corrected by the text in [`Delta::Finished`];
 //! - unknown events pass, a broken line is one notice, and raw protocol never becomes text;
 //! - the outcome does not depend on where the bytes were cut.
@@ -18,10 +19,24 @@ mod gemini;
 mod opencode;
 mod parse;
 mod reading;
+mod text;
 
 pub use reading::{Decoded, Reading, decode_all};
 
-use kd_core::{Delta, Failure};
+use kd_core::{Delta, Failure, FailureKind};
+
+/// How the failure begins of an agent that ends its turn because it may not use a tool.
+const GAVE_UP: [&str; 2] = [acp::GAVE_UP, opencode::GAVE_UP];
+
+/// Whether a turn failed only because a tool was refused.
+pub(crate) fn gave_up(failure: &Failure) -> bool {
+    GAVE_UP.iter().any(|said| failure.message.starts_with(said))
+}
+
+/// Whether a program is too old for the flags that it was given.
+pub(crate) fn too_old(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Invalid && blame::too_old(&failure.message)
+}
 
 /// What a line says, if it is a JSON object.
 pub(crate) fn message(line: &[u8]) -> Option<serde_json::Value> {
@@ -103,7 +118,7 @@ impl std::fmt::Debug for Dialect {
 }
 
 /// All dialects.
-pub const DIALECTS: [Dialect; 7] = [
+pub const DIALECTS: [Dialect; 8] = [
     Dialect {
         name: "claude",
         what: "`claude -p --output-format stream-json`, one-shot and with `--input-format stream-json`",
@@ -145,6 +160,12 @@ pub const DIALECTS: [Dialect; 7] = [
         what: "the Agent Client Protocol, version 1",
         dialog: None,
         make: || Box::<acp::Acp>::default(),
+    },
+    Dialect {
+        name: "text",
+        what: "plain text, one-shot; a good exit ends it",
+        dialog: None,
+        make: || Box::<text::Text>::default(),
     },
 ];
 

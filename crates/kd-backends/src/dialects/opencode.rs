@@ -11,6 +11,8 @@ use serde_json::Value;
 use std::time::Duration;
 
 const WHO: &str = "opencode";
+/// How the failure begins when a tool was refused.
+pub(super) const GAVE_UP: &str = "opencode gave up: it may not use";
 
 /// See the file's header.
 #[derive(Default)]
@@ -53,11 +55,11 @@ impl Decoder for Opencode {
                 FailureKind::Refused,
                 "the provider filtered the answer",
             )),
-            (_, Some(tool)) => Err(Failure::new(
-                FailureKind::Invalid,
-                format!("opencode gave up: it may not use {tool}"),
-            )
-            .advise("allow the tool in opencode's own configuration, or ask with `--writable`")),
+            (_, Some(tool)) => Err(
+                Failure::new(FailureKind::Invalid, format!("{GAVE_UP} {tool}")).advise(
+                    "allow the tool in opencode's own configuration, or ask with `--writable`",
+                ),
+            ),
             (_, None) => Err(blame::unfinished_again(
                 WHO,
                 exit,

@@ -46,6 +46,7 @@ impl Backend for Silence {
             heard: false,
             first: deadlines.first,
             idle: deadlines.idle,
+            trouble: None,
         }
         .boxed()
     }
@@ -62,6 +63,7 @@ impl Backend for Total {
             inner: Some(inner),
             timer: None,
             total,
+            trouble: None,
         }
         .boxed()
     }
@@ -75,6 +77,8 @@ struct Watched {
     heard: bool,
     first: Duration,
     idle: Duration,
+    /// Why the last attempt failed, until words come.
+    trouble: Option<Failure>,
 }
 
 /// The timer is only moved when it rings: a token costs one look at the clock, not a timer.
@@ -115,6 +119,7 @@ impl Stream for Watched {
             }
             match inner.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(delta))) => {
+                    note(&mut this.trouble, &delta);
                     let first = !std::mem::replace(&mut this.heard, true);
                     if let Some(clock) = this.clock.as_mut() {
                         clock.last = Instant::now();
@@ -162,8 +167,30 @@ impl Stream for Watched {
             } else {
                 "raise `council.first_secs`, or see whether the service is up"
             });
+            let failure = explained(failure, this.trouble.take());
             return this.end(Some(Err(failure)));
         }
+    }
+}
+
+/// Remembers why an attempt failed, and forgets it when words come.
+fn note(trouble: &mut Option<Failure>, delta: &Delta) {
+    match delta {
+        Delta::Retrying { failure, .. } => *trouble = Some(failure.clone()),
+        Delta::Text { text } | Delta::Thinking { text } if !text.is_empty() => *trouble = None,
+        _ => {}
+    }
+}
+
+/// A time-out whose cause is what the last attempt met, where there was one.
+fn explained(timeout: Failure, trouble: Option<Failure>) -> Failure {
+    match trouble {
+        Some(why) => Failure {
+            message: format!("{}; the last attempt failed: {why}", timeout.message),
+            ..timeout
+        }
+        .advise(why.hint()),
+        None => timeout,
     }
 }
 
@@ -172,6 +199,8 @@ struct Bounded {
     inner: Option<Deltas>,
     timer: Option<Pin<Box<Sleep>>>,
     total: Duration,
+    /// As in [`Watched`].
+    trouble: Option<Failure>,
 }
 
 impl Stream for Bounded {
@@ -191,6 +220,7 @@ impl Stream for Bounded {
             Poll::Ready(Some(Ok(delta)))
                 if matches!(delta, Delta::Finished { .. }) || Instant::now() < timer.deadline() =>
             {
+                note(&mut this.trouble, &delta);
                 return Poll::Ready(Some(Ok(delta)));
             }
             Poll::Ready(Some(Ok(_))) => {}
@@ -205,10 +235,11 @@ impl Stream for Bounded {
             }
         }
         this.inner = None;
-        Poll::Ready(Some(Err(Failure::new(
+        let failure = Failure::new(
             FailureKind::Timeout,
             format!("the answer was not whole after {}", seconds(total)),
-        ))))
+        );
+        Poll::Ready(Some(Err(explained(failure, this.trouble.take()))))
     }
 }
 

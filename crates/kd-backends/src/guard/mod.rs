@@ -9,6 +9,7 @@ mod deadline;
 mod rate;
 mod retry;
 mod shape;
+mod snapshot;
 mod untouched;
 
 pub use deadline::{Silence, Total};

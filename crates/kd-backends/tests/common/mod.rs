@@ -95,6 +95,7 @@ pub fn hands(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>)
         &config,
         Options {
             env: Env::of([("SVC_KEY", KEY)]),
+            ..Options::default()
         },
     )
 }

@@ -314,7 +314,7 @@ pub const KEYS: &[Key] = &[
     key("agents.<name>.prompts.review", Kind::Text, "\"\"", "Its own words for reviews, in place of `prompts.review`.").also_kingdom(),
     key("agents.<name>.prompts.peasant", Kind::Text, "\"\"", "Its own words for work on tickets, in place of `prompts.peasant`.").also_kingdom(),
     key("agents.<name>.command", Kind::Texts, "[]", "The program and its arguments: of a member of the kind `command` or `acp`, or in place of a known program.").never_from_project(),
-    key("agents.<name>.dialect", Kind::OneOf(&["claude", "codex", "gemini", "opencode", "cursor", "acp"]), "null", "What the program of `command` prints."),
+    key("agents.<name>.dialect", Kind::OneOf(&["claude", "codex", "gemini", "opencode", "cursor", "acp", "text"]), "null", "What the program of `command` prints."),
     key("agents.<name>.env", Kind::Texts, "[]", "Names of further environment variables that the program may see.").never_from_project(),
     key("agents.<name>.warm", Kind::Bool, "null", "Whether its program is kept running between questions; unset means where that is known to work."),
     key("agents.<name>.writable", Kind::Bool, "null", "Whether it may change files, in place of `council.writable`.").never_from_project(),

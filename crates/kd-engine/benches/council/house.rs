@@ -35,6 +35,7 @@ impl House {
         };
         let options = Options {
             env: Env::of([("A", "b")]),
+            ..Options::default()
         };
         let folder = TempDir::new().unwrap();
         let layout = Layout::find_or_create(folder.path(), &|_| None)

@@ -11,7 +11,7 @@ use crate::face::round::Round;
 use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
-use kd_backends::{Hands, Options};
+use kd_backends::Hands;
 use kd_core::config::{Config, Mode};
 use kd_core::{Address, Budget, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
@@ -102,7 +102,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let mut asked = None;
     let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
-        let engine = Engine::new(Hands::new(&config, Options::default()));
+        let engine = Engine::new(Hands::new(&config, super::here::agents()));
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
@@ -320,7 +320,7 @@ pub(super) fn closing(round: &Round, id: &str, go_on: &str, here: &Here) {
     let styles = here.err_styles();
     let mut parts: Vec<String> = words::outcome(round).into_iter().collect();
     if let Some((_, used)) = &round.yielded {
-        parts.push(words::usage(used));
+        parts.push(words::total(used));
     }
     let dot = format!(" {} ", styles.glyph("·", "-"));
     let head = format!("{id}{dot}{}", parts.join(&dot));

@@ -65,7 +65,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
-    let hands = kd_backends::Hands::new(&loaded.config, kd_backends::Options::default());
+    let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
     let mut room = Room {
         args,
         here,

@@ -16,7 +16,7 @@ use crate::face::deliberation::{Deliberating, Manner, tables};
 use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
-use kd_backends::{Hands, Options};
+use kd_backends::Hands;
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, forecast};
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
 
 fn open(config: &Config, thread: Thread, planned: Planned) -> Result<Session, Error> {
     let opening = opening::opening(config, planned, &thread)?;
-    let engine = Engine::new(Hands::new(config, Options::default()));
+    let engine = Engine::new(Hands::new(config, super::here::agents()));
     Ok(engine.run(thread, opening)?)
 }
 
@@ -223,7 +223,7 @@ fn plan_by_model(
     if manner == Manner::Plain {
         notice_line(&format!("{} plans the council", seat.member.backend));
     }
-    let engine = Engine::new(Hands::new(config, Options::default()));
+    let engine = Engine::new(Hands::new(config, super::here::agents()));
     let played = stage::play(face, false, stage::UNASKED, || {
         let (machine, opened) = Planner::open(about);
         let opening = Opening {

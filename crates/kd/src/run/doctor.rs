@@ -44,6 +44,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                 }
                 let options = Options {
                     env: Env::process(),
+                    // Ours, and empty.
+                    trusted: true,
                 };
                 let hands = Hands::new(config, options).in_folder(folder.clone());
                 Ok(examine(&hands, member, &folder, args.timeout).await)
@@ -64,12 +66,17 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         write!(out, "{}", table(&reports, here))?;
     }
     out.flush()?;
-    let well = reports.iter().filter(|report| report.answered).count();
+    let well = reports.iter().filter(|report| is_well(report)).count();
     Ok(match well {
         n if n == reports.len() => Exit::Done,
         0 => Exit::Failed,
         _ => Exit::Partial,
     })
+}
+
+/// Whether a member answers, and is held to reading as far as was seen.
+fn is_well(report: &Report) -> bool {
+    report.answered && report.read_only != Some(false)
 }
 
 /// Those that were named; else those that are configured, and the agent programs that are on this machine. The built-in
@@ -144,7 +151,7 @@ fn table(reports: &[Report], here: &Here) -> String {
     let mut text = format!("{}\n", styles.dim(&line(&head.map(str::to_owned))));
     for (report, row) in reports.iter().zip(&rows) {
         let shown = line(row);
-        text += &match report.answered && report.read_only != Some(false) {
+        text += &match is_well(report) {
             true => format!("{shown}\n"),
             false => format!("{}\n", styles.bad(&shown)),
         };
@@ -172,7 +179,11 @@ fn row(report: &Report) -> [String; 7] {
             known => word(known),
         }
         .to_owned(),
-        word(report.read_only).to_owned(),
+        match (report.read_only, report.write_tried) {
+            (None, Some(false)) => "not tried",
+            (known, _) => word(known),
+        }
+        .to_owned(),
         report
             .first_token_secs
             .map_or("-".into(), |secs| format!("{secs:.2} s")),

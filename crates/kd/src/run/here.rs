@@ -4,11 +4,26 @@ use crate::args::Color;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
-use kd_store::Layout;
 use kd_store::config::{ConfigPaths, Loaded};
+use kd_store::trust::TrustStore;
+use kd_store::{Layout, UserDirs};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+
+/// How agents run here: the environment, and whether the user trusts the working folder. Without a state folder, or with
+/// one that cannot be relied on, it is not trusted.
+pub(super) fn agents() -> kd_backends::Options {
+    let trusts = || {
+        let folder = std::env::current_dir().ok()?;
+        let store = TrustStore::new(&UserDirs::from_env(&os_var)).ok()?;
+        store.trusts(&folder).ok()
+    };
+    kd_backends::Options {
+        trusted: trusts().unwrap_or(false),
+        ..kd_backends::Options::default()
+    }
+}
 
 /// Where we run.
 pub(super) struct Here {

@@ -56,7 +56,7 @@ impl House {
         if let Some(layout) = &found {
             super::ask::sweep(layout, false);
         }
-        let hands = kd_backends::Hands::new(&loaded.config, kd_backends::Options::default());
+        let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
         Ok(Self {
             // Nothing that goes through a server has colours.
             here: Here::new(Color::Never),

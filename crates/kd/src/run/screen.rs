@@ -55,7 +55,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         args: args.clone(),
         engine: Engine::new(kd_backends::Hands::new(
             &loaded.config,
-            kd_backends::Options::default(),
+            super::here::agents(),
         )),
         layout,
         config: loaded.config,

@@ -70,7 +70,7 @@ fn open(args: &Think, config: &Config, seats: Seats, thread: Thread) -> Result<S
         ..limits
     };
     let opening = opening(config, seats, &thread, limits)?;
-    let hands = kd_backends::Hands::new(config, kd_backends::Options::default());
+    let hands = kd_backends::Hands::new(config, super::here::agents());
     Ok(Engine::new(hands).run(thread, opening)?)
 }
 

@@ -2,19 +2,23 @@
 //! What the agent says of a turn is read by [`crate::dialects`], like that of every other road (docs/adr says why).
 //! Each question has a session of its own; we offer no files and no terminal.
 //!
-//! Read-only: a mode of that name is chosen where the agent has one, and every wish for permission is rejected.
+//! A read-only turn runs in a mode that [`modes`] allows, and every request for permission is rejected. An agent without
+//! such a mode is not asked, and one that leaves it is stopped.
 
+use super::auth;
 use super::driven::Driven;
+use super::modes::{self, Step};
 use super::{Question, Road, Talk, dialects};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, CloseSessionRequest, Implementation, InitializeRequest, McpServer,
-    McpServerStdio, NewSessionRequest, PermissionOptionKind, PromptRequest,
-    RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, SessionId,
-    SetSessionConfigOptionRequest, SetSessionModeRequest, ToolCallUpdateFields, ToolKind,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, ErrorCode, Implementation,
+    InitializeRequest, McpServer, McpServerStdio, NewSessionRequest, PermissionOptionKind,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
+    SessionId, SetSessionConfigOptionRequest, SetSessionModeRequest, ToolCallUpdateFields,
+    ToolKind,
 };
-use agent_client_protocol::{Agent, Client, JsonRpcRequest, JsonRpcResponse, Result};
+use agent_client_protocol::{Agent, Client, Error, JsonRpcRequest, JsonRpcResponse, Result};
 use futures::StreamExt;
 use futures::channel::mpsc;
 use kd_core::{Failure, FailureKind};
@@ -28,21 +32,21 @@ pub(in super::super) static ACP: Road = Road {
     talk: || Box::new(Acp::new()),
 };
 
-/// Modes in which agents change nothing, by the ids that were checked; `plan` is none of them.
-const READ_ONLY: [&str; 2] = ["read-only", "ask"];
-/// Modes for those who may write, where an agent begins in one that only reads.
-const WRITABLE: [&str; 2] = ["auto", "agent"];
-
 struct Acp {
     connection: Driven,
     words: mpsc::UnboundedSender<Word>,
     rights: Arc<Mutex<Rights>>,
-    asked: bool,
+    /// Why the agent is not asked, or not asked any more, where it is not the protocol that broke.
+    verdict: Verdict,
+    /// The session that was asked.
+    session: Option<Value>,
 }
+
+type Verdict = Arc<Mutex<Option<Failure>>>;
 
 /// What is told to the conversation.
 enum Word {
-    Ask(Question),
+    Ask(Box<Question>),
     Stop,
 }
 
@@ -51,6 +55,8 @@ impl Acp {
         let (words, heard) = mpsc::unbounded();
         let rights = Arc::<Mutex<Rights>>::default();
         let leave = Arc::clone(&rights);
+        let verdict = Verdict::default();
+        let reason = Arc::clone(&verdict);
         let connection = Driven::new(|wire| {
             Client
                 .v1()
@@ -61,13 +67,16 @@ impl Acp {
                     },
                     agent_client_protocol::on_receive_request!(),
                 )
-                .connect_with(wire, async move |agent| converse(&agent, heard).await)
+                .connect_with(wire, async move |agent| {
+                    converse(&agent, heard, &reason).await
+                })
         });
         Self {
             connection,
             words,
             rights,
-            asked: false,
+            verdict,
+            session: None,
         }
     }
 
@@ -79,23 +88,48 @@ impl Acp {
 
     fn drive(&mut self) -> Vec<Value> {
         let said = self.connection.drive();
-        self.asked |= said
-            .iter()
-            .any(|message| message["method"] == "session/prompt");
+        let prompt = said.iter().find(|m| m["method"] == "session/prompt");
+        if let Some(prompt) = prompt {
+            self.session = Some(prompt["params"]["sessionId"].clone());
+        }
         said
+    }
+
+    /// An agent that leaves its read-only mode during a turn is stopped: nothing would ask us any more.
+    fn watch_mode(&mut self, message: &Value) {
+        let params = &message["params"];
+        let ours = self.session.as_ref() == Some(&params["sessionId"]);
+        if !ours || message["method"] != "session/update" {
+            return;
+        }
+        let Some(mode) = modes::now_in_force(&params["update"]) else {
+            return;
+        };
+        if held(&self.rights).allows(&mode) {
+            return;
+        }
+        let mode = dialects::one_line(&mode);
+        let said = format!(
+            "the agent switched to its mode `{mode}` during a read-only turn and was stopped"
+        );
+        let failure = Failure::new(FailureKind::Refused, said).advise(
+            "look at what it did (`git status`); ask with `--writable` if it may change files, or take it out of the council",
+        );
+        *held(&self.verdict) = Some(failure);
     }
 }
 
 impl Talk for Acp {
     fn ask(&mut self, question: Question) -> Vec<Value> {
-        self.asked = false;
+        self.session = None;
         *held(&self.rights) = Rights::of(&question);
-        self.tell(Word::Ask(question))
+        self.tell(Word::Ask(Box::new(question)))
     }
 
     fn hear(&mut self, message: &Value) -> Vec<Value> {
-        // What wants no answer and is none is for the decoder alone.
+        // Of what wants no answer and is none, only the mode matters here; the rest is for the decoder.
         if message["id"].is_null() {
+            self.watch_mode(message);
             return Vec::new();
         }
         match self.connection.hear(message) {
@@ -109,11 +143,11 @@ impl Talk for Acp {
     }
 
     fn asked(&self) -> bool {
-        self.asked
+        self.session.is_some()
     }
 
     fn stop(&mut self) -> Vec<Value> {
-        if self.asked {
+        if self.asked() {
             self.tell(Word::Stop)
         } else {
             Vec::new()
@@ -121,7 +155,11 @@ impl Talk for Acp {
     }
 
     fn fit(&self) -> bool {
-        self.connection.over().is_none()
+        self.connection.over().is_none() && held(&self.verdict).is_none()
+    }
+
+    fn forbidden(&self) -> Option<Failure> {
+        held(&self.verdict).clone()
     }
 
     fn broken(&self) -> Option<Failure> {
@@ -144,21 +182,22 @@ impl Talk for Acp {
 async fn converse(
     agent: &ConnectionTo<Agent>,
     mut words: mpsc::UnboundedReceiver<Word>,
+    verdict: &Verdict,
 ) -> Result<()> {
     let Some(Word::Ask(mut question)) = words.next().await else {
         return Ok(());
     };
     let us = Implementation::new("kingdom", env!("CARGO_PKG_VERSION")).title("Kingdom".to_owned());
     let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
-    let hello = agent.send_request(hello).block_task().await?;
-    let closes = hello
-        .agent_capabilities
-        .session_capabilities
-        .close
-        .is_some();
+    let hello = agent.send_request(Hello(hello)).block_task().await?;
+    let closes = &hello["agentCapabilities"]["sessionCapabilities"]["close"];
+    let closes = closes.is_object();
     loop {
-        let session = open(agent, &question).await?;
-        let prompt = PromptRequest::new(session.clone(), vec![question.prompt.into()]);
+        let session = open(agent, &question, &hello["authMethods"], verdict).await?;
+        let prompt = PromptRequest::new(
+            session.clone(),
+            vec![std::mem::take(&mut question.prompt).into()],
+        );
         // What comes of it is the decoder's to read.
         agent.send_request(prompt).detach();
         question = loop {
@@ -180,17 +219,29 @@ async fn converse(
 
 /// A session for one question, in the mode and with the model that it wants. One thing after another: what an agent
 /// refuses must not come after what it was for.
-async fn open(agent: &ConnectionTo<Agent>, question: &Question) -> Result<SessionId> {
-    let servers = question.server.iter().map(|server| {
-        let stdio = McpServerStdio::new(&server.name, &server.program).args(server.args.clone());
-        McpServer::Stdio(stdio)
-    });
-    let new = NewSession(NewSessionRequest::new(&question.folder).mcp_servers(servers.collect()));
-    let offered = agent.send_request(new).block_task().await?;
+async fn open(
+    agent: &ConnectionTo<Agent>,
+    question: &Question,
+    methods: &Value,
+    verdict: &Verdict,
+) -> Result<SessionId> {
+    let offered = new_session(agent, question, methods, verdict).await?;
     let id = offered.session_id;
-    if let Some(mode) = mode(&offered.modes, question) {
-        let request = SetMode(SetSessionModeRequest::new(id.clone(), mode));
-        agent.send_request(request).block_task().await?;
+    let session = json!({"modes": offered.modes, "configOptions": offered.config_options});
+    match modes::choose(&session, question.writable, question.mode) {
+        Step::Keep => {}
+        Step::Mode(mode) => {
+            let request = SetMode(SetSessionModeRequest::new(id.clone(), mode));
+            agent.send_request(request).block_task().await?;
+        }
+        Step::Option { id: option, value } => {
+            let request = SetSessionConfigOptionRequest::new(id.clone(), option, value.as_str());
+            let said = agent.send_request(SetOption(request)).block_task().await?;
+            if let Some(mode) = modes::now_in_force(&said).filter(|mode| *mode != value) {
+                return Err(judge(verdict, no_mode(&[mode])));
+            }
+        }
+        Step::Refuse(there) => return Err(judge(verdict, no_mode(&there))),
     }
     if let Some(model) = &question.model {
         if offered.models.is_object() {
@@ -208,18 +259,52 @@ async fn open(agent: &ConnectionTo<Agent>, question: &Question) -> Result<Sessio
     Ok(id)
 }
 
-/// The mode to choose, if the agent has one for what this question may do.
-fn mode(offered: &Value, question: &Question) -> Option<&'static str> {
-    let current = offered["currentModeId"].as_str();
-    let reads_only = current.is_some_and(|mode| READ_ONLY.contains(&mode));
-    let wanted: &[&str] = match (question.writable, reads_only) {
-        (false, _) => &READ_ONLY,
-        (true, true) => &WRITABLE,
-        (true, false) => &[],
+/// `session/new`. An agent that wants a login first is given one, where that needs neither a browser nor a terminal.
+async fn new_session(
+    agent: &ConnectionTo<Agent>,
+    question: &Question,
+    methods: &Value,
+    verdict: &Verdict,
+) -> Result<NewSessionAnswer> {
+    let servers = question.server.iter().map(|server| {
+        let stdio = McpServerStdio::new(&server.name, &server.program).args(server.args.clone());
+        McpServer::Stdio(stdio)
+    });
+    let new = NewSessionRequest::new(&question.folder).mcp_servers(servers.collect());
+    let error = match agent
+        .send_request(NewSession(new.clone()))
+        .block_task()
+        .await
+    {
+        Err(error) if error.code == ErrorCode::AuthRequired => error,
+        answer => return answer,
     };
-    let modes = offered["availableModes"].as_array();
-    let has = |mode: &&&str| modes.is_some_and(|modes| modes.iter().any(|m| m["id"] == ***mode));
-    wanted.iter().find(has).copied()
+    let Some(method) = auth::without_browser(methods) else {
+        return Err(judge(verdict, auth::failure(&error.message, methods)));
+    };
+    let login = Authenticate(AuthenticateRequest::new(method));
+    if let Err(error) = agent.send_request(login).block_task().await {
+        return Err(judge(verdict, auth::failure(&error.message, methods)));
+    }
+    agent.send_request(NewSession(new)).block_task().await
+}
+
+/// Notes why the agent is not asked, and ends the conversation.
+fn judge(verdict: &Verdict, failure: Failure) -> Error {
+    *held(verdict) = Some(failure);
+    Error::invalid_request()
+}
+
+/// The failure of an agent that cannot be held to reading.
+fn no_mode(there: &[String]) -> Failure {
+    let there: Vec<String> = there.iter().map(|mode| format!("`{mode}`")).collect();
+    let said = format!(
+        "the agent has no read-only mode that we know; it offers {}",
+        there.join(", ")
+    );
+    Failure::new(FailureKind::Invalid, dialects::one_line(&said)).advise(
+        "start it in a mode that only reads (a flag in `agents.<name>.command`), ask with `--writable` if it may change files, or take it out of the council",
+    )
 }
 
 /// `session/new`. Of the answer only the session must be as the protocol says. Agents are loose with the rest, and the
@@ -234,17 +319,29 @@ struct NewSessionAnswer {
     session_id: SessionId,
     #[serde(default)]
     modes: Value,
+    #[serde(default)]
+    config_options: Value,
     /// Present where the model is chosen by [`SetModel`] and not by an option of the session.
     #[serde(default)]
     models: Value,
 }
+
+/// `initialize`; agents are loose with what they answer, too.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "initialize", response = Value)]
+struct Hello(InitializeRequest);
+
+/// `authenticate`
+#[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
+#[request(method = "authenticate", response = Value)]
+struct Authenticate(AuthenticateRequest);
 
 /// `session/set_mode`; what is answered besides an error does not matter.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_mode", response = Value)]
 struct SetMode(SetSessionModeRequest);
 
-/// `session/set_config_option`, likewise.
+/// `session/set_config_option`; the answer may list all options.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_config_option", response = Value)]
 struct SetOption(SetSessionConfigOptionRequest);
@@ -273,10 +370,12 @@ struct Rights {
     writable: bool,
     /// Tools of ours that may be called without asking anybody.
     tools: Vec<String>,
+    /// The mode that was checked for this program.
+    mode: Option<&'static str>,
 }
 
-fn held(rights: &Mutex<Rights>) -> std::sync::MutexGuard<'_, Rights> {
-    rights.lock().unwrap_or_else(PoisonError::into_inner)
+fn held<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Rights {
@@ -285,7 +384,13 @@ impl Rights {
         Self {
             writable: question.writable,
             tools: tools.collect(),
+            mode: question.mode,
         }
+    }
+
+    /// Whether the turn may go on in this mode.
+    fn allows(&self, mode: &str) -> bool {
+        self.writable || self.mode == Some(mode) || modes::reads_only(mode)
     }
 
     /// Our word on a wish: options are picked by their kind, since every agent names them otherwise.
@@ -349,6 +454,7 @@ mod tests {
             effort: None,
             folder: "/w".into(),
             writable,
+            mode: None,
             server: None,
         }
     }
@@ -418,6 +524,100 @@ mod tests {
         assert_eq!(
             words[0]["params"],
             json!({"sessionId": "s", "configId": "model", "value": "m"})
+        );
+    }
+
+    #[test]
+    fn an_agent_that_cannot_be_held_to_reading_is_not_asked() {
+        let offers = |id: &str| json!({"sessionId": "s", "modes": {"currentModeId": id, "availableModes": [{"id": id}]}});
+        let (mut talk, words) = greeted(question(false, None));
+        assert!(reply(&mut talk, &words, "result", &offers("yolo")).is_empty());
+        let failure = talk.forbidden().expect("it is told");
+        assert!(failure.message.contains("`yolo`"), "{failure}");
+        assert!(failure.hint().contains("--writable"), "{}", failure.hint());
+        assert!(!talk.asked() && !talk.fit() && talk.ask(question(false, None)).is_empty());
+        let (mut talk, words) = greeted(question(true, None));
+        let words = reply(&mut talk, &words, "result", &offers("yolo"));
+        assert_eq!(methods(&words), ["session/prompt"]);
+        // An option that does not hold is no mode.
+        let option = json!({"sessionId": "s", "configOptions": [{"id": "mode", "currentValue": "build",
+            "options": [{"value": "build"}, {"value": "plan"}]}]});
+        let (mut talk, words) = greeted(question(false, None));
+        let words = reply(&mut talk, &words, "result", &option);
+        assert_eq!(words[0]["params"]["value"], "plan");
+        assert!(reply(&mut talk, &words, "result", &option).is_empty());
+        assert!(talk.forbidden().is_some());
+    }
+
+    #[test]
+    fn an_agent_that_leaves_its_mode_is_stopped() {
+        let update = |session: &str, body: Value| json!({"method": "session/update", "params": {"sessionId": session, "update": body}});
+        let mode = |session: &str, id: &str| {
+            update(
+                session,
+                json!({"sessionUpdate": "current_mode_update", "currentModeId": id}),
+            )
+        };
+        let asked = |writable: bool| {
+            let (mut talk, words) = greeted(question(writable, None));
+            // What it was in before is no change.
+            assert!(talk.hear(&mode("s", "auto")).is_empty() && talk.fit());
+            let words = reply(&mut talk, &words, "result", &json!({"sessionId": "s"}));
+            assert_eq!(methods(&words), ["session/prompt"]);
+            talk
+        };
+        let option = json!({"sessionUpdate": "config_option_update",
+            "configOptions": [{"id": "mode", "category": "mode", "currentValue": "auto"}]});
+        for (writable, said, stopped) in [
+            (false, mode("s", "auto"), true),
+            (false, update("s", option), true),
+            (false, mode("s", "plan"), false),
+            (false, mode("other", "auto"), false),
+            (true, mode("s", "auto"), false),
+        ] {
+            let mut talk = asked(writable);
+            talk.hear(&said);
+            assert_eq!(talk.forbidden().is_some(), stopped, "{said}");
+            assert_eq!(talk.fit(), !stopped);
+            assert_eq!(methods(&talk.stop()), ["session/cancel"]);
+        }
+    }
+
+    #[test]
+    fn an_agent_that_wants_a_login_gets_one_where_no_person_is_needed() {
+        let wants = |method: Value| {
+            let mut talk = Acp::new();
+            let words = talk.ask(question(false, None));
+            let hello = json!({"protocolVersion": 1, "authMethods": [method]});
+            let words = reply(&mut talk, &words, "result", &hello);
+            let error = json!({"code": -32000, "message": "Authentication required"});
+            let words = reply(&mut talk, &words, "error", &error);
+            (talk, words)
+        };
+        let (mut talk, words) = wants(json!({"id": "api-key"}));
+        assert_eq!(methods(&words), ["authenticate"]);
+        assert_eq!(words[0]["params"]["methodId"], "api-key");
+        let words = reply(&mut talk, &words, "result", &json!(null));
+        assert_eq!(methods(&words), ["session/new"]);
+        let words = reply(&mut talk, &words, "result", &json!({"sessionId": "s"}));
+        assert_eq!(methods(&words), ["session/prompt"]);
+
+        let (talk, words) = wants(json!({"id": "login", "description": "Run `agent login`"}));
+        assert!(words.is_empty());
+        let failure = talk.forbidden().expect("it is told");
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(
+            failure.hint().contains("`agent login`"),
+            "{}",
+            failure.hint()
+        );
+
+        let (mut talk, words) = wants(json!({"id": "api-key"}));
+        let error = json!({"code": -32602, "message": "no key is set"});
+        assert!(reply(&mut talk, &words, "error", &error).is_empty());
+        assert!(
+            talk.forbidden()
+                .is_some_and(|f| f.message.contains("no key is set"))
         );
     }
 
@@ -528,19 +728,24 @@ mod tests {
                         assert_eq!(words.len(), 1, "{}: {:?}", agent.display(), talk.broken());
                         asked.extend(methods(&words).into_iter().map(str::to_owned));
                         // The answer of an option says all options again.
-                        answer = json!({"configOptions": offered["configOptions"]});
+                        let mut options = offered["configOptions"].clone();
+                        let set = &words[0]["params"];
+                        for option in options.as_array_mut().into_iter().flatten() {
+                            if option["id"] == set["configId"] {
+                                option["currentValue"] = set["value"].clone();
+                            }
+                        }
+                        answer = json!({"configOptions": options});
                     }
-                    let modes = offered["modes"]["availableModes"].as_array();
-                    let read_only =
-                        |m: &Value| READ_ONLY.contains(&m["id"].as_str().unwrap_or_default());
-                    let mode = modes.is_some_and(|modes| modes.iter().any(read_only));
-                    let model = if offered["models"].is_object() {
-                        "session/set_model"
-                    } else {
-                        "session/set_config_option"
+                    let name = agent.file_name().and_then(|name| name.to_str());
+                    let steps = match name.unwrap_or_default() {
+                        "acp-codex" => vec!["session/set_mode", "session/set_model"],
+                        "acp-codex-zed" => vec!["session/set_config_option"],
+                        "acp-gemini" => vec!["session/set_mode", "session/set_model"],
+                        "acp-opencode" => vec!["session/set_config_option"; 2],
+                        _ => vec!["session/set_mode", "session/set_config_option"],
                     };
-                    let steps = ["session/set_mode", model, "session/prompt"];
-                    assert_eq!(asked, steps[usize::from(!mode)..], "{}", agent.display());
+                    assert_eq!(asked, [steps, vec!["session/prompt"]].concat(), "{name:?}");
                     opened += 1;
                 }
             }
@@ -568,8 +773,8 @@ mod tests {
             json!({"cwd": "/w", "mcpServers": [{"name": "kd", "command": "/bin/kd", "args": ["mcp"], "env": []}]})
         );
         let rights = Rights {
-            writable: false,
             tools: vec!["create_thread".into()],
+            ..Rights::default()
         };
         for (title, kind, wanted) in [
             ("create_thread (kd MCP Server)", "other", true),

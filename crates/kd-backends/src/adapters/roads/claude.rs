@@ -95,6 +95,7 @@ mod tests {
             effort: None,
             folder: "/".into(),
             writable: false,
+            mode: None,
             server: None,
         }
     }

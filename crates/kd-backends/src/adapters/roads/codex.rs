@@ -155,6 +155,7 @@ mod tests {
             effort: Some("low".into()),
             folder: "/w".into(),
             writable: false,
+            mode: None,
             server: None,
         }
     }

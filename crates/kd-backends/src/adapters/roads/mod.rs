@@ -6,9 +6,11 @@
 //! Dropping the stream tells the agent to stop, in its own words; a process that obeys and used no tool is kept.
 
 mod acp;
+mod auth;
 mod claude;
 mod codex;
 mod driven;
+mod modes;
 mod pool;
 
 pub(crate) use pool::Pool;
@@ -58,6 +60,8 @@ pub(super) struct Question {
     pub(super) folder: PathBuf,
     /// Whether files may be changed.
     pub(super) writable: bool,
+    /// The mode of an ACP session in which this program was seen to change nothing.
+    pub(super) mode: Option<&'static str>,
     /// A server of tools that it is to use.
     pub(super) server: Option<ToolServer>,
 }
@@ -80,6 +84,11 @@ pub(super) trait Talk: Send {
     /// Whether the process can be asked another question.
     fn fit(&self) -> bool {
         true
+    }
+
+    /// Why this turn must not go on, asked or not, though the agent would.
+    fn forbidden(&self) -> Option<Failure> {
+        None
     }
 
     /// Why this conversation cannot go on, if it cannot.
@@ -152,7 +161,8 @@ impl Backend for Warm {
             return self.agent.ask(request);
         }
         let state = State::Asked(Box::new((self.clone(), request)));
-        stream::unfold(state, |state| async move {
+        let agent = self.agent.clone();
+        let deltas = stream::unfold(state, |state| async move {
             match state {
                 State::Asked(asked) => {
                     let (warm, request) = *asked;
@@ -168,8 +178,10 @@ impl Backend for Warm {
                 }
                 State::Done => None,
             }
-        })
-        .boxed()
+        });
+        deltas
+            .map(move |delta| delta.map_err(|failure| agent.advised(failure)))
+            .boxed()
     }
 }
 
@@ -333,6 +345,9 @@ impl Turn {
                     "the turn is over already",
                 )));
             };
+            if let Some(failure) = process.talk.forbidden() {
+                return Step::End(Err(failure));
+            }
             if process.decoder.over() {
                 let end = process.decoder.end(&ExitSeen::default());
                 if end.is_ok() && !process.talk.asked() {

@@ -1,11 +1,11 @@
 //! Cycles: one, many, one agent, or a study on a virtual clock.
 
-use super::super::here::Here;
+use super::super::here::{self, Here};
 use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_backends::{Hands, Options};
+use kd_backends::Hands;
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{PARAMETERS, Settings};
@@ -153,7 +153,7 @@ fn with_forum(
     let mut site = Site::open(&args.place, here)?;
     let personas = chosen(args, &site.forum, &site.agents)?;
     let wishes = wishes(args, own, here)?;
-    let hands = Hands::new(&site.config, Options::default());
+    let hands = Hands::new(&site.config, here::agents());
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
