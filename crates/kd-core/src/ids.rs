@@ -1,5 +1,7 @@
 //! The names of things: seats, threads, turns, timers.
 
+use crate::clean::is_invisible;
+use crate::names;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -10,7 +12,8 @@ pub const ALL: &str = "all";
 
 /// The name of whoever can be asked: a member, or a service such as the chair.
 ///
-/// A seat name is a handle: one line, no white space, no path separators, and never `king` or `all`.
+/// A seat name is a handle: one line, no white space, no path separators, and never one of [`names::RESERVED`] or what
+/// looks like it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SeatName(String);
@@ -26,8 +29,21 @@ pub struct BadSeatName {
 }
 
 impl SeatName {
-    /// Checks a text and makes it a name.
+    /// Checks a text and makes it the name of a member.
     pub fn new(name: impl Into<String>) -> Result<Self, BadSeatName> {
+        let name = name.into();
+        match names::reserved(&name) {
+            Some(reserved) => Err(BadSeatName {
+                name,
+                why: reserved.why,
+            }),
+            None => Self::sender(name),
+        }
+    }
+
+    /// The name of a sender in a thread on disk. It may be one that kd itself signs with, such as `council`: only for
+    /// showing what was said, never for seating a member.
+    pub fn sender(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         let bad = |why| {
             Err(BadSeatName {
@@ -42,11 +58,11 @@ impl SeatName {
             return bad("it is longer than 64 bytes");
         }
         if name == KING || name == ALL {
-            return bad("`king` and `all` have a meaning of their own");
+            return bad("`king` and `all` are no senders of answers");
         }
         if !name
             .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            .all(|c| c.is_alphanumeric() && !is_invisible(c) || matches!(c, '-' | '_' | '.'))
         {
             return bad("a name is made of letters, digits, `-`, `_` and `.`");
         }
@@ -160,6 +176,9 @@ mod tests {
             "null",
             "007",
             "-5",
+            "a\u{3164}b",
+            "a\u{200d}b",
+            "\u{115f}",
         ] {
             assert!(SeatName::new(bad).is_err(), "{bad:?}");
         }

@@ -2,6 +2,7 @@
 
 use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
+use crate::names::look_alike;
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
 use crate::roster::{Launch, Member, Roster};
@@ -51,6 +52,14 @@ pub enum SeatingError {
         /// All there are.
         choices: Vec<String>,
     },
+    /// Two members whose names a reader could mix up.
+    #[error("`{name}` looks like `{taken}`: rename one of the two")]
+    LookAlike {
+        /// The second name.
+        name: SeatName,
+        /// The first name.
+        taken: SeatName,
+    },
     /// A name that cannot be one.
     #[error(transparent)]
     BadName(#[from] BadSeatName),
@@ -82,6 +91,17 @@ pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     let mut members = Vec::with_capacity(names.len());
     for (place, name) in (0u64..).zip(names) {
         members.push(member(config, wishes, &name, place)?);
+    }
+    for (at, member) in members.iter().enumerate() {
+        let taken = members[..at]
+            .iter()
+            .find(|m| m.name != member.name && look_alike(m.name.as_str(), member.name.as_str()));
+        if let Some(taken) = taken {
+            return Err(SeatingError::LookAlike {
+                name: member.name.clone(),
+                taken: taken.name.clone(),
+            });
+        }
     }
     let chair = chair(config, wishes, &members)?;
     Ok(Seated {

@@ -452,7 +452,7 @@ mod tests {
             ("/delib", "did you mean /deliberate?"),
             ("/xyzzy", "write //xyzzy to say it"),
             ("/mute", "name a member"),
-            ("/mute king", "a meaning of their own"),
+            ("/mute king", "names the user"),
             ("/auto many", "no number of turns"),
             ("/new thread", "takes nothing"),
             ("/", "/help tells the commands"),

@@ -392,7 +392,7 @@ impl View {
         };
         let place = place.or_else(|| {
             let seq = message.replaces()?;
-            self.failed_at(seq, &SeatName::new(message.from.clone()).ok()?)
+            self.failed_at(seq, &SeatName::sender(message.from.clone()).ok()?)
         });
         match place {
             Some(at) => {

@@ -200,7 +200,13 @@ fn bad_name(part: &str, path: &KeyPath, name: &str) -> Option<Problem> {
             .is_empty()
             .then(|| Problem::new(path.clone(), "is an empty name of a model"));
     }
-    if let Err(bad) = SeatName::new(name) {
+    let agent = path.segments().first().is_some_and(|s| s == "agents");
+    let checked = if agent {
+        SeatName::new(name)
+    } else {
+        SeatName::sender(name)
+    };
+    if let Err(bad) = checked {
         let what = format!("is not a name that can be used here: {}", bad.why);
         return Some(Problem::new(path.clone(), what));
     }

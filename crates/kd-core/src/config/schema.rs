@@ -1,6 +1,8 @@
 //! The JSON Schema (2020-12) of one configuration file, for editors; made from the table of keys.
 
 use super::keys::{self, BACKENDS, KEYS, Key, Kind, NOT_PROVIDERS, Reader};
+use crate::ids::{ALL, KING};
+use crate::names::RESERVED;
 use serde_json::{Map, Value, json};
 
 /// The schema. It tells the shape of one file; what keys say about each other is checked by [`check_links`](super::check_links).
@@ -42,7 +44,10 @@ fn object(rows: &[(Vec<&str>, &Key)], depth: usize) -> Value {
         };
         if keys::is_placeholder(part) {
             others = node;
-            let mut taken = vec!["king", "all"];
+            let mut taken = vec![KING, ALL];
+            if first[0] == "agents" {
+                taken = RESERVED.iter().map(|row| row.name).collect();
+            }
             if first[0] == "providers" {
                 taken.extend(NOT_PROVIDERS);
             }

@@ -44,7 +44,7 @@ pub(super) fn timer(over: bool) -> TimerId {
 }
 
 /// Who speaks where the answer is taken from what was said.
-pub const COUNCIL: &str = "council";
+pub use crate::names::COUNCIL;
 
 /// The machine.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! A persona: who an agent of the forum is, from a YAML file. Comes in: the text of the file. Goes out: a [`Persona`], or
 //! what is wrong in it, with its line.
 
-use super::words::CLERK;
 use crate::ids::SeatName;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
@@ -183,12 +182,6 @@ impl Persona {
         })?;
         let name =
             SeatName::new(file.name.value.clone()).map_err(|e| bad(&file.name, e.to_string()))?;
-        if name.as_str() == CLERK {
-            return Err(bad(
-                &file.name,
-                format!("`{CLERK}` is the forum itself: take another name"),
-            ));
-        }
         let backend = match (&file.backend, &file.provider) {
             (Some(backend), Some(provider)) if backend.value != provider.value => {
                 return Err(bad(
@@ -364,7 +357,7 @@ mod tests {
                 "name: thoughtful-agent",
                 "name: forum",
                 1,
-                "the forum itself",
+                "the forum's own posts",
             ),
             ("tools: json", "tools: hammer", 19, "native, json"),
         ] {

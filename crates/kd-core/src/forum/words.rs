@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The forum where nobody names another.
 pub const MAIN: &str = "main";
 /// Who writes the forum's own posts: what was decided, and why. No agent can have this name.
-pub const CLERK: &str = "forum";
+pub const CLERK: &str = crate::names::FORUM;
 
 /// A thread, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

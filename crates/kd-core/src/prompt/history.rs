@@ -18,8 +18,9 @@
 //! are, so ordinary bodies are unchanged byte for byte; and the quoting can be undone without loss, see [`parse`].
 
 use crate::clean::clean_text;
-use crate::ids::{ALL, KING, SeatName};
+use crate::ids::{KING, SeatName};
 use crate::message::{Address, Message};
+use crate::names::{COUNCIL, SYSTEM};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -135,7 +136,7 @@ pub fn parse<'a>(text: &str, speakers: impl IntoIterator<Item = &'a str>) -> Opt
 
 /// A sender's name as it can stand before a colon. Foreign files may say anything.
 fn speaker(from: &str) -> String {
-    if from == KING || SeatName::new(from).is_ok_and(|_| !is_reserved(from)) {
+    if from == KING || from == COUNCIL || SeatName::new(from).is_ok() {
         return from.to_owned();
     }
     let name: String = from
@@ -149,15 +150,8 @@ fn speaker(from: &str) -> String {
         })
         .take(32)
         .collect();
-    match SeatName::new(name.trim_matches('-')) {
-        Ok(name) if !is_reserved(name.as_str()) => name.into(),
-        _ => NAMELESS.to_owned(),
-    }
-}
-
-/// `King` would pass for the king.
-fn is_reserved(name: &str) -> bool {
-    name.eq_ignore_ascii_case(KING) || name.eq_ignore_ascii_case(ALL)
+    // `King` would pass for the king.
+    SeatName::new(name.trim_matches('-')).map_or_else(|_| NAMELESS.to_owned(), Into::into)
 }
 
 /// The names that can begin a message, in lower case.
@@ -171,7 +165,7 @@ struct Names {
 impl Names {
     fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut set = Self::default();
-        set.extend([KING, NAMELESS]);
+        set.extend([KING, COUNCIL, SYSTEM, NAMELESS]);
         set.extend(names);
         set
     }
@@ -330,6 +324,9 @@ mod tests {
             ("king: yes\nking", "king--yes-king"),
             ("", "guest"),
             ("ALL", "guest"),
+            ("Council", "guest"),
+            ("system", "guest"),
+            ("council", "council"),
             ("gpt 5", "gpt-5"),
             ("claude", "claude"),
         ] {

@@ -229,7 +229,7 @@ impl Round {
                     usage,
                     ..
                 } if message.seq > since && !message.is_king() => {
-                    if let Ok(seat) = SeatName::new(message.from.as_str()) {
+                    if let Ok(seat) = SeatName::sender(message.from.as_str()) {
                         self.ended(
                             &seat,
                             &message.body,

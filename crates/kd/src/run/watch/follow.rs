@@ -198,7 +198,7 @@ impl Follow {
             });
         }
         self.turn.push(message.clone());
-        let Ok(seat) = SeatName::new(message.from.as_str()) else {
+        let Ok(seat) = SeatName::sender(message.from.as_str()) else {
             return;
         };
         // The rest of its stream says what the message says.
