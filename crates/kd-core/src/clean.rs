@@ -1,14 +1,21 @@
 //! Makes text that models and programs wrote harmless for terminals, files and prompts.
 //!
-//! In: any text, in pieces. Out: the same text without escape sequences and control characters. Cleaning clean text
-//! changes nothing, and the places where a stream was cut do not show in the result.
+//! In: any text, in pieces. Out: the same text without escape sequences, control characters and characters that no
+//! reader can see ([`invisible`] says which of those stay). Cleaning clean text changes nothing, and the places where a
+//! stream was cut do not show in the result.
 
+mod invisible;
+
+pub use invisible::is_invisible;
+
+use invisible::Sight;
 use std::borrow::Cow;
 
 /// Cleans a text that arrives in pieces. Escape sequences that are cut between two pieces are still recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaner {
     state: State,
+    sight: Sight,
 }
 
 /// Where in an escape sequence we are (ECMA-48).
@@ -31,7 +38,8 @@ enum State {
 impl Cleaner {
     /// The clean form of the next piece.
     pub fn clean<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
-        if self.state == State::Text && is_clean(piece) {
+        if self.state == State::Text && self.sight.is_idle() && is_clean(piece) {
+            self.sight.passed(piece);
             return Cow::Borrowed(piece);
         }
         let mut out = String::with_capacity(piece.len());
@@ -55,7 +63,7 @@ impl Cleaner {
             (State::Str | State::StrEscape, '\u{18}' | '\u{1a}') => State::Text,
             // An unterminated string must not swallow the rest of an answer.
             (State::Str | State::StrEscape, '\n') => {
-                out.push('\n');
+                self.sight.push('\n', out);
                 State::Text
             }
             (State::Str, '\u{1b}') => State::StrEscape,
@@ -75,8 +83,8 @@ impl Cleaner {
             (_, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => State::Str,
             (_, c) => {
                 match c {
-                    '\u{2028}' | '\u{2029}' => out.push('\n'),
-                    c if is_harmless(c) => out.push(c),
+                    '\u{2028}' | '\u{2029}' => self.sight.push('\n', out),
+                    c if is_harmless(c) => self.sight.push(c, out),
                     _ => {}
                 }
                 State::Text
@@ -124,11 +132,12 @@ fn is_harmless(c: char) -> bool {
 
 fn is_clean(text: &str) -> bool {
     let plain = |b: u8| b >= b' ' && b != 0x7f || b == b'\n' || b == b'\t';
-    // C1 controls begin with 0xc2, line separators and overrides with 0xe2: only then look at characters.
-    text.bytes().all(|b| plain(b) && b != 0xc2 && b != 0xe2)
+    // The first bytes of C1 controls, line separators, overrides and invisible characters: only then look at characters.
+    let suspicious = |b: u8| matches!(b, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
+    text.bytes().all(|b| plain(b) && !suspicious(b))
         || text
             .chars()
-            .all(|c| is_harmless(c) && !matches!(c, '\u{2028}' | '\u{2029}'))
+            .all(|c| is_harmless(c) && !is_invisible(c) && !matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
 #[cfg(test)]
@@ -168,7 +177,7 @@ mod tests {
 
     /// Texts rich in the characters that matter.
     fn nasty() -> impl Strategy<Value = String> {
-        let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑";
+        let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑❤\u{fe0f}\u{200d}\u{20e3}\u{200b}🏴\u{e0067}\u{e007f}";
         proptest::collection::vec(
             proptest::sample::select(alphabet.chars().collect::<Vec<_>>()),
             0..40,

@@ -6,8 +6,10 @@
 //!
 //! Source: the seed of the debate in tags, whose original removed tags from a text that had been shown already.
 
-/// The name of the tag, in any mixture of cases.
-const NAME: &str = "council";
+/// The names of private tags, in any mixture of cases: messages to the other seat, and the thinking that some models
+/// write into their text, which nobody is sent.
+const NAMES: [&str; 2] = ["council", "think"];
+const MESSAGE: usize = 0;
 /// A tag that has not ended after so many bytes counts as ended: attributes are no place for a message.
 const TAG_BYTES_MAX: usize = 256;
 /// The most blanks between the brackets and the name.
@@ -18,8 +20,9 @@ const LETTERS_MIN: usize = 2;
 /// A reply being split.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Splitter {
-    /// How many tags are open: 0 is outside.
+    /// How many tags are open: 0 is outside. They all have the name of the first.
     depth: u32,
+    name: usize,
     /// A `<` and what follows, as long as it may be a tag.
     held: String,
     /// A whole tag right after a backtick: one right behind it makes both code.
@@ -34,6 +37,11 @@ pub struct Splitter {
     line: Line,
     /// The code fence that is open outside: its character and its length.
     fence: Option<(char, u32)>,
+    /// The text of the open fence from its first tag on. If the fence is closed it is code; if it never is, its tags
+    /// count.
+    fenced: Option<String>,
+    /// Takes code fences for text.
+    fences_are_text: bool,
 }
 
 /// What may follow from a `<` and the characters behind it.
@@ -60,8 +68,24 @@ impl Splitter {
     /// The reply is over: the rest of the text outside, and all messages inside, without blank ones.
     pub fn finish(mut self) -> (String, Vec<String>) {
         let mut spoken = String::new();
+        if let Some(fenced) = self.fenced.take() {
+            if std::mem::take(&mut self.line)
+                .fence_after(self.fence)
+                .is_none()
+            {
+                return (fenced, self.council);
+            }
+            let mut rest = Self {
+                fences_are_text: true,
+                council: self.council,
+                ..Self::default()
+            };
+            spoken = rest.push(&fenced);
+            let (end, council) = rest.finish();
+            return (spoken + &end, council);
+        }
         if self.ticked {
-            self.tag(classify(&self.held));
+            self.tag(classify(&self.held), &mut spoken);
         } else if !self.held.is_empty() && !is_cut_tag(&self.held) {
             self.give_up_held(&mut spoken);
         }
@@ -77,6 +101,9 @@ impl Splitter {
     }
 
     fn take(&mut self, c: char, spoken: &mut String) {
+        if self.fenced.is_some() {
+            return self.hold(c, spoken);
+        }
         if self.ticked {
             self.ticked = false;
             if c == '`' {
@@ -84,11 +111,11 @@ impl Splitter {
                 code.chars().for_each(|c| self.text(c, spoken));
                 return self.text(c, spoken);
             }
-            self.tag(classify(&self.held));
+            self.tag(classify(&self.held), spoken);
             return self.take(c, spoken);
         }
         if self.held.is_empty() {
-            if c == '<' && self.backslashes.is_multiple_of(2) && self.fence.is_none() {
+            if c == '<' && (self.backslashes.is_multiple_of(2) || self.fence.is_some()) {
                 self.held.push(c);
             } else {
                 self.text(c, spoken);
@@ -97,11 +124,19 @@ impl Splitter {
         }
         self.held.push(c);
         match classify(&self.held) {
-            Verdict::Partial => {}
-            Verdict::Text => self.give_up_held(spoken),
+            (_, Verdict::Partial) => {}
+            (_, Verdict::Text) => self.give_up_held(spoken),
+            _ if self.fence.is_some() => {
+                self.fenced = Some(String::new());
+                let held = std::mem::take(&mut self.held);
+                held.chars().for_each(|c| self.take(c, spoken));
+            }
             _ if self.last == Some('`') && c == '>' => self.ticked = true,
-            verdict => {
-                self.tag(verdict);
+            named => {
+                if c == '<' {
+                    self.held.pop();
+                }
+                self.tag(named, spoken);
                 if c == '<' {
                     // It cut the tag short, and may begin another.
                     self.take(c, spoken);
@@ -120,6 +155,21 @@ impl Splitter {
         rest.for_each(|c| self.take(c, spoken));
     }
 
+    /// A character of a fence that has a tag in it.
+    fn hold(&mut self, c: char, spoken: &mut String) {
+        if let Some(fenced) = &mut self.fenced {
+            fenced.push(c);
+        }
+        if c != '\n' {
+            return self.line.push(c);
+        }
+        self.fence = std::mem::take(&mut self.line).fence_after(self.fence);
+        if self.fence.is_none() {
+            spoken.push_str(&self.fenced.take().unwrap_or_default());
+            (self.last, self.backslashes) = (Some(c), 0);
+        }
+    }
+
     /// A character that is no part of a tag.
     fn text(&mut self, c: char, spoken: &mut String) {
         self.last = Some(c);
@@ -130,13 +180,20 @@ impl Splitter {
         }
         spoken.push(c);
         if c == '\n' {
-            self.fence = std::mem::take(&mut self.line).fence_after(self.fence);
+            let fence = std::mem::take(&mut self.line).fence_after(self.fence);
+            self.fence = fence.filter(|_| !self.fences_are_text);
         } else {
             self.line.push(c);
         }
     }
 
-    fn tag(&mut self, verdict: Verdict) {
+    fn tag(&mut self, (name, verdict): (usize, Verdict), spoken: &mut String) {
+        if self.depth > 0 && name != self.name {
+            // A tag of another name is part of what is private.
+            let held = std::mem::take(&mut self.held);
+            return held.chars().for_each(|c| self.text(c, spoken));
+        }
+        self.name = name;
         self.held.clear();
         self.last = None;
         self.backslashes = 0;
@@ -155,18 +212,27 @@ impl Splitter {
     fn keep_message(&mut self) {
         let message = std::mem::take(&mut self.inside);
         let message = message.trim();
-        if !message.is_empty() {
+        if !message.is_empty() && self.name == MESSAGE {
             self.council.push(message.to_owned());
         }
     }
 }
 
-/// What a text that begins with `<` is, as far as it goes.
-fn classify(held: &str) -> Verdict {
+/// Which tag a text that begins with `<` is, as far as it goes.
+fn classify(held: &str) -> (usize, Verdict) {
+    let verdicts = NAMES.iter().map(|name| classify_as(held, name));
+    verdicts
+        .enumerate()
+        .find(|(_, verdict)| *verdict != Verdict::Text)
+        .unwrap_or((MESSAGE, Verdict::Text))
+}
+
+/// What a text that begins with `<` is if its tag has this name.
+fn classify_as(held: &str, tag: &str) -> Verdict {
     let Some((blanks, closing, name)) = head(held) else {
         return Verdict::Text;
     };
-    let Some(rest) = after_name(name) else {
+    let Some(rest) = after_name(name, tag) else {
         return Verdict::Text;
     };
     let Some(rest) = rest else {
@@ -209,7 +275,7 @@ fn classify(held: &str) -> Verdict {
 
 /// Blanks before the name, whether the tag closes, and what follows; none if no tag looks like this.
 fn head(held: &str) -> Option<(usize, bool, &str)> {
-    let blank = [' ', '\t'];
+    let blank = char::is_whitespace;
     let rest = held.strip_prefix('<')?;
     let name = rest.trim_start_matches(blank);
     let before = rest.len() - name.len();
@@ -231,13 +297,13 @@ fn head(held: &str) -> Option<(usize, bool, &str)> {
     clippy::option_option,
     reason = "another name, a name in the making, a name"
 )]
-fn after_name(text: &str) -> Option<Option<&str>> {
-    let letters = text.len().min(NAME.len());
+fn after_name<'t>(text: &'t str, name: &str) -> Option<Option<&'t str>> {
+    let letters = text.len().min(name.len());
     let begun = text.get(..letters)?;
-    if !NAME.get(..letters)?.eq_ignore_ascii_case(begun) {
+    if !name.get(..letters)?.eq_ignore_ascii_case(begun) {
         return None;
     }
-    Some((letters == NAME.len()).then(|| &text[letters..]))
+    Some((letters == name.len()).then(|| &text[letters..]))
 }
 
 /// Whether a text that the end of a reply cut was going to be a tag.
@@ -347,6 +413,9 @@ mod tests {
             "a<CoUnCiL x>",
             "\\<council>`b",
             "~~~\n<council",
+            "~~~\n<council>\n~~~",
+            "<\ncouncil>a",
+            "<think>a</think>",
             "`<council>`é",
         ] {
             let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
@@ -453,6 +522,9 @@ mod tests {
             "=",
             "'",
             "SECRET",
+            "<think>",
+            "</think>",
+            "<\n",
         ];
         proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..24)
             .prop_map(|bits| bits.concat())
