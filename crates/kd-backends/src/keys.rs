@@ -1,6 +1,7 @@
 //! Keys of services: where one is kept comes in, the key comes out, and it shows itself nowhere else.
 
 use crate::env::Env;
+use crate::secret_file::{self, Links};
 use kd_core::{Failure, FailureKind};
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
@@ -90,36 +91,14 @@ fn auth(message: String, advice: &str) -> Failure {
 }
 
 fn from_file(path: &Path) -> Result<Key, Failure> {
-    use std::io::Read;
     let shown = path.display();
-    let failed = |error: std::io::Error| {
+    // Key files are often links into a folder of secrets.
+    let text = secret_file::read(path, KEY_MAX, Links::Follow).map_err(|refused| {
         auth(
-            format!("cannot read the key file {shown}: {error}"),
-            "check its path and permissions",
+            format!("cannot read the key file {shown}: {refused}"),
+            refused.hint(),
         )
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if meta.permissions().mode() & 0o077 != 0 {
-            return Err(auth(
-                format!("the key file {shown} can be read by others"),
-                "run `chmod 600` on it, then try again",
-            ));
-        }
-    }
-    if !meta.is_file() {
-        return Err(auth(
-            format!("{shown} is not a file"),
-            "name the file that holds the key",
-        ));
-    }
-    let mut text = String::new();
-    file.take(KEY_MAX)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
+    })?;
     Key::new(&text).ok_or_else(|| {
         auth(
             format!("the first line of the key file {shown} is empty"),

@@ -16,6 +16,7 @@ pub mod guard;
 pub mod hands;
 pub mod keys;
 pub mod providers;
+pub mod secret_file;
 mod status;
 #[cfg(test)]
 mod testing;

@@ -3,9 +3,12 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use support::Home;
 
 /// A client of `kd mcp`.
@@ -443,6 +446,12 @@ fn nobody_signs_for_another_in_the_forum() {
     anyone.leave();
 }
 
+/// Writes a file that only its owner can read.
+fn private(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("written");
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).expect("its owner");
+}
+
 /// `kd serve --mcp`, ended when the test is over.
 struct Served {
     child: Child,
@@ -451,19 +460,33 @@ struct Served {
 
 impl Served {
     fn start(home: &Home) -> Self {
+        Self::start_with(home, "exec \"$0\" \"$@\"")
+    }
+
+    /// Starts it through a shell script that is given the program and its arguments.
+    fn start_with(home: &Home, script: &str) -> Self {
         let tokens = home.path().join("tokens");
-        std::fs::write(&tokens, "ada 0123456789abcdef-ada\n0123456789abcdef-any\n")
-            .expect("written");
+        private(&tokens, "ada 0123456789abcdef-ada\n0123456789abcdef-any\n");
         let tokens = tokens.to_str().expect("text");
-        let mut child = home
-            .kd(&[
-                "serve",
-                "--mcp",
-                "--listen",
-                "127.0.0.1:0",
-                "--tokens",
-                tokens,
-            ])
+        let kd = home.kd(&[
+            "serve",
+            "--mcp",
+            "--listen",
+            "127.0.0.1:0",
+            "--tokens",
+            tokens,
+        ]);
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .arg(kd.get_program())
+            .args(kd.get_args())
+            .env_clear()
+            .envs(
+                kd.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .current_dir(home.work())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
@@ -611,8 +634,48 @@ fn it_is_served_on_this_machine_only_and_with_good_tokens() {
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("kd serve --mcp"), "{}", said.err);
     let weak = home.path().join("weak");
-    std::fs::write(&weak, "ada secret\n").expect("written");
+    private(&weak, "ada secret\n");
     let said = home.run(&["serve", "--mcp", "--tokens", weak.to_str().expect("text")]);
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("16 characters"), "{}", said.err);
+    private(&weak, "council 0123456789abcdef\n");
+    let said = home.run(&["serve", "--mcp", "--tokens", weak.to_str().expect("text")]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("verdict"), "{}", said.err);
+    std::fs::set_permissions(&weak, Permissions::from_mode(0o640)).expect("its owner");
+    let said = home.run(&["serve", "--mcp", "--tokens", weak.to_str().expect("text")]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("chmod 600"), "{}", said.err);
+}
+
+#[test]
+fn clients_that_say_nothing_keep_nobody_out() {
+    let home = debaters();
+    let served = Served::start_with(&home, "ulimit -n 128; exec \"$0\" \"$@\"");
+    let silent: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&served.address).expect("it listens");
+            // A connection that had to make room may be gone already.
+            let _ = stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1");
+            stream
+        })
+        .collect();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let ada = ("Authorization", "Bearer 0123456789abcdef-ada");
+    let (status, answer, _) = served.post(&[ada], &hello);
+    assert_eq!(status, 200, "{answer}");
+    drop(silent);
+}
+
+#[test]
+fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
+    let home = debaters();
+    let mut client = Client::start(&home, &[]);
+    let long = json!({"name": "think", "arguments": {"question": "x".repeat(50 << 20)}});
+    let refused = client.call("tools/call", long);
+    let why = refused["error"]["message"].as_str().expect("an error");
+    assert!(why.contains("8 MiB"), "{why}");
+    let listed = client.call("tools/list", json!({}));
+    assert!(listed["result"]["tools"].is_array(), "{listed}");
+    client.leave();
 }

@@ -1,16 +1,18 @@
 //! MCP over streamable HTTP, on this machine only: a bearer token opens it, and a page in a browser does not get in by
-//! pretending to be this machine (`Host` and `Origin` are checked).
+//! pretending to be this machine (`Host` and `Origin` are checked). Connections, sessions, sizes and times are bounded.
 
 use super::Server;
+use super::connections::{self, Limits, Mark};
 use super::identity::Tokens;
+use super::sessions::{SESSIONS_MAX, Sessions};
 use crate::kingdom::Kingdom;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,50 +68,130 @@ impl Bound {
         let named = hosts.iter().map(|host| format!("{host}:{port}"));
         let origins = named.clone().map(|host| format!("http://{host}"));
         let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(named)
+            .with_allowed_hosts(named.clone())
             .with_allowed_origins(origins)
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(ended.clone());
+        let limits = Limits::default();
+        let door = Gate {
+            tokens,
+            hosts: named.collect(),
+            limits,
+        };
         let server = Server::new(kingdom, starter);
         let councils = server.running.clone();
         let service = StreamableHttpService::new(
             move || Ok(server.clone()),
-            Arc::new(LocalSessionManager::default()),
+            Arc::new(Sessions::new(SESSIONS_MAX)),
             config,
         );
         let router = axum::Router::new()
             .nest_service(PATH, service)
-            .layer(middleware::from_fn_with_state(Arc::new(tokens), admit));
-        let closing = ended.clone();
-        let serving = axum::serve(self.listener, router)
-            .with_graceful_shutdown(async move { closing.cancelled_owned().await })
-            .into_future();
+            .layer(middleware::from_fn_with_state(Arc::new(door), admit));
+        let serving = connections::serve(self.listener, router, limits, ended.clone());
         tokio::pin!(serving);
         tokio::select! {
-            done = &mut serving => return done,
+            () = &mut serving => {}
             () = stop => ended.cancel(),
         }
         councils.end().await;
         // Streams that do not end are cut.
-        tokio::time::timeout(FAREWELL, serving)
-            .await
-            .unwrap_or(Ok(()))
+        let _ = tokio::time::timeout(FAREWELL, serving).await;
+        Ok(())
     }
 }
 
-/// Lets in who has a token.
-async fn admit(State(tokens): State<Arc<Tokens>>, mut request: Request, next: Next) -> Response {
+/// What a request must have to be served.
+struct Gate {
+    tokens: Tokens,
+    /// The authorities of this server.
+    hosts: Vec<String>,
+    limits: Limits,
+}
+
+impl Gate {
+    /// Why a request is not meant for this server: exactly one `Host`, and it is ours, as is the authority of the URI.
+    fn stranger(&self, request: &Request) -> Option<&'static str> {
+        let ours = |host: &str| self.hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Some("a request names its host once\n");
+        };
+        let named = request.uri().authority().map(|a| a.as_str());
+        let fits = host.to_str().is_ok_and(ours) && named.is_none_or(ours);
+        (!fits).then_some("the host is not this server\n")
+    }
+}
+
+/// Lets in requests to this server that carry a token; reads their bodies, within bounds of size and time.
+async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    if let Some(why) = gate.stranger(&request) {
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
     let header = request.headers().get(header::AUTHORIZATION);
-    match tokens.caller(header.and_then(|h| h.to_str().ok())) {
-        Some(identity) => {
-            request.extensions_mut().insert(identity);
-            next.run(request).await
-        }
-        None => (
+    let Some(identity) = gate.tokens.caller(header.and_then(|h| h.to_str().ok())) else {
+        return (
             StatusCode::UNAUTHORIZED,
             [(header::WWW_AUTHENTICATE, "Bearer realm=\"kd\"")],
             "a bearer token is needed: `kd serve` shows it when it starts\n",
         )
-            .into_response(),
+            .into_response();
+    };
+    let mark = request.extensions().get::<Mark>().cloned();
+    let hold = mark.unwrap_or_default().hold();
+    request.extensions_mut().insert(identity);
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, BODY_BYTES_MAX);
+    let body = match tokio::time::timeout(gate.limits.body, body).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            let why = "the body is longer than 8 MiB, or broke off\n";
+            return (StatusCode::PAYLOAD_TOO_LARGE, why).into_response();
+        }
+        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
+    };
+    let response = next.run(Request::from_parts(head, Body::from(body))).await;
+    hold.until_sent(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        Gate {
+            tokens: Tokens::parse("0123456789abcdef").unwrap(),
+            hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
+            limits: Limits::default(),
+        }
+    }
+
+    #[test]
+    fn a_request_names_this_server_and_no_other() {
+        for (uri, hosts, fits) in [
+            ("/mcp", &["127.0.0.1:80"][..], true),
+            ("/mcp", &["LOCALHOST:80"], true),
+            ("http://localhost:80/mcp", &["localhost:80"], true),
+            ("http://evil.example/mcp", &["localhost:80"], false),
+            ("/mcp", &[], false),
+            ("/mcp", &["127.0.0.1:80", "evil.example"], false),
+            ("/mcp", &["127.0.0.1:80", "127.0.0.1:80"], false),
+            ("/mcp", &["x@127.0.0.1:80"], false),
+            ("/mcp", &["x:y@127.0.0.1:80"], false),
+            ("/mcp", &["127.0.0.1"], false),
+            ("/mcp", &["127.0.0.1:81"], false),
+            ("/mcp", &["127.0.0.1.:80"], false),
+            ("/mcp", &["127.1:80"], false),
+            ("/mcp", &["evil.example"], false),
+            ("/mcp", &["\u{e4}"], false),
+            ("/mcp", &[""], false),
+        ] {
+            let mut request = Request::builder().uri(uri);
+            for host in hosts {
+                request = request.header(header::HOST, *host);
+            }
+            let request = request.body(Body::empty()).unwrap();
+            assert_eq!(gate().stranger(&request).is_none(), fits, "{uri} {hosts:?}");
+        }
     }
 }

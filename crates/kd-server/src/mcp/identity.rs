@@ -1,5 +1,6 @@
 //! Who calls over HTTP: each token belongs to a name, or to nobody in particular.
 
+use kd_core::ids::{BadSeatName, SeatName};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};
@@ -21,6 +22,9 @@ pub enum BadTokens {
     /// A line that is neither `token` nor `name token`.
     #[error("line {0} is neither a token nor a name and a token")]
     Line(usize),
+    /// A name that no caller can have.
+    #[error("line {0}: {1}")]
+    Name(usize, BadSeatName),
     /// A token that could be guessed.
     #[error("line {0}: a token has at least 16 characters")]
     Short(usize),
@@ -42,7 +46,10 @@ impl Tokens {
             let words: Vec<&str> = line.split_whitespace().collect();
             let (name, token) = match words[..] {
                 [token] => (None, token),
-                [name, token] => (Some(name.to_owned()), token),
+                [name, token] => {
+                    let name = SeatName::new(name).map_err(|e| BadTokens::Name(at + 1, e))?;
+                    (Some(name.into()), token)
+                }
                 _ => return Err(BadTokens::Line(at + 1)),
             };
             if token.chars().count() < TOKEN_CHARS_MIN {
@@ -114,7 +121,15 @@ mod tests {
             assert_eq!(caller(bad), None, "{bad}");
         }
         assert_eq!(tokens.caller(None), None);
-        for bad in ["short", "a b c", "", "# only"] {
+        for bad in [
+            "short",
+            "a b c",
+            "",
+            "# only",
+            "king 0123456789abcdef0",
+            "Council 0123456789abcdef0",
+            "a/b 0123456789abcdef0",
+        ] {
             assert!(Tokens::parse(bad).is_err(), "{bad:?}");
         }
         assert_ne!(generate().unwrap(), generate().unwrap());

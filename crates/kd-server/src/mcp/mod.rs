@@ -5,10 +5,13 @@
 //! known from the token or from how the server was started, and a tool's argument only counts where neither says it.
 
 mod answer;
+mod connections;
 mod consult;
 pub mod http;
 mod identity;
+mod lines;
 mod resources;
+mod sessions;
 mod tools;
 
 pub use identity::{BadTokens, Tokens, generate};
@@ -16,10 +19,12 @@ pub use identity::{BadTokens, Tokens, generate};
 use crate::kingdom::Kingdom;
 use consult::Consultations;
 use identity::Identity;
+use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -58,9 +63,10 @@ impl Server {
 /// Serves stdio until its other end is closed, or until `stop`. What runs then is stopped, and kept.
 pub async fn stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), String> {
     let councils = server.running.clone();
+    let (input, output) = rmcp::transport::io::stdio();
     let serve = async {
         let running = server
-            .serve(rmcp::transport::io::stdio())
+            .serve((Lines::new(input, LINE_BYTES_MAX), output))
             .await
             .map_err(|e| e.to_string())?;
         running.waiting().await.map_err(|e| e.to_string())
@@ -113,6 +119,19 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let done = tools::call(self, caller, &request.name, arguments, &context).await?;
         Ok(done.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == TOO_LONG {
+            let why = "the message is longer than 8 MiB: put the long part into a file and name it";
+            return Err(ErrorData::invalid_request(why, None));
+        }
+        let known = ErrorCode::METHOD_NOT_FOUND;
+        Err(ErrorData::new(known, request.method, None))
     }
 
     async fn list_resources(

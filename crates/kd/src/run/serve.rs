@@ -7,10 +7,14 @@ use super::signals::Wish;
 use crate::args::serve::Serve;
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_backends::secret_file::{self, Links};
 use kd_backends::transport::process;
 use kd_server::mcp::{Tokens, generate, http};
 use std::io::{self, Write};
 use std::sync::Arc;
+
+/// Maximum bytes of a file of tokens.
+const TOKENS_BYTES_MAX: u64 = 1 << 20;
 
 /// Holds the token where the person set one.
 const TOKEN: &str = "KD_SERVE_TOKEN";
@@ -62,8 +66,10 @@ fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> 
     };
     if let Some(path) = &args.tokens {
         let place = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            Error::new("io", Exit::Error, format!("{place} cannot be read")).because(e)
+        let text = secret_file::read(path, TOKENS_BYTES_MAX, Links::Refuse).map_err(|e| {
+            let what = format!("the tokens file {place} cannot be used");
+            let hint = e.hint();
+            Error::new("io", Exit::Error, what).because(e).next(hint)
         })?;
         return Ok((Tokens::parse(&text).map_err(|e| bad(&place, e))?, None));
     }

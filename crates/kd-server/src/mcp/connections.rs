@@ -1,0 +1,365 @@
+//! Accepts HTTP connections on loopback: a bounded number, none of which may dawdle over its headers.
+//!
+//! When all places are taken, the oldest connection without an admitted request makes room. A client with a token gets
+//! in at once, however many connections others hold open.
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::collections::BTreeMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Pause after the system refused a connection: it is out of descriptors or memory.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Maximum bytes of a request's head.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// What a connection may use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Open connections. A quarter of the descriptors that the smallest usual limit allows (256), and more clients than
+    /// one machine runs.
+    pub(super) open: usize,
+    /// Time to send the head of a request.
+    pub(super) head: Duration,
+    /// Time to send its body.
+    pub(super) body: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            open: 64,
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Serves until `stop`, then until the open requests are done.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
+    let open = Arc::new(Open::default());
+    let tasks = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                if open.len() >= limits.open && !open.close_oldest_idle() {
+                    continue;
+                }
+                let place = open.enter();
+                tasks.spawn(connection(
+                    stream,
+                    router.clone(),
+                    limits,
+                    place,
+                    stop.clone(),
+                ));
+            }
+            Err(e) if is_clients_fault(&e) => {}
+            Err(_) => {
+                open.close_oldest_idle();
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    tasks.close();
+    tasks.wait().await;
+}
+
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    place: Place,
+    stop: CancellationToken,
+) {
+    let closed = place.closed.clone();
+    let service = router.layer(axum::Extension(place.mark.clone()));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    tokio::pin!(serving);
+    tokio::select! {
+        _ = serving.as_mut() => return,
+        () = closed.cancelled() => return,
+        () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+    }
+    let _ = serving.await;
+}
+
+fn is_clients_fault(e: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(
+        e.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    )
+}
+
+/// The open connections, the oldest first.
+#[derive(Default)]
+struct Open {
+    places: Mutex<(u64, BTreeMap<u64, Entry>)>,
+}
+
+struct Entry {
+    mark: Mark,
+    closed: CancellationToken,
+}
+
+impl Open {
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Entry>)> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn len(&self) -> usize {
+        self.lock().1.len()
+    }
+
+    fn enter(self: &Arc<Self>) -> Place {
+        let mut places = self.lock();
+        places.0 += 1;
+        let number = places.0;
+        let mark = Mark::default();
+        let closed = CancellationToken::new();
+        places.1.insert(
+            number,
+            Entry {
+                mark: mark.clone(),
+                closed: closed.clone(),
+            },
+        );
+        drop(places);
+        Place {
+            open: self.clone(),
+            number,
+            mark,
+            closed,
+        }
+    }
+
+    /// Closes the oldest connection that serves no admitted request.
+    fn close_oldest_idle(&self) -> bool {
+        let mut places = self.lock();
+        let idle = places.1.iter().find(|(_, entry)| entry.mark.is_idle());
+        let Some(number) = idle.map(|(number, _)| *number) else {
+            return false;
+        };
+        if let Some(entry) = places.1.remove(&number) {
+            entry.closed.cancel();
+        }
+        true
+    }
+}
+
+/// The place of one connection among the open ones; free again when dropped.
+struct Place {
+    open: Arc<Open>,
+    number: u64,
+    mark: Mark,
+    closed: CancellationToken,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.lock().1.remove(&self.number);
+    }
+}
+
+/// Counts the admitted requests of a connection: an extension of each request.
+#[derive(Clone, Default)]
+pub(super) struct Mark(Arc<AtomicUsize>);
+
+impl Mark {
+    /// Keeps the connection open until this response is sent or dropped.
+    pub(super) fn hold(&self) -> Hold {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Hold(self.clone())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// One admitted request.
+pub(super) struct Hold(Mark);
+
+impl Hold {
+    /// Ties the request to the body of its response.
+    pub(super) fn until_sent(self, response: Response) -> Response {
+        response.map(|body| Body::new(Held { body, _hold: self }))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of a response, with the request that it answers.
+struct Held {
+    body: Body,
+    _hold: Hold,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::extract::Request;
+    use axum::routing::get;
+    use std::net::SocketAddr;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    /// Long enough that no test waits for it.
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    /// A server whose requests with a `token` are admitted and hang on `/hang`.
+    async fn server(limits: Limits) -> (SocketAddr, CancellationToken) {
+        async fn answer(request: Request) -> Response {
+            let mark = request
+                .extensions()
+                .get::<Mark>()
+                .cloned()
+                .unwrap_or_default();
+            if !request.headers().contains_key("token") {
+                return Response::new("no\n".into());
+            }
+            let hold = mark.hold();
+            if request.uri().path() == "/hang" {
+                let endless = futures::stream::pending::<io::Result<Bytes>>();
+                return hold.until_sent(Response::new(Body::from_stream(endless)));
+            }
+            hold.until_sent(Response::new("yes\n".into()))
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let router = Router::new()
+            .route("/", get(answer))
+            .route("/hang", get(answer));
+        tokio::spawn(serve(listener, router, limits, stop.clone()));
+        (address, stop)
+    }
+
+    async fn send(address: SocketAddr, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // A connection that was turned away may be closed already.
+        let _ = stream.write_all(text.as_bytes()).await;
+        stream
+    }
+
+    /// Reads until the server closes the connection.
+    async fn rest(mut stream: TcpStream) -> String {
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text).await;
+        String::from_utf8(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_head_that_does_not_come_is_not_waited_for() {
+        let limits = Limits {
+            head: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        let (address, _) = server(limits).await;
+        for text in [
+            "",
+            "GET / HTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n",
+        ] {
+            rest(send(address, text).await).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn connections_that_say_nothing_keep_nobody_out() {
+        let limits = Limits {
+            open: 4,
+            head: NEVER,
+            ..Limits::default()
+        };
+        let (address, _) = server(limits).await;
+        let mut silent = Vec::new();
+        for _ in 0..40 {
+            silent.push(send(address, "GET / HTTP/1.1\r\nHost:").await);
+            // Refused with a whole answer, and then silent.
+            silent.push(send(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await);
+        }
+        let valid = "GET / HTTP/1.1\r\nHost: x\r\ntoken: t\r\nConnection: close\r\n\r\n";
+        let answer = rest(send(address, valid).await).await;
+        assert!(answer.ends_with("yes\n"), "{answer}");
+        // The oldest had to go.
+        rest(silent.remove(0)).await;
+    }
+
+    #[tokio::test]
+    async fn a_request_at_work_is_not_closed_for_newcomers() {
+        let limits = Limits {
+            open: 2,
+            head: NEVER,
+            ..Limits::default()
+        };
+        let (address, stop) = server(limits).await;
+        let hang = "GET /hang HTTP/1.1\r\nHost: x\r\ntoken: t\r\n\r\n";
+        let mut busy = [send(address, hang).await, send(address, hang).await];
+        for stream in &mut busy {
+            // The head of the answer: the request is admitted.
+            stream.read_exact(&mut [0; 8]).await.unwrap();
+        }
+        for _ in 0..5 {
+            assert_eq!(rest(send(address, "GET").await).await, "");
+        }
+        for stream in &mut busy {
+            let mut rest = [0; 4096];
+            while let Ok(n) = stream.try_read(&mut rest) {
+                assert!(n > 0, "closed");
+            }
+        }
+        stop.cancel();
+    }
+}

@@ -1,0 +1,252 @@
+//! Bounds the lines of MCP over stdio.
+//!
+//! The SDK drops a line that is too long without a word, and its caller waits forever. [`Lines`] puts a short message in
+//! its place that carries the same id, so that the call is answered with an error.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Maximum bytes of a message: as over HTTP.
+pub(super) const LINE_BYTES_MAX: usize = 8 << 20;
+/// The method of the message that stands for a long one.
+pub(super) const TOO_LONG: &str = "kd/too-long";
+/// Bytes read at once.
+const CHUNK: usize = 16 << 10;
+/// Maximum bytes of a message id.
+const ID_BYTES_MAX: usize = 128;
+
+/// A reader whose lines have at most a number of bytes.
+pub(super) struct Lines<R> {
+    inner: R,
+    max: usize,
+    /// The line so far, while it is short enough.
+    line: Vec<u8>,
+    /// Looks for the id of the line.
+    id: IdScan,
+    /// The line has become too long: its rest is dropped.
+    long: bool,
+    /// Bytes that are ready to be read, from `at`.
+    ready: Vec<u8>,
+    at: usize,
+    /// A message has come through: only then may another take a long one's place.
+    greeted: bool,
+}
+
+impl<R> Lines<R> {
+    pub(super) fn new(inner: R, max: usize) -> Self {
+        Self {
+            inner,
+            max,
+            line: Vec::new(),
+            id: IdScan::default(),
+            long: false,
+            ready: Vec::new(),
+            at: 0,
+            greeted: false,
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) {
+        for piece in chunk.split_inclusive(|b| *b == b'\n') {
+            self.id.scan(piece);
+            if !self.long && self.line.len() + piece.len() <= self.max {
+                self.line.extend_from_slice(piece);
+            } else {
+                self.long = true;
+                self.line = Vec::new();
+            }
+            if piece.ends_with(b"\n") {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let id = std::mem::take(&mut self.id).found();
+        if std::mem::take(&mut self.long) {
+            let message = match id.filter(|_| self.greeted) {
+                Some(id) => {
+                    serde_json::json!({"jsonrpc": "2.0", "id": id, "method": TOO_LONG}).to_string()
+                }
+                // Valid JSON that is no message: answered as an invalid request, without an id.
+                None => r#"{"jsonrpc":"2.0"}"#.to_owned(),
+            };
+            self.ready.extend_from_slice(message.as_bytes());
+            self.ready.push(b'\n');
+        } else {
+            self.greeted |= !self.line.trim_ascii().is_empty();
+            self.ready.append(&mut self.line);
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        while this.at == this.ready.len() {
+            this.ready.clear();
+            this.at = 0;
+            let mut bytes = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut bytes);
+            std::task::ready!(Pin::new(&mut this.inner).poll_read(cx, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            this.take(chunk.filled());
+        }
+        let some = (this.ready.len() - this.at).min(out.remaining());
+        out.put_slice(&this.ready[this.at..this.at + some]);
+        this.at += some;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Finds the value of the key `id` of an object that comes byte by byte, in bounded memory.
+#[derive(Default)]
+struct IdScan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// The last string or other token at the top level, cut at its bound.
+    token: Vec<u8>,
+    /// The string before the last colon was `id`: the next token is its value.
+    is_id: bool,
+    id: Option<serde_json::Value>,
+}
+
+impl IdScan {
+    fn scan(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.push(b);
+        }
+    }
+
+    fn push(&mut self, b: u8) {
+        if self.in_string {
+            self.keep(b);
+            match b {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match b {
+            b'"' => {
+                self.in_string = true;
+                self.start();
+                self.keep(b);
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                self.start();
+                self.is_id = false;
+            }
+            b':' if self.depth == 1 => {
+                self.is_id = self.token == b"\"id\"";
+                self.token.clear();
+            }
+            b',' | b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_value();
+                }
+                if b != b',' {
+                    self.depth = self.depth.saturating_sub(1);
+                }
+            }
+            b if b.is_ascii_whitespace() => {}
+            b => self.keep(b),
+        }
+    }
+
+    fn start(&mut self) {
+        if self.depth <= 1 {
+            self.token.clear();
+        }
+    }
+
+    fn keep(&mut self, b: u8) {
+        if self.depth == 1 && self.token.len() <= ID_BYTES_MAX {
+            self.token.push(b);
+        }
+    }
+
+    fn end_value(&mut self) {
+        if std::mem::take(&mut self.is_id) && self.token.len() <= ID_BYTES_MAX {
+            let value = serde_json::from_slice::<serde_json::Value>(&self.token).ok();
+            self.id = value.filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+        }
+        self.token.clear();
+    }
+
+    fn found(self) -> Option<serde_json::Value> {
+        self.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    async fn read(text: &str, max: usize) -> String {
+        let mut out = String::new();
+        let mut lines = Lines::new(text.as_bytes(), max);
+        lines.read_to_string(&mut out).await.unwrap();
+        out
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_replaced_and_the_next_comes_through() {
+        let hello = "{\"id\":0}\n";
+        let long = "x".repeat(100_000);
+        for (head, tail, id) in [
+            (r#"{"id":7,"params":""#, "\"}", "7"),
+            (
+                r#"{"params":[{"id":1,"x":""#,
+                r#""}],"id":"a\"b"}"#,
+                r#""a\"b""#,
+            ),
+            (
+                r#"{"method":"id","params":{"id":3,"q":""#,
+                "\"} , \"id\" : -4 }",
+                "-4",
+            ),
+        ] {
+            let said = read(&format!("{hello}{head}{long}{tail}\n{hello}"), 1000).await;
+            let expected = format!(
+                "{hello}{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{TOO_LONG}\"}}\n{hello}"
+            );
+            assert_eq!(said, expected, "{head}");
+        }
+        for bad in [
+            format!("{long}\n"),
+            format!("{{\"id\":[1],\"x\":\"{long}\"}}\n"),
+            format!("{{\"x\":\"{long}\",\"id\":\"{long}\"}}\n"),
+            format!("{{\"x\":\"\\\"id\\\":5,{long}\"}}\n"),
+        ] {
+            let said = read(&format!("{hello}{bad}{hello}"), 1000).await;
+            assert_eq!(said, format!("{hello}{{\"jsonrpc\":\"2.0\"}}\n{hello}"));
+        }
+        // Nothing may stand before the greeting.
+        let said = read(&format!("{{\"id\":1,\"x\":\"{long}\"}}\n{hello}"), 1000).await;
+        assert_eq!(said, format!("{{\"jsonrpc\":\"2.0\"}}\n{hello}"));
+        assert_eq!(read(&hello.repeat(50), 1000).await, hello.repeat(50));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_takes_no_more_memory_than_the_bound() {
+        let endless = tokio::io::repeat(b'x').take(50 << 20);
+        let mut lines = Lines::new(endless, LINE_BYTES_MAX);
+        let mut out = Vec::new();
+        lines.read_to_end(&mut out).await.unwrap();
+        assert!(out.is_empty() && lines.line.capacity() == 0 && lines.id.token.len() < 200);
+    }
+}

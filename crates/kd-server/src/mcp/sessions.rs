@@ -1,0 +1,185 @@
+//! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while.
+
+use futures::{Stream, StreamExt};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::SessionId;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Maximum of open sessions. Each takes about 50 KiB.
+pub(super) const SESSIONS_MAX: usize = 128;
+/// A session that carries no message for this long is closed. A council may deliberate for minutes in silence.
+const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// The SDK's sessions with a bound: a new one closes the one that was unused longest.
+pub(super) struct Sessions {
+    inner: LocalSessionManager,
+    max: usize,
+    used: Mutex<Used>,
+}
+
+#[derive(Default)]
+struct Used {
+    clock: u64,
+    /// When each session was last used, and its open streams.
+    sessions: BTreeMap<SessionId, (u64, Arc<()>)>,
+}
+
+impl Sessions {
+    pub(super) fn new(max: usize) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(IDLE_MAX);
+        Self {
+            inner,
+            max,
+            used: Mutex::default(),
+        }
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a session is used; the mark is held while a stream of it is open.
+    fn touch(&self, id: &SessionId) -> Option<Arc<()>> {
+        let mut used = self.used();
+        used.clock += 1;
+        let now = used.clock;
+        let (at, streams) = used.sessions.get_mut(id)?;
+        *at = now;
+        Some(streams.clone())
+    }
+
+    /// The session to close for a new one: among those with no open stream the one unused longest, else among all.
+    fn surplus(&self) -> Option<SessionId> {
+        let used = self.used();
+        if used.sessions.len() < self.max {
+            return None;
+        }
+        let oldest = used
+            .sessions
+            .iter()
+            .min_by_key(|(_, (at, streams))| (Arc::strong_count(streams) > 1, *at));
+        oldest.map(|(id, _)| id.clone())
+    }
+
+    fn held<S: Stream<Item = ServerSseMessage>>(
+        &self,
+        id: &SessionId,
+        stream: S,
+    ) -> impl Stream<Item = ServerSseMessage> + use<S> {
+        let hold = self.touch(id);
+        stream.inspect(move |_| {
+            let _ = &hold;
+        })
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        while let Some(old) = self.surplus() {
+            let _ = self.close_session(&old).await;
+        }
+        let (id, transport) = self.inner.create_session().await?;
+        self.used().sessions.insert(id.clone(), (0, Arc::default()));
+        self.touch(&id);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.used().sessions.remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.create_stream(id, message).await?;
+        Ok(self.held(id, stream))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.touch(id);
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.create_standalone_stream(id).await?;
+        Ok(self.held(id, stream))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let stream = self.inner.resume(id, last_event_id).await?;
+        Ok(self.held(id, stream))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_new_session_closes_the_one_unused_longest() {
+        let sessions = Sessions::new(3);
+        let mut ids = Vec::new();
+        let mut transports = Vec::new();
+        for _ in 0..3 {
+            let (id, transport) = sessions.create_session().await.unwrap();
+            ids.push(id);
+            transports.push(transport);
+        }
+        sessions.touch(&ids[0]);
+        let streaming = sessions.touch(&ids[1]);
+        sessions.touch(&ids[0]);
+        let (fourth, _fourth) = sessions.create_session().await.unwrap();
+        let (fifth, _fifth) = sessions.create_session().await.unwrap();
+        for (id, there) in [
+            (&ids[0], false),
+            (&ids[1], true),
+            (&ids[2], false),
+            (&fourth, true),
+            (&fifth, true),
+        ] {
+            assert_eq!(sessions.has_session(id).await.unwrap(), there, "{id}");
+        }
+        drop(streaming);
+        for _ in 0..50 {
+            let _ = sessions.create_session().await.unwrap();
+        }
+        assert!(sessions.inner.sessions.read().await.len() <= 3);
+        assert!(sessions.used().sessions.len() <= 3);
+    }
+}
