@@ -3,6 +3,7 @@
 use super::off;
 use crate::kingdom::Kingdom;
 use kd_core::Message;
+use kd_core::markdown::{embed, escape_line};
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
@@ -57,21 +58,13 @@ pub(super) async fn read(
     Ok(ReadResourceResult::new(vec![text]))
 }
 
-/// The conversation. Each message begins with a heading that no body can have: lines of a body that begin like one are
-/// quoted.
+/// The conversation. Each message begins with a heading of the first level, which no body can have.
 fn markdown(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
-        let _ = writeln!(text, "# {:04} {}\n", message.seq, message.from);
-        for line in kd_core::clean::clean_text(&message.body).lines() {
-            let quote = if line.trim_start().starts_with("# ") {
-                "> "
-            } else {
-                ""
-            };
-            let _ = writeln!(text, "{quote}{line}");
-        }
-        text.push('\n');
+        let from = escape_line(&message.from);
+        let body = embed(&message.body, 1);
+        let _ = writeln!(text, "# {:04} {from}\n\n{body}", message.seq);
     }
     text
 }

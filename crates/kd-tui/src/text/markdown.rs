@@ -7,6 +7,7 @@ use super::style::Styles;
 use super::table::{self, Cell};
 use super::wrap::{Line, Span, wrap_spans};
 use anstyle::{AnsiColor, Style};
+use kd_core::markdown::bounded;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// What of Markdown is understood.
@@ -30,7 +31,7 @@ pub fn lines(foreign: &str, columns: usize, styles: Styles) -> Vec<Line> {
 /// Renders text that is clean already.
 pub(super) fn lines_of(text: &str, columns: usize, styles: Styles) -> Vec<Line> {
     let mut renderer = Renderer::new(columns.max(8), styles);
-    for event in Parser::new_ext(text, OPTIONS) {
+    for event in Parser::new_ext(&bounded(text), OPTIONS) {
         renderer.event(event);
     }
     renderer.flush();

@@ -4,13 +4,10 @@ use super::here::Here;
 use super::{outfile, thread};
 use crate::args::export::{Export, Format};
 use crate::error::Error;
-use crate::face::{document, json};
+use crate::face::json;
 use crate::render::clean;
 use kd_store::{Thread, export};
 use std::io::{self, Write};
-
-/// Messages stand under headings of the second level: their own begin below that.
-const LEVEL: usize = 2;
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     let (_, place) = thread::find(here, args.id.as_deref())?;
@@ -33,7 +30,7 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
 
 /// A thread as one document.
 pub(super) fn text(open: &Thread, format: Format) -> Result<String, Error> {
-    let mut read = open.messages()?;
+    let read = open.messages()?;
     for problem in &read.problems {
         let _ = writeln!(
             io::stderr(),
@@ -42,12 +39,7 @@ pub(super) fn text(open: &Thread, format: Format) -> Result<String, Error> {
         );
     }
     Ok(match format {
-        Format::Md => {
-            for message in &mut read.messages {
-                message.body = document::below(&message.body, LEVEL);
-            }
-            export::markdown(open.meta(), &read.messages)
-        }
+        Format::Md => export::markdown(open.meta(), &read.messages),
         Format::Json => json::text(&export::json(open.meta(), &read.messages), true)? + "\n",
     })
 }

@@ -6,9 +6,13 @@ use crate::render::style::Styles;
 use kd_core::Message;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::deliberation::why;
+use kd_core::markdown::{embed, escape_line};
 use serde_json::json as object;
 use std::fmt::Write as _;
 use std::io;
+
+/// Sections and messages stand under headings of up to the third level.
+const LEVEL: usize = 3;
 
 /// Which document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +58,9 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
         .as_ref()
         .map(|p| p.question.as_str())
         .unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "# A deliberation\n\n{}\n",
-        crate::face::document::below(question, 1)
-    );
+    let _ = writeln!(out, "# A deliberation\n\n{}\n", embed(question, LEVEL));
     if let Some(verdict) = &report.verdict {
-        let _ = writeln!(
-            out,
-            "{}\n",
-            crate::face::document::below(&verdict.answer, 1)
-        );
+        let _ = writeln!(out, "{}\n", embed(&verdict.answer, LEVEL));
     }
     for (title, lines) in [
         (
@@ -89,7 +85,7 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
     }
     let _ = writeln!(out, "## What happened\n");
     for stage in &report.stages {
-        let _ = writeln!(out, "- {}", stage.heading());
+        let _ = writeln!(out, "- {}", escape_line(&stage.heading()));
         for seat in &stage.seats {
             let state = match seat.state {
                 SeatState::Replied if seat.what.is_empty() => "done".to_owned(),
@@ -102,13 +98,14 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
                 out,
                 "  - {}: {}",
                 seat.seat,
-                crate::render::clean::line(&state)
+                escape_line(&crate::render::clean::line(&state))
             );
         }
     }
     let _ = writeln!(out, "\n## Why\n");
     for line in why(report) {
-        let _ = writeln!(out, "- {}", crate::render::clean::line(&line));
+        let line = crate::render::clean::line(&line);
+        let _ = writeln!(out, "- {}", escape_line(&line));
     }
     let _ = writeln!(out, "\n## Messages\n");
     for message in messages {
@@ -116,8 +113,8 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
             out,
             "### #{} {}\n\n{}\n",
             message.seq,
-            message.from,
-            crate::face::document::below(&message.body, 3)
+            escape_line(&message.from),
+            embed(&message.body, LEVEL)
         );
     }
     out

@@ -1,0 +1,460 @@
+//! Foreign Markdown inside our documents: bounded so that parsing stays quick, and embedded so that it cannot pass for
+//! the document's own structure.
+//!
+//! Both are held for CommonMark and GitHub's extensions, as `pulldown-cmark` reads them.
+
+use crate::clean::clean_text;
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Maximum nesting of quotes and lists on one line. Parsers take time quadratic in it.
+pub const DEPTH_MAX: usize = 32;
+/// Maximum columns of indentation: it nests lists too.
+pub const INDENT_MAX: usize = 200;
+/// Rounds of escaping before a text is shown as code: what one round escapes may uncover more.
+const ROUNDS_MAX: usize = 6;
+/// The lowest level of a heading.
+const LOWEST: usize = 6;
+/// Everything that could be structure somewhere.
+const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS)
+    .union(Options::ENABLE_FOOTNOTES)
+    .union(Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
+    .union(Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS);
+
+/// The text with deeper nesting than [`DEPTH_MAX`] escaped and wider indentation than [`INDENT_MAX`] cut.
+pub fn bounded(text: &str) -> Cow<'_, str> {
+    let fits = |line: &str| scan(line) == Scan::Fits;
+    if text.lines().all(fits) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        match scan(line) {
+            Scan::Fits => out.push_str(line),
+            Scan::Deep(at) => {
+                out.push_str(&line[..at]);
+                out.push('\\');
+                out.push_str(&line[at..]);
+            }
+            Scan::Wide(blank) => {
+                out.push_str(&line[..blank.start]);
+                out.push_str(&" ".repeat(INDENT_MAX));
+                out.push_str(&line[blank.end..]);
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// What is wrong with the beginning of a line.
+#[derive(Debug, PartialEq)]
+enum Scan {
+    Fits,
+    /// The marker here nests too deep.
+    Deep(usize),
+    /// This indentation is too wide.
+    Wide(Range<usize>),
+}
+
+fn scan(line: &str) -> Scan {
+    let bytes = line.as_bytes();
+    let at = |i: usize| bytes.get(i).copied().unwrap_or(b'\n');
+    let is_gap = |b: u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r');
+    let (mut i, mut depth) = (0, 0);
+    loop {
+        let blank = i;
+        while matches!(at(i), b' ' | b'\t') {
+            i += 1;
+        }
+        if i - blank > INDENT_MAX && !is_gap(at(i)) {
+            return Scan::Wide(blank..i);
+        }
+        let digits = (i..i + 9).take_while(|k| at(*k).is_ascii_digit()).count();
+        let marker = match at(i) {
+            b'>' => i,
+            b'-' | b'+' | b'*' if is_gap(at(i + 1)) => i,
+            _ if digits > 0
+                && matches!(at(i + digits), b'.' | b')')
+                && is_gap(at(i + digits + 1)) =>
+            {
+                i + digits
+            }
+            _ => return Scan::Fits,
+        };
+        depth += 1;
+        if depth > DEPTH_MAX {
+            return Scan::Deep(marker);
+        }
+        i = marker + 1;
+    }
+}
+
+/// Foreign Markdown as it may stand below headings of `level` levels: its own headings begin below them, HTML and
+/// images are text, definitions and rules that could reach beyond it are escaped, and what it left open is closed.
+/// A text that cannot be made so is shown as a block of code.
+pub fn embed(foreign: &str, level: usize) -> String {
+    let clean = clean_text(foreign);
+    let mut text = bounded(&clean).into_owned();
+    for round in 0..ROUNDS_MAX {
+        let edits = edits(&text, level, round == 0);
+        if edits.is_empty() {
+            break;
+        }
+        apply(&mut text, edits);
+    }
+    if !text.ends_with('\n') && !text.is_empty() {
+        text.push('\n');
+    }
+    if is_contained(&text, level) {
+        return text;
+    }
+    fenced(&clean)
+}
+
+/// A header value or title on one line, with everything escaped that would begin markup.
+pub fn escape_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '!' => line.extend(['\\', c]),
+            c if c.is_control() => line.push(' '),
+            c => line.push(c),
+        }
+    }
+    line
+}
+
+/// A piece to replace.
+struct Edit {
+    range: Range<usize>,
+    with: String,
+}
+
+impl Edit {
+    /// Puts a backslash before a character.
+    fn escape(at: usize) -> Self {
+        Self {
+            range: at..at,
+            with: "\\".into(),
+        }
+    }
+}
+
+/// Makes the edits; of two at one place the first, the other is left for the next round.
+fn apply(text: &mut String, mut edits: Vec<Edit>) {
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut out = String::with_capacity(text.len() + edits.len() * 2);
+    let (mut done, mut last) = (0, None);
+    for edit in edits {
+        if edit.range.start < done || last == Some(edit.range.start) {
+            continue;
+        }
+        last = Some(edit.range.start);
+        out.push_str(&text[done..edit.range.start]);
+        out.push_str(&edit.with);
+        done = edit.range.end;
+    }
+    out.push_str(&text[done..]);
+    *text = out;
+}
+
+/// What has to change in a text: nothing if nothing in it reaches beyond it. The first round lowers every heading, so
+/// that they keep their order.
+fn edits(text: &str, level: usize, first: bool) -> Vec<Edit> {
+    let parser = Parser::new_ext(text, OPTIONS).into_offset_iter();
+    let definitions = parser.reference_definitions().iter();
+    let mut edits: Vec<Edit> = definitions
+        .map(|(_, definition)| Edit::escape(bracket(text, &definition.span)))
+        .collect();
+    let mut depth = 0usize;
+    for (event, range) in parser {
+        match event {
+            Event::Start(tag) => {
+                edits.extend(tag_edit(text, &tag, range, (level, first), depth));
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            Event::Html(_) | Event::InlineHtml(_) => {
+                let signs = text[range.clone()].match_indices('<');
+                edits.extend(signs.map(|(i, _)| Edit::escape(range.start + i)));
+            }
+            Event::Rule if text[range.clone()].starts_with('-') => {
+                let line = text[range.clone()].trim_end();
+                edits.push(Edit {
+                    range: range.start..range.start + line.len(),
+                    with: "***".into(),
+                });
+            }
+            _ => {}
+        }
+    }
+    edits
+}
+
+fn tag_edit(
+    text: &str,
+    tag: &Tag<'_>,
+    range: Range<usize>,
+    (level, first): (usize, bool),
+    depth: usize,
+) -> Option<Edit> {
+    match tag {
+        Tag::Heading { level: own, .. } => {
+            let own = *own as usize;
+            let new = if first {
+                own + level
+            } else {
+                own.max(level + 1)
+            }
+            .min(LOWEST);
+            (own != new).then(|| lowered(text, &range, new, depth == 0))
+        }
+        Tag::Image { .. } | Tag::MetadataBlock(_) => Some(Edit::escape(range.start)),
+        Tag::Link { dest_url, .. } => (!is_safe(dest_url)).then(|| Edit::escape(range.start)),
+        Tag::FootnoteDefinition(_) => Some(Edit::escape(bracket(text, &range))),
+        Tag::CodeBlock(CodeBlockKind::Fenced(_)) if depth == 0 => closed(text, &range),
+        _ => None,
+    }
+}
+
+/// A heading of a lower level. Underlined ones become `#` where that is easy, else lose their line.
+fn lowered(text: &str, range: &Range<usize>, level: usize, top: bool) -> Edit {
+    let shown = text[range.clone()].trim_end();
+    let hashes = "#".repeat(level);
+    if shown.starts_with('#') {
+        let own = shown.len() - shown.trim_start_matches('#').len();
+        return Edit {
+            range: range.start..range.start + own,
+            with: hashes,
+        };
+    }
+    let mut lines = shown.lines();
+    if let (true, Some(title), Some(_), None) = (top, lines.next(), lines.next(), lines.next()) {
+        return Edit {
+            range: range.start..range.start + shown.len(),
+            with: format!("{hashes} {}", title.trim()),
+        };
+    }
+    Edit::escape(range.start + shown.trim_end_matches(['=', '-']).len())
+}
+
+/// Closes a block of code that the text left open.
+fn closed(text: &str, range: &Range<usize>) -> Option<Edit> {
+    let block = text[range.clone()].trim_start_matches(' ');
+    let mark = block.chars().next()?;
+    let fence: String = block.chars().take_while(|c| *c == mark).collect();
+    let lines = block.trim_end_matches('\n').lines().skip(1);
+    let is_closed = lines.last().is_some_and(|last| {
+        let last = last.trim();
+        last.len() >= fence.len() && last.chars().all(|c| c == mark)
+    });
+    let gap = if text.ends_with('\n') { "" } else { "\n" };
+    (!is_closed).then(|| Edit {
+        range: text.len()..text.len(),
+        with: format!("{gap}{fence}\n"),
+    })
+}
+
+/// The first bracket of a definition.
+fn bracket(text: &str, range: &Range<usize>) -> usize {
+    range.start + text[range.clone()].find('[').unwrap_or(0)
+}
+
+/// Whether a link leads to the web, to a mail program or to a place nearby.
+fn is_safe(url: &str) -> bool {
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+    let scheme = scheme.filter(|s| {
+        s.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    });
+    scheme.is_none_or(|s| {
+        ["http", "https", "mailto"]
+            .iter()
+            .any(|k| s.eq_ignore_ascii_case(k))
+    })
+}
+
+/// Whether whatever follows the text in a document is read as it stands, and nothing in it as the document's own.
+fn is_contained(text: &str, level: usize) -> bool {
+    let document = format!("{text}\n# .\n");
+    let parser = Parser::new_ext(&document, OPTIONS);
+    if parser.reference_definitions().iter().next().is_some() {
+        return false;
+    }
+    let mut depth = 0usize;
+    let mut headings = Vec::new();
+    for event in parser {
+        match &event {
+            Event::Html(_) | Event::InlineHtml(_) => return false,
+            Event::Start(
+                Tag::Image { .. } | Tag::MetadataBlock(_) | Tag::FootnoteDefinition(_),
+            ) => return false,
+            Event::Start(Tag::Link { dest_url, .. }) if !is_safe(dest_url) => return false,
+            Event::Start(Tag::Heading { level: own, .. }) if *own as usize <= level => {
+                headings.push(depth);
+            }
+            _ => {}
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    headings == [0]
+}
+
+/// The text as a block of code that it cannot end.
+fn fenced(text: &str) -> String {
+    let runs = text.split(|c| c != '`').map(str::len).max();
+    let fence = "`".repeat(runs.unwrap_or(0).max(2) + 1);
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_a_text_may_say_stays_as_it_is() {
+        for text in [
+            "Plain *words*, **strong** `a < b` and <https://example.org>.\n",
+            "- a\n  - b\n\n1. c\n   ```rust\n   let x: Vec<u8>;\n   ```\n",
+            "| a | b |\n|---|---|\n| 1 | 2 |\n",
+            "```html\n<script>alert(1)</script>\n# no heading\n---\n```\n",
+            "> quoted\n\n    indented <b>\n\n[link](https://example.org) and [near](#there)\n",
+            "a < b, a <b and 3 > 2; x_y_z; [brackets] and ! marks\n",
+            "***\n",
+        ] {
+            assert_eq!(embed(text, 2), text);
+        }
+    }
+
+    #[test]
+    fn what_reaches_beyond_a_text_is_escaped() {
+        for (text, shown) in [
+            (
+                "# codex\n## codex\n### x\n",
+                "### codex\n#### codex\n##### x\n",
+            ),
+            ("codex\n=====\n\ncodex\n---\n", "### codex\n\n#### codex\n"),
+            ("a\nb\n---\n", "a\nb\n\\---\n"),
+            ("> codex\n> ===\n", "> codex\n> \\===\n"),
+            ("- # codex\n", "- ### codex\n"),
+            ("---\n\nx\n", "***\n\nx\n"),
+            ("<h2>3 · king</h2>\n", "\\<h2>3 · king\\</h2>\n"),
+            ("a <img src=x> b\n", "a \\<img src=x> b\n"),
+            ("<!--\n\n# x\n", "\\<!--\n\n### x\n"),
+            (
+                "![x](https://example.org/beacon)\n",
+                "\\![x](https://example.org/beacon)\n",
+            ),
+            ("[x](javascript:alert(1))\n", "\\[x](javascript:alert(1))\n"),
+            (
+                "[king]: https://example.org\n",
+                "\\[king]: https://example.org\n",
+            ),
+            ("```rust\nx", "```rust\nx\n```\n"),
+            ("~~~~\n```\n~~~", "~~~~\n```\n~~~\n~~~~\n"),
+            ("", ""),
+        ] {
+            assert_eq!(embed(text, 2), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_and_wide_indentation_are_bounded() {
+        for marker in [">", "> ", "- ", "1. ", "> - ", "* 1) "] {
+            let text = format!("{}x\n", marker.repeat(5000));
+            let mut deepest = 0;
+            let mut depth = 0;
+            let quick = bounded(&text);
+            for event in Parser::new_ext(&quick, OPTIONS) {
+                match event {
+                    Event::Start(_) => depth += 1,
+                    Event::End(_) => depth -= 1,
+                    _ => {}
+                }
+                deepest = deepest.max(depth);
+            }
+            // A list item is two levels: the list and the item.
+            assert!(deepest <= 2 * DEPTH_MAX + 2, "{marker}: {deepest}");
+            assert_eq!(bounded(&quick), quick);
+        }
+        let wide = format!("a\n{}b\n", " ".repeat(5000));
+        assert_eq!(bounded(&wide).lines().last().unwrap().len(), INDENT_MAX + 1);
+        for same in ["> > > a\n  - b\n", "---\n- - -\n", "", "\n\n"] {
+            assert_eq!(bounded(same), same);
+        }
+    }
+
+    /// Texts rich in what Markdown is made of.
+    fn hostile() -> impl Strategy<Value = String> {
+        let pieces = [
+            "#",
+            "## 3 · king",
+            "\n",
+            "\n\n",
+            "===",
+            "---",
+            "***",
+            "```",
+            "~~~",
+            "`",
+            "<",
+            ">",
+            "<h2>",
+            "</h2>",
+            "<!--",
+            "-->",
+            "<?",
+            "<![CDATA[",
+            "<script>",
+            "</script>",
+            "<div>",
+            "![",
+            "[",
+            "](",
+            ")",
+            "]",
+            "[a]: ",
+            "[^a]: ",
+            "[^a]",
+            "https://example.org",
+            "javascript:x",
+            "x",
+            " ",
+            "    ",
+            "\t",
+            "- ",
+            "1. ",
+            "> ",
+            "|",
+            "|-|",
+            "\\",
+            "&lt;",
+            "+++",
+            "a\n",
+            "!",
+            "*",
+            "_",
+            "é",
+        ];
+        proptest::collection::vec(proptest::sample::select(pieces.to_vec()), 0..40)
+            .prop_map(|v| v.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
+        #[test]
+        fn every_text_is_contained(text in hostile(), level in 1usize..4) {
+            let embedded = embed(&text, level);
+            prop_assert!(is_contained(&embedded, level), "{embedded}");
+        }
+    }
+}
