@@ -187,3 +187,22 @@ fn rules_are_listed_with_their_papers() {
     let said = home().run(&["vote", "rules", "schulze(beat_path,margins)"]);
     assert!(said.out.starts_with("schulze-margins\n"), "{}", said.out);
 }
+
+#[test]
+fn a_poll_that_a_rule_would_count_for_minutes_is_refused() {
+    let home = Home::new(&json!({}));
+    let names: Vec<String> = (0..2000).map(|n| format!("c{n}")).collect();
+    let file = home.work().join("one.jsonl");
+    let poll = json!({"candidates": names, "ballots": [names]});
+    std::fs::write(&file, poll.to_string()).expect("written");
+    let file = file.to_str().expect("text");
+    let said = home.run(&["vote", "tally", "--rule", "schulze", file]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(
+        said.err.contains("at most 256 candidates") && said.err.contains("2000"),
+        "{}",
+        said.err
+    );
+    let said = home.run(&["vote", "tally", "--rule", "borda", file]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}

@@ -11,6 +11,7 @@ mod amount;
 mod ballot;
 mod check;
 mod file;
+mod limits;
 mod methods;
 mod poll;
 mod profile;
@@ -22,6 +23,7 @@ pub use amount::{Amount, NANOS, Nano, nanos};
 pub use ballot::{Ballot, Mark, Rank};
 pub use check::{CaseReport, Difference, check};
 pub use file::{Case, Expected, ReadError, RoundExpected, read_csv, read_json_lines};
+pub use limits::TooLarge;
 pub use methods::RULES;
 pub use poll::{Poll, Reads, Sees, Vote};
 pub use rules::{ConfidenceMap, Electorate, Overvote, Rules, Runoff, TiePolicy};
@@ -95,7 +97,7 @@ pub fn find(name: &str) -> Option<&'static Rule> {
 /// and nobody is told who abstained.
 pub fn winners(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<usize> {
     let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
-    if !quorate(&poll) {
+    if !quorate(&poll) || rule.takes(poll.len()).is_err() {
         return Vec::new();
     }
     let mut winners = (rule.method)(&poll).winners;
@@ -115,10 +117,13 @@ pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
     let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
     let voters = poll.voters();
     let quorate = quorate(&poll);
-    let mut count = if quorate {
-        (rule.method)(&poll)
-    } else {
-        Count::default()
+    let mut count = match rule.takes(poll.len()) {
+        Ok(()) if quorate => (rule.method)(&poll),
+        Ok(()) => Count::default(),
+        Err(refused) => Count {
+            notes: vec![format!("undecided: {refused}")],
+            ..Count::default()
+        },
     };
     count.winners.sort_unstable();
     count.winners.dedup();

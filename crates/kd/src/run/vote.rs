@@ -41,6 +41,10 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
             case.rules.runoff.ties = policy(ties);
         }
         for (at, rule) in wanted.iter().enumerate() {
+            rule.takes(case.rules.candidates.len()).map_err(|refused| {
+                Error::new("ballots", Exit::Error, refused.to_string())
+                    .next("kd vote rules tells how many candidates each rule takes")
+            })?;
             let counted = voting::tally(rule, &case.ballots, &case.rules);
             if args.json {
                 writeln!(out, "{}", json::text(&tally_json(case, &counted), false)?)?;
@@ -311,6 +315,7 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
                 json!({
                     "name": r.name, "aliases": r.aliases, "doc": r.doc, "source": r.source,
                     "misleads": r.misleads, "reads": r.reads.words(),
+                    "candidates_max": r.candidates_max(),
                     "keeps": r.keeps.iter().map(|a| format!("{a:?}").to_lowercase()).collect::<Vec<_>>(),
                 })
             })
@@ -322,6 +327,7 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
             writeln!(out, "{}", styles.bold(rule.name))?;
             writeln!(out, "  {}", rule.doc)?;
             writeln!(out, "  reads: {}", rule.reads.words())?;
+            writeln!(out, "  candidates: up to {}", rule.candidates_max())?;
             writeln!(
                 out,
                 "  {}",

@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 /// winner of every order, with a note.
 const STATES_MAX: usize = 20_000;
 
+/// How many cells of all states are written at most: 20,000 states of 64 candidates.
+const CELLS_MAX: usize = 20_000 * 64 * 64;
+
 /// Who stands above whom, closed under "above the one above".
 pub(super) type Above = Vec<Vec<bool>>;
 
@@ -47,6 +50,7 @@ pub(super) fn every_order(poll: &Poll<'_>, duels: &Duels, by: Strength, open: Op
         open,
         seen: BTreeSet::new(),
         winners: BTreeSet::new(),
+        cells: CELLS_MAX,
     };
     let n = poll.len();
     if search.follow(vec![vec![false; n]; n], 0) {
@@ -94,37 +98,52 @@ struct Search<'a> {
     open: Open,
     seen: BTreeSet<Above>,
     winners: BTreeSet<usize>,
+    /// Cells that may still be written.
+    cells: usize,
 }
 
 impl Search<'_> {
-    /// Follows every order from here; whether the search stayed within its bound.
-    fn follow(&mut self, above: Above, group: usize) -> bool {
-        let tops = tops(&above, self.among);
-        if tops.len() == 1 || group == self.groups.len() {
-            // Whoever is below nobody when all others are below somebody stays so.
-            self.winners.extend(tops);
-            return true;
+    /// Follows every order from here; whether the search stayed within its bounds.
+    fn follow(&mut self, mut above: Above, mut group: usize) -> bool {
+        loop {
+            let tops = tops(&above, self.among);
+            if tops.len() == 1 || group == self.groups.len() {
+                // Whoever is below nobody when all others are below somebody stays so.
+                self.winners.extend(tops);
+                return true;
+            }
+            let still: Vec<(usize, usize)> = self.groups[group]
+                .iter()
+                .copied()
+                .filter(|(a, b)| (self.open)(&above, *a, *b))
+                .collect();
+            let Some(((a, b), others)) = still.split_last() else {
+                group += 1;
+                continue;
+            };
+            // What is still open in a group follows from what stands, so that `above` alone tells two states apart.
+            if !others.is_empty() {
+                if self.seen.contains(&above) {
+                    return true;
+                }
+                if self.seen.len() >= STATES_MAX {
+                    return false;
+                }
+                self.seen.insert(above.clone());
+            }
+            let cost = still.len() * above.len() * above.len();
+            let Some(cells) = self.cells.checked_sub(cost) else {
+                return false;
+            };
+            self.cells = cells;
+            for (a, b) in others {
+                let mut next = above.clone();
+                lock(&mut next, *a, *b);
+                if !self.follow(next, group) {
+                    return false;
+                }
+            }
+            lock(&mut above, *a, *b);
         }
-        // What is still open in a group follows from what stands, so that `above` alone tells two states apart.
-        if self.seen.contains(&above) {
-            return true;
-        }
-        let still: Vec<(usize, usize)> = self.groups[group]
-            .iter()
-            .copied()
-            .filter(|(a, b)| (self.open)(&above, *a, *b))
-            .collect();
-        if still.is_empty() {
-            return self.follow(above, group + 1);
-        }
-        if self.seen.len() >= STATES_MAX {
-            return false;
-        }
-        self.seen.insert(above.clone());
-        still.into_iter().all(|(a, b)| {
-            let mut next = above.clone();
-            lock(&mut next, a, b);
-            self.follow(next, group)
-        })
     }
 }

@@ -1,0 +1,137 @@
+//! How many candidates each rule takes, so that every count ends in seconds. Time is linear in the number of ballots
+//! for every rule, and not bounded by it.
+
+use super::Rule;
+
+/// Maximum candidates of a rule that is not in [`LIMITS`]: those that add up what ballots say.
+const CANDIDATES_MAX: usize = 4096;
+
+/// Rules that take longer, by how their time grows with the candidates.
+const LIMITS: &[(usize, &[&str])] = &[
+    // Square: everybody against everybody, or a count for each candidate that drops out.
+    (
+        1024,
+        &[
+            "irv",
+            "coombs",
+            "baldwin",
+            "nanson",
+            "weak-nanson",
+            "condorcet",
+            "weak-condorcet",
+            "copeland",
+            "llull",
+            "minimax",
+            "minimax-margins",
+            "black",
+            "bucklin",
+        ],
+    ),
+    // Cubic: chains of victories, or duels anew for each candidate that drops out.
+    (
+        256,
+        &[
+            "schulze",
+            "schulze-margins",
+            "split-cycle",
+            "stable-voting",
+            "smith",
+            "schwartz",
+            "smith-irv",
+            "condorcet-irv",
+            "benham",
+            "raynaud",
+            "bradley-terry",
+            "kemeny",
+        ],
+    ),
+    // Cubic for each candidate that drops out, and for each victory locked in.
+    (128, &["tideman-alternative", "ranked-pairs-zt"]),
+    // Every order of ties.
+    (
+        64,
+        &[
+            "irv-parallel",
+            "ranked-pairs",
+            "ranked-pairs-margins",
+            "river",
+        ],
+    ),
+];
+
+/// A poll has more candidates than its rule takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{rule}` takes at most {max} candidates, and this poll has {candidates}")]
+pub struct TooLarge {
+    /// The rule.
+    pub rule: &'static str,
+    /// Its limit.
+    pub max: usize,
+    /// The candidates of the poll.
+    pub candidates: usize,
+}
+
+impl Rule {
+    /// Maximum candidates.
+    pub fn candidates_max(&self) -> usize {
+        let limit = LIMITS.iter().find(|(_, names)| names.contains(&self.name));
+        limit.map_or(CANDIDATES_MAX, |(max, _)| *max)
+    }
+
+    /// Fails if a poll has more candidates than this rule takes.
+    pub fn takes(&self, candidates: usize) -> Result<(), TooLarge> {
+        let max = self.candidates_max();
+        match candidates <= max {
+            true => Ok(()),
+            false => Err(TooLarge {
+                rule: self.name,
+                max,
+                candidates,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voting::{Ballot, Mark, RULES, Rank, Rules, tally};
+
+    #[test]
+    fn the_table_names_rules() {
+        for name in LIMITS.iter().flat_map(|(_, names)| *names) {
+            assert!(RULES.iter().any(|rule| rule.name == *name), "{name}");
+        }
+    }
+
+    /// A rule without a bound would keep this test for hours.
+    #[test]
+    fn every_rule_counts_up_to_its_limit_and_refuses_more() {
+        for rule in RULES {
+            let max = rule.candidates_max();
+            assert_eq!(rule.takes(max), Ok(()));
+            let told = rule.takes(max + 1).unwrap_err().to_string();
+            assert!(
+                told.contains(rule.name) && told.contains(&max.to_string()),
+                "{told}"
+            );
+            // A cycle of three ballots, so that no short cut is taken.
+            let size = max.min(24);
+            let ballots: Vec<Ballot> = (0..3)
+                .map(|k| {
+                    let order = (0..size).map(|c| Rank::One((c + k * size / 3) % size));
+                    Ballot::new(Mark::Ranking(order.collect()))
+                })
+                .collect();
+            let standing = |n: usize| Rules::of((0..n).map(|c| c.to_string()));
+            tally(rule, &ballots, &standing(size));
+            let refused = tally(rule, &ballots, &standing(max + 1));
+            assert!(refused.winners.is_empty(), "{}", rule.name);
+            assert!(
+                refused.notes.iter().any(|n| n.contains("at most")),
+                "{}",
+                rule.name
+            );
+        }
+    }
+}
