@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 const FAILURE: &str = "failure";
 const REASON: &str = "reason";
 /// Front matter of an answer that the token limit cut: `finish: length`.
-const FINISH: &str = "finish";
+pub(crate) const FINISH: &str = "finish";
+pub(crate) const LENGTH: &str = "length";
 /// The most characters of a reason.
 const REASON_CHARS_MAX: usize = 400;
 
@@ -55,7 +56,7 @@ pub(crate) struct Ended<'a> {
 pub(crate) fn of_turn(ended: &Ended<'_>, at: Timestamp) -> Draft {
     let mut extra = BTreeMap::new();
     if ended.finish == Some(Finish::Length) {
-        extra.insert(FINISH.to_owned(), "length".to_owned());
+        extra.insert(FINISH.to_owned(), LENGTH.to_owned());
     }
     let mut body = ended.body.to_owned();
     if let Err(failure) = ended.result {

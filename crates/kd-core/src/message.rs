@@ -1,5 +1,6 @@
 //! A message: one finished file in a thread.
 
+use crate::draft::{FINISH, LENGTH};
 use crate::ids::{ALL, KING, SeatName, TurnId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,7 @@ impl Address {
             names => {
                 let seats: Vec<_> = names
                     .split(',')
-                    .filter_map(|n| SeatName::new(n.trim()).ok())
+                    .filter_map(|n| SeatName::sender(n.trim()).ok())
                     .collect();
                 if seats.is_empty() {
                     Address::All
@@ -197,6 +198,13 @@ impl Message {
     /// Whether the member passed: it had nothing to add.
     pub fn is_pass(&self) -> bool {
         self.extra.contains_key(PASS)
+    }
+
+    /// Tells whether the token limit cut the answer off.
+    pub fn is_cut(&self) -> bool {
+        self.extra
+            .get(FINISH)
+            .is_some_and(|finish| finish == LENGTH)
     }
 
     /// Whether its body may stand in a prompt: the king's words, and whole answers.

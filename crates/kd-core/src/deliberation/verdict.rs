@@ -72,6 +72,8 @@ pub(super) fn heading(outcome: Outcome, form: Outcome, backers: u64, voters: u64
         _ => format!(" ({backers} of {voters})"),
     };
     match outcome {
+        // A council of one agrees with itself: that says nothing.
+        Outcome::Unanimous if voters == 1 => "One answer, without a council".to_owned(),
         Outcome::Unanimous => format!("The council is unanimous{of}"),
         Outcome::Majority => format!("A majority of the council{of}"),
         Outcome::Plurality => format!("A plurality, no majority{of}"),

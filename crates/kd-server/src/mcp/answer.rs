@@ -170,7 +170,7 @@ impl Answer {
             .messages
             .iter()
             .map(|(m, purpose)| {
-                json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "message": m.seq})
+                json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "cut": m.is_cut(), "message": m.seq})
             })
             .collect();
         let mut value = json!({
@@ -211,7 +211,7 @@ pub(super) fn schema() -> Value {
             "answer": {"type": ["string", "null"], "description": "The answer: the conclusion, or the only one there is."},
             "answers": {"type": "array", "items": {"type": "object", "properties": {
                 "member": {"type": "string"}, "text": {"type": "string"}, "purpose": {"type": "string"},
-                "status": {"type": ["string", "null"]}, "message": {"type": "integer"},
+                "status": {"type": ["string", "null"]}, "cut": {"type": "boolean", "description": "The token limit cut the text off."}, "message": {"type": "integer"},
             }, "required": ["member", "text", "message"]}},
             "notices": {"type": "array", "items": {"type": "string"}},
             "usage": {"type": "object"},

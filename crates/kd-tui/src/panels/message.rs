@@ -77,6 +77,9 @@ pub(super) fn facts(
     if let Some(usage) = usage.filter(|u| u.output_tokens > 0) {
         facts.push(format!("{} tokens", count(usage.output_tokens as usize)));
     }
+    if message.is_cut() {
+        facts.push("cut at the token limit".to_owned());
+    }
     let at = message.at.to_zoned(look.zone.clone());
     let today = look.now.to_zoned(look.zone.clone()).date() == at.date();
     let form = if today { "%H:%M" } else { "%Y-%m-%d %H:%M" };

@@ -4,7 +4,7 @@ use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
 use jiff::Timestamp;
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
-use kd_core::{FailureKind, Usage};
+use kd_core::{FailureKind, Message, Usage};
 use std::time::Duration;
 
 /// `0.4 s`, `12 s`, `3 min 05 s`.
@@ -60,6 +60,9 @@ pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
     }
 }
 
+/// Marks an answer that the token limit cut off.
+pub(crate) const CUT: &str = "cut at the token limit";
+
 /// What a finished turn took: `model-1 · 3.0 s · 42 tokens`, joined by the given text.
 pub(crate) fn took(turn: &Turn, between: &str) -> String {
     let mut parts = Vec::new();
@@ -73,6 +76,9 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
         parts.push(seconds(turn.elapsed(ended)));
     }
     parts.extend(turn.usage.as_ref().map(usage));
+    if turn.message.as_ref().is_some_and(Message::is_cut) {
+        parts.push(CUT.to_owned());
+    }
     parts.join(between)
 }
 

@@ -8,6 +8,7 @@ mod chat;
 mod config;
 mod debug;
 mod deliberate;
+mod descriptors;
 mod doctor;
 mod eval;
 mod export;
@@ -50,7 +51,7 @@ use here::Here;
 pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
     let json = cli.command.wants_json();
-    match dispatch(cli, &here) {
+    match descriptors::check().and_then(|()| dispatch(cli, &here)) {
         Ok(exit) => exit,
         Err(error) => {
             if !error.is_closed_pipe() {

@@ -231,6 +231,7 @@ impl Page<'_> {
             Some(Status::Error) => Some("failed"),
             Some(Status::Timeout) => Some("ran out of time"),
             Some(Status::Interrupted) => Some("interrupted"),
+            Some(Status::Complete) | None if message.is_cut() => Some(words::CUT),
             Some(Status::Complete) | None => None,
         };
         if let Some(failed) = failed {

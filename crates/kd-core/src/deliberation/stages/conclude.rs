@@ -23,6 +23,9 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
+/// What the chair is asked for.
+const TASK: &str = "Conclude for the council; add no opinion of your own";
+
 /// The most bytes of one candidate in the chair's prompt: with them the whole prompt has a bound that can be reserved.
 const CANDIDATE_BYTES_MAX: usize = 1500;
 /// The most candidates that the chair reads in full.
@@ -91,7 +94,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
             desk.fenced_as(STAGE.name, &items)
         ),
         task: format!(
-            "Conclude for the council; add no opinion of your own. Reply with JSON: \"recommendation\" (what to do or believe, first), \"consensus\" (what the answers share), \"support\" (the strongest reasons), \"dissent\" (what the others hold, or \"none\"), \"cites\" (the labels it rests on, of {}).",
+            "{TASK}. Reply with JSON: \"recommendation\" (what to do or believe, first), \"consensus\" (what the answers share), \"support\" (the strongest reasons), \"dissent\" (what the others hold, or \"none\"), \"cites\" (the labels it rests on, of {}).",
             labels.join(", ")
         ),
         schema: Some(json!({"type": "object", "properties": {
@@ -148,6 +151,12 @@ pub(crate) fn compose(
         out.push_str(&format!("\n> {line}\n"));
     }
     let object = said.and_then(|(text, _)| object_in(text).map(|(value, _)| value));
+    let of = |value: &Value, name: &str| own_words(&words_of(value, name));
+    // A chair that recommends nothing has not concluded.
+    let said = said.filter(|(text, _)| match &object {
+        Some(value) => !of(value, "recommendation").is_empty(),
+        None => !own_words(text).is_empty(),
+    });
     let winner = board.winner();
     let mut cited: Vec<usize> = Vec::new();
     let mut part = |title: &str, text: &str| {
@@ -158,9 +167,9 @@ pub(crate) fn compose(
     };
     match (&object, said) {
         (Some(value), Some((_, items))) => {
-            part("Recommendation", &words_of(value, "recommendation"));
-            part("Consensus", &words_of(value, "consensus"));
-            part("Support", &words_of(value, "support"));
+            part("Recommendation", &of(value, "recommendation"));
+            part("Consensus", &of(value, "consensus"));
+            part("Support", &of(value, "support"));
             let listed = value.get("cites").and_then(Value::as_array);
             cited.extend(
                 listed
@@ -168,12 +177,13 @@ pub(crate) fn compose(
                     .flatten()
                     .filter_map(|l| Some(items[blind::place_of(l.as_str()?, items.len())?])),
             );
-            if dissent.is_empty() {
-                part("Dissent", &words_of(value, "dissent"));
+            // Where votes were counted, the count says who dissents.
+            if board.counted.is_none() {
+                part("Dissent", &of(value, "dissent"));
             }
         }
         // Words without the form asked for are still an answer.
-        (None, Some((text, _))) => part("Recommendation", text),
+        (None, Some((text, _))) => part("Recommendation", &own_words(text)),
         (_, None) => match winner {
             Some(winner) => part(
                 "Recommendation",
@@ -214,7 +224,7 @@ pub(crate) fn compose(
             .collect();
         part("Dissent", &lines.join("; "));
     }
-    if let Some(counted) = &board.counted {
+    if let Some(counted) = board.counted.as_ref().filter(|c| c.voters > 1) {
         part(
             "Confidence",
             &format!(
@@ -255,4 +265,95 @@ pub(crate) fn compose(
         part("Rests on", &whose.join(", "));
     }
     (out.trim_end().to_owned(), messages)
+}
+
+/// A chair's words without what it copied from its instructions: the marks of fences, the task, a label alone. Small
+/// models do that.
+fn own_words(text: &str) -> String {
+    let lines = text.lines().filter(|line| !is_fence_line(line));
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    let instructions = [
+        TASK,
+        "Reply with JSON",
+        "what to do or believe, first",
+        "Between the lines marked",
+    ];
+    // Sentences of ours stand at the beginning, if anywhere.
+    while let Some(rest) = instructions.iter().find_map(|ours| {
+        let trimmed = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let begins = trimmed
+            .get(..ours.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(ours));
+        begins.then(|| after_sentence(&trimmed[ours.len()..]).to_owned())
+    }) {
+        text = rest;
+    }
+    let says_something = text
+        .split(|c: char| !c.is_alphanumeric())
+        .any(|word| word.len() > 1 && !is_mark(word) && !word.eq_ignore_ascii_case("answer"));
+    let is_number = text.trim().parse::<f64>().is_ok();
+    match says_something || is_number {
+        true => text.trim().to_owned(),
+        false => String::new(),
+    }
+}
+
+/// What follows the end of a sentence.
+fn after_sentence(text: &str) -> &str {
+    let end = text.find(['.', '!', '?', '\n', ':', ')']);
+    end.map_or("", |at| &text[at + 1..])
+}
+
+/// A line that begins or ends a fence.
+fn is_fence_line(line: &str) -> bool {
+    let line = line.trim();
+    let mark = line
+        .strip_prefix("<<")
+        .map(|l| l.split(' ').next().unwrap_or(l));
+    mark.or(line.strip_suffix(">>")).is_some_and(is_mark)
+}
+
+/// Whether a word is the mark of a fence, as [`blind::nonce`] makes them, or nearly.
+fn is_mark(word: &str) -> bool {
+    (11..=14).contains(&word.len())
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        && word.bytes().any(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_chair_copied_from_its_instructions_is_no_conclusion() {
+        for (said, own) in [
+            ("adaab953eacbe", ""),
+            ("155003339ac5", ""),
+            (
+                "<<155003339ac5 Answer A\nUse SQLite.\n155003339ac5>>",
+                "Use SQLite.",
+            ),
+            ("A", ""),
+            ("Answer B.", ""),
+            ("Conclude for the council; add no opinion of your own.", ""),
+            (
+                "Conclude for the council; add no opinion of your own. Use SQLite.",
+                "Use SQLite.",
+            ),
+            ("Reply with JSON: use SQLite.", "use SQLite."),
+            (
+                "Use commit 3f2a9c0d1e2f of the library.",
+                "Use commit 3f2a9c0d1e2f of the library.",
+            ),
+            ("391", "391"),
+            ("7", "7"),
+            ("Use SQLite.", "Use SQLite."),
+            ("Ja.", "Ja."),
+            ("是的", "是的"),
+        ] {
+            assert_eq!(own_words(said), own, "{said:?}");
+        }
+    }
 }
