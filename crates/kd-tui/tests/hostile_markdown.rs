@@ -110,6 +110,10 @@ const CASES: &[Case] = &[
     ("table with a long head", |n| {
         format!("|{}|{}|\n|-|-|\n", many("a ", n / 2), many("word ", 200)) + &many("|b|c|\n", n / 2)
     }),
+    ("records with a long head", |n| {
+        let wide = "|abcdefghijklmnop".repeat(8);
+        format!("|{}{wide}|\n{}|\n", many("word ", n / 2), "|-".repeat(9)) + &many("|b|c|\n", n / 2)
+    }),
     ("pipes", |n| many("|", n)),
     ("pipes in lines", |n| many("a|b\n", n)),
     ("half tables", |n| many("|a|\n|-\n", n)),

@@ -259,7 +259,7 @@ fn without_descriptors_to_spare_the_failure_is_clear() {
         &["mcp"],
         &["serve", "--mcp", "--listen", "127.0.0.1:0"],
         &["council", "list"],
-        &["forum", "list"],
+        &["forum", "agents"],
         &["init", "--yes"],
         &["model", "list"],
     ] {

@@ -258,14 +258,10 @@ impl Renderer {
             TagEnd::Link | TagEnd::Image => {
                 self.style.pop();
                 if let Some((url, from)) = self.link.pop() {
-                    let shown: String = self
-                        .inline
-                        .iter()
-                        .skip(from)
-                        .map(|s| s.text.as_str())
-                        .collect();
                     let url = clean::line(&url);
-                    if !url.is_empty() && shown != url && format!("mailto:{shown}") != url {
+                    let mail = url.strip_prefix("mailto:").unwrap_or(&url);
+                    let shown = &self.inline[from.min(self.inline.len())..];
+                    if !url.is_empty() && !says(shown, &url) && !says(shown, mail) {
                         self.say(&format!(" ({url})"));
                     }
                 }
@@ -400,6 +396,18 @@ impl Renderer {
         line.extend(content);
         self.lines.push(line);
     }
+}
+
+/// Whether spans say this and nothing else. Images nest: only as much is read as can be equal.
+fn says(spans: &[Span], text: &str) -> bool {
+    let mut rest = Some(text);
+    for span in spans {
+        rest = rest.and_then(|rest| rest.strip_prefix(span.text.as_str()));
+        if rest.is_none() {
+            return false;
+        }
+    }
+    rest == Some("")
 }
 
 /// Cuts a line every `columns`, blanks included.

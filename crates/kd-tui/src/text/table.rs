@@ -1,6 +1,6 @@
 //! Tables: columns that fit the width, cells that wrap; records of `head: value` where columns would be too narrow.
 
-use super::wrap::{Line, Span, line_width, width, wrap_spans};
+use super::wrap::{Line, Span, clip_spans, line_width, width, wrap_spans};
 use anstyle::Style;
 use pulldown_cmark::Alignment;
 
@@ -133,7 +133,10 @@ fn records(rows: &[Vec<Cell>], columns: usize) -> Vec<Line> {
             lines.push(Line::new());
         }
         for (i, cell) in row.iter().enumerate() {
-            let mut spans = head.get(i).cloned().unwrap_or_default();
+            // Repeated for every row: a long head would be multiplied.
+            let mut spans = head
+                .get(i)
+                .map_or_else(Line::new, |h| clip_spans(h, columns));
             spans.push(Span::plain(": "));
             spans.extend(cell.iter().cloned());
             lines.extend(wrap_spans(&spans, columns));

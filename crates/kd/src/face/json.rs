@@ -170,7 +170,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
     }
 }
 
-/// JSON text that is safe on a terminal too: what JSON itself leaves raw of controls and direction marks is escaped.
+/// JSON text that is safe on a terminal too: controls, direction marks and characters that nobody sees are escaped.
 pub(crate) fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
     let json = if pretty {
         serde_json::to_string_pretty(value)
@@ -178,7 +178,9 @@ pub(crate) fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
         serde_json::to_string(value)
     }
     .map_err(io::Error::other)?;
-    let raw = |c: char| c != '\n' && crate::render::clean::is_unsafe(c);
+    let raw = |c: char| {
+        c != '\n' && (crate::render::clean::is_unsafe(c) || kd_core::clean::is_invisible(c))
+    };
     if !json.contains(raw) {
         return Ok(json);
     }
