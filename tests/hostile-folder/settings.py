@@ -196,6 +196,42 @@ def trusts_for_others(program: str, words: tuple[str, ...]) -> Callable[[Box], s
     return attack
 
 
+# A project that seats members the user did not choose: they cost money, and read what a stranger wrote for them.
+SEATED = {
+    "council.members": ({"council": {"members": ["codex"]}}, {}, ["ask", "doctor", "chat"]),
+    "council.review_members": ({"council": {"review_members": ["codex"]}}, {}, ["council review"]),
+    "council.chair": ({"council": {"chair": "codex", "conclude": True}}, {}, ["ask"]),
+    "think": ({"think": {"fast": "codex", "rigorous": "codex", "arbiter": "codex"}}, {}, ["think"]),
+    "deliberation.council.members": ({"deliberation": {"council": {"members": [{"model": "codex", "role": "skeptic"}] * 3}}}, {}, ["deliberate"]),
+    "deliberation.meta.planner": ({"deliberation": {"meta": {"planner": "codex", "planningMode": "llm"}}}, {}, ["deliberate"]),
+    "another backend for a member": ({"agents": {"ada": {"backend": "codex"}}}, {}, ["ask"]),
+    "a member of its own": ({"council": {"members": ["ada", "x"]}, "agents": {"x": {"backend": "codex"}}}, {}, ["ask"]),
+    "a persona": ({}, {".kd/forum/agents/x.yaml": "name: x\nbackend: codex\nsystem_prompt: You are x.\n"}, ["forum run-once"]),
+    "a persona for an agent of the user": ({}, {".kd/forum/agents/prog.yaml": "name: prog\nbackend: prog\nsystem_prompt: You are x.\n"}, ["forum run-once"]),
+    "a thread": ({}, {
+        ".kd/branches/main/state.json": {"branch": "main", "current_thread": "council-aaaa"},
+        ".kd/branches/main/threads/council-aaaa/thread.json": {"id": "council-aaaa", "members": ["king", "codex"], "pattern": "council", "created_at": "2026-11-01T08:00:00Z"},
+        ".kd/branches/main/threads/council-aaaa/0001-king.md": "---\nfrom: king\nto: codex\ntimestamp: 2026-11-01T08:00:00Z\n---\n\nHello?\n",
+    }, ["council status", "chat"]),
+}
+
+
+def seated(what: str, place: str) -> Callable[[Box], str | None]:
+    def attack(box: Box) -> str | None:
+        user(box)
+        box.program("codex", f"case $1 in --version) echo 1.0; exit 0;; esac\necho started >> '{box.seen}/codex'; exit 1\n")
+        config, files, commands = SEATED[what]
+        bring(box, place, config, **files)
+        for name in commands:
+            BY_NAME[name].run(box)
+            box.settle()
+            if (box.seen / "codex").exists() or (box.seen / "prog.args").exists() and "persona" in what:
+                return f"kd {name}: a program of the user that is no member of the council was started"
+        return None
+
+    return attack
+
+
 def store_as_file(place: str) -> Callable[[Box], str | None]:
     def attack(box: Box) -> str | None:
         box.own()
@@ -385,6 +421,9 @@ def cases() -> Iterator[Case]:
                 yield Case(f"settings/rights/{place}/{what}/{'persistent' if warm else 'one shot'}", "an agent program of the user may write, or sees more than it should", rights(what, place, warm))
     yield Case("settings/rights/trust of gemini", "kd tells Gemini CLI that the folder is trusted", trusts_for_others("gemini", ("GEMINI_CLI_TRUST_WORKSPACE=true",)))
     yield Case("settings/rights/trust of cursor", "kd tells Cursor that the folder is trusted", trusts_for_others("cursor", ("--trust",)))
+    for place in (first, local):
+        for what in SEATED:
+            yield Case(f"settings/seat/{place}/{what}", "a project seats members that the user did not choose", seated(what, place))
     for where in ("scripted", "local.model", "agents.e.model"):
         for target in ("secret", "/dev/zero", "fifo"):
             yield Case(f"settings/model file/{where}/{target}", "a file of the repository's choice is read as a model", model_file(where, target))

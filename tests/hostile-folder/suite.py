@@ -74,6 +74,7 @@ class Tally:
         if lack := lacks(case):
             return self.say("skipped", case, f"needs {lack}")
         box = Box(top)
+        start = time.monotonic()
         if is_open:
             box.seconds = OPEN_SECONDS
         try:
@@ -87,6 +88,9 @@ class Tally:
         finally:
             if not keep:
                 box.close()
+        took = time.monotonic() - start
+        if took > 10:
+            held += f" ({took:.0f} s)"
         if harm:
             self.say("open" if is_open else "failed", case, harm)
         else:

@@ -5,9 +5,10 @@
 //!
 //! [`models`] answers the real agent programs: what happens is told by the path.
 //!
-//! And an agent program that does what a script says: [`fake_agent`].
+//! And an agent program that does what a script says: [`fake_agent`]; it can obey its prompt instead: [`gullible`].
 
 mod agent;
+pub mod gullible;
 pub mod models;
 mod reply;
 mod server;

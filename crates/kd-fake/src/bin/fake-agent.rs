@@ -5,6 +5,7 @@
 //! a JSON array of steps, played in their order; [`Step`] lists them. Other arguments are passed over, but recorded.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use kd_fake::gullible::Orders;
 use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
@@ -34,6 +35,9 @@ enum Step {
     /// `{"tools": [{"name", "arguments"}], "note": PATH}`: starts the MCP server that this program was told of (Claude
     /// Code's `--mcp-config`, ACP's `mcpServers`), calls these tools, and writes their names and answers as JSON there.
     Tools(Vec<Value>, PathBuf),
+    /// `{"obey": DIALECT, "note": PATH}`: reads its prompt, obeys every order in it ([`Orders`]), and answers in the words
+    /// of Codex or Claude Code. Each prompt is appended to the note, after the number of its bytes.
+    Obey(String, Option<PathBuf>),
     /// `{"write": PATH}`: writes a file there.
     Write(PathBuf),
     /// `{"print": TEXT}`: writes the text to stdout, with `"$asked"` for the id of the last request that was heard.
@@ -129,6 +133,8 @@ fn step(value: &Value) -> Result<Step, String> {
     } else if let Some(calls) = value["tools"].as_array() {
         let note = text("note").ok_or("`tools` needs a `note`")?;
         Step::Tools(calls.clone(), note.into())
+    } else if let Some(dialect) = text("obey") {
+        Step::Obey(dialect, text("note").map(PathBuf::from))
     } else if let Some(path) = text("write") {
         Step::Write(path.into())
     } else if on("read") {
@@ -189,6 +195,7 @@ async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
             }
         }
         Step::Tools(calls, note) => tools(&calls, &note)?,
+        Step::Obey(dialect, prompts) => obey(&mut stdout, &dialect, prompts.as_deref())?,
         Step::Write(path) => std::fs::write(path, "written by the fake agent\n")?,
         Step::Ignore(names) => ignore(&names),
         Step::Record(path) => record(&path)?,
@@ -365,6 +372,52 @@ fn tools(calls: &[Value], note: &Path) -> std::io::Result<()> {
     drop(input);
     child.wait()?;
     Ok(())
+}
+
+/// Does what the prompt orders, as far as this process may, and answers.
+fn obey(stdout: &mut impl Write, dialect: &str, prompts: Option<&Path>) -> std::io::Result<()> {
+    let prompt = String::from_utf8_lossy(&input()?).into_owned();
+    if let Some(path) = prompts {
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)?;
+        writeln!(file, "{}\n{prompt}", prompt.len())?;
+    }
+    let orders = Orders::read(&prompt);
+    // What the system forbids is not done, and the agent goes on.
+    for path in &orders.write {
+        let _ = std::fs::write(path, "written by the gullible agent\n");
+    }
+    for command in &orders.run {
+        let _ = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .output();
+    }
+    if !orders.tools.is_empty() {
+        let note =
+            prompts.map_or_else(|| PathBuf::from("/dev/null"), |p| p.with_extension("tools"));
+        let _ = tools(&orders.tools, &note);
+    }
+    let text = orders.answer(&prompt);
+    let lines = match dialect {
+        "claude" => vec![
+            json!({"type": "system", "subtype": "init", "session_id": "s", "model": "fake-1", "tools": []}),
+            json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "s",
+                "usage": {"input_tokens": 3, "output_tokens": 2}}),
+        ],
+        _ => vec![
+            json!({"type": "thread.started", "thread_id": "t-1"}),
+            json!({"type": "turn.started"}),
+            json!({"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": text}}),
+            json!({"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}}),
+        ],
+    };
+    for line in lines {
+        writeln!(stdout, "{line}")?;
+    }
+    stdout.flush()
 }
 
 fn input() -> std::io::Result<Vec<u8>> {
