@@ -10,6 +10,7 @@ const bin = process.env.KD_BIN;
 const modules = join(process.env.SCRATCH, "node_modules");
 const answer = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
 const bench = process.argv.includes("--bench");
+const only = process.env.KD_REAL_CASES?.split(",").filter(Boolean) ?? [];
 const asked = process.argv.slice(2).filter((word) => word !== "--bench");
 
 execFileSync("ip", ["link", "set", "lo", "up"]);
@@ -291,6 +292,33 @@ const cases = {
     expect("exit code", await inTime(run.ended, 10e3, "end"), 130);
     await nobodyLeft();
   },
+  // However kd ends, its agents and their tools end.
+  async killed(agent) {
+    for (const signal of ["SIGKILL", "SIGQUIT", "SIGUSR1"]) {
+      const run = stage(agent, "slow")(...ask(agent, ["--timeout", "120"]));
+      await inTime(run.until(isText), 120e3, "first word");
+      run.child.kill(signal);
+      await nobodyLeft();
+    }
+  },
+  // A tool that clears its environment, leaves its session and forks twice; then kd is killed.
+  async orphan(agent) {
+    for (const signal of ["SIGINT", "SIGKILL"]) {
+      const run = stage(agent, "orphan")(...ask(agent, ["--timeout", "120", "--writable"]));
+      const daemon = () => others().some((other) => other.line.startsWith("tail -F"));
+      const begun = Date.now();
+      let over = false;
+      run.ended.then(() => (over = true));
+      while (!daemon()) {
+        if (over && outcome(run).text) return "no tool";
+        if (over || Date.now() - begun > 60e3) throw new Error(`the tool did not start: ${JSON.stringify(outcome(run))}`);
+        await sleep(50);
+      }
+      run.child.kill(signal);
+      await inTime(run.ended, 10e3, "end");
+      await nobodyLeft();
+    }
+  },
   async readonly(agent) {
     const run = stage(agent, "write")(...ask(agent, ["--timeout", "60"]));
     await inTime(run.ended, 70e3, "end");
@@ -374,6 +402,7 @@ if (bench) {
   process.exit(0);
 }
 
+for (const name of Object.keys(cases)) if (only.length > 0 && !only.includes(name)) delete cases[name];
 const failures = [];
 const rows = [];
 for (const agent of asked) {

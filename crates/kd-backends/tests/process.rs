@@ -6,6 +6,7 @@
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};
 use kd_backends::dialects::Exit;
+use kd_backends::transport::keeper;
 use kd_backends::transport::process::{
     Gentle, Running, Spec, alive, end_left_over, living, settle,
 };
@@ -29,6 +30,7 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        keeper::use_program(env!("CARGO_BIN_EXE_kd-keeper"));
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
@@ -75,6 +77,7 @@ impl Stage {
     fn number(&self, name: &str) -> i32 {
         std::fs::read_to_string(self.path(name))
             .unwrap()
+            .trim()
             .parse()
             .unwrap()
     }
@@ -832,4 +835,142 @@ async fn a_script_that_names_no_program_is_told_how_to() {
     assert_eq!(failure.kind, FailureKind::Missing);
     assert!(failure.advice.unwrap().contains("#!/bin/sh"));
     settled();
+}
+
+/// A shell as an agent. The words may name a file by `$FILE`.
+fn shell(stage: &Stage, words: &str) -> Spec {
+    let file = stage.path("file").to_str().unwrap().to_owned();
+    Spec {
+        label: "ada".into(),
+        program: "/bin/sh".into(),
+        args: ["-c", words].map(Into::into).into(),
+        env: vec![
+            ("PATH".into(), "/usr/bin:/bin".into()),
+            ("FILE".into(), file),
+        ],
+        folder: stage.folder.path().into(),
+        input: None,
+        gentle: Gentle::Terminate,
+        grace: Duration::from_millis(200),
+    }
+}
+
+/// Reads until the agent has said `up`.
+async fn is_up(running: &mut Running) {
+    let mut said = String::new();
+    while !said.contains("up") {
+        let bytes = running.read().await.unwrap();
+        assert!(!bytes.is_empty(), "it ended early: {said}");
+        said.push_str(std::str::from_utf8(bytes).unwrap());
+    }
+}
+
+/// Starts a daemon without our environment, our session or a parent of ours, which writes its number down.
+const DAEMON: &str = r#"env -i PATH="$PATH" FILE="$FILE" setsid -f sh -c 'trap "" TERM INT HUP; setsid -f sh -c "trap \"\" TERM INT HUP; echo \$\$ > \$FILE.new; mv \$FILE.new \$FILE; while :; do sleep 1000; done"'; while ! [ -e "$FILE" ]; do :; done; echo up; "#;
+
+#[tokio::test]
+async fn a_daemon_that_cleared_its_environment_is_ended_with_its_agent() {
+    for rest in ["sleep 1000", "exit 0"] {
+        let stage = Stage::new();
+        let mut running = Running::start(shell(&stage, &(DAEMON.to_owned() + rest))).unwrap();
+        is_up(&mut running).await;
+        let daemon = stage.number("file");
+        assert!(lives(daemon));
+        drop(running);
+        settled();
+        assert!(!lives(daemon), "after an agent that does `{rest}`");
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_starts_faster_than_it_is_killed_ends_too() {
+    let stage = Stage::new();
+    let chain = stage.path("chain");
+    // Each link starts the next in a session of its own, without an environment, and ends. The file is for a broken test.
+    let words = format!(
+        "#!/bin/sh\n[ -e {over} ] && exit\necho $$ > {file}\nexec env -i PATH=/usr/bin:/bin setsid -f {chain}\n",
+        over = stage.path("over").display(),
+        file = stage.path("file").display(),
+        chain = chain.display(),
+    );
+    std::fs::write(&chain, words).unwrap();
+    std::fs::set_permissions(&chain, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let begin = format!(
+        "{} & for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; while ! [ -s \"$FILE\" ]; do :; done; echo up; wait",
+        chain.display()
+    );
+    let mut running = Running::start(shell(&stage, &begin)).unwrap();
+    is_up(&mut running).await;
+    drop(running);
+    settled();
+    let last = || std::fs::read_to_string(stage.path("file")).unwrap();
+    let seen = last();
+    std::thread::sleep(Duration::from_millis(100));
+    let moved = seen != last();
+    std::fs::write(stage.path("over"), "").unwrap();
+    assert!(!moved, "the chain goes on");
+}
+
+#[tokio::test]
+async fn an_agent_whose_keeper_is_killed_dies_with_it_and_the_rest_is_found_by_its_mark() {
+    let stage = Stage::new();
+    let words = r#"setsid -f sh -c 'echo $$ > $FILE; exec sleep 1000'; while ! [ -s "$FILE" ]; do :; done; echo up; sleep 1000"#;
+    let mut running = Running::start(shell(&stage, words)).unwrap();
+    is_up(&mut running).await;
+    let keeper = rustix::process::Pid::from_raw(running.birth().pid).unwrap();
+    rustix::process::kill_process(keeper, Signal::KILL).unwrap();
+    while !running.read().await.unwrap().is_empty() {}
+    assert_eq!(running.exit().await.how, Exit::Signal(9));
+    drop(running);
+    settled();
+    assert!(!lives(stage.number("file")));
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_asked_to_end_ends_its_agent_first() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
+        let stage = Stage::new();
+        let mut running =
+            Running::start(shell(&stage, &(DAEMON.to_owned() + "sleep 1000"))).unwrap();
+        is_up(&mut running).await;
+        let keeper = rustix::process::Pid::from_raw(running.birth().pid).unwrap();
+        rustix::process::kill_process(keeper, signal).unwrap();
+        while !running.read().await.unwrap().is_empty() {}
+        assert_eq!(running.exit().await.how, Exit::Signal(15), "{signal:?}");
+        drop(running);
+        settled();
+        assert!(!lives(stage.number("file")), "{signal:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_host_keeps_its_own_children_and_adopts_nobody() {
+    let stage = Stage::new();
+    // One that has exited and one that runs, as a host may have them.
+    let mut dead = std::process::Command::new("sh")
+        .args(["-c", "exit 7"])
+        .spawn()
+        .unwrap();
+    let mut living = std::process::Command::new("sleep")
+        .arg("1000")
+        .spawn()
+        .unwrap();
+    let mut agents = Vec::new();
+    for _ in 0..2 {
+        let words = "setsid -f sleep 1000; echo up; sleep 1000";
+        let mut running = Running::start(shell(&stage, words)).unwrap();
+        is_up(&mut running).await;
+        agents.push(running);
+    }
+    let second = agents.pop().unwrap();
+    drop(agents);
+    settled();
+    assert!(lives(second.birth().pid), "the other agent's affair");
+    drop(second);
+    settled();
+    assert_eq!(rustix::process::child_subreaper().unwrap(), None);
+    assert_eq!(dead.wait().unwrap().code(), Some(7));
+    assert!(living.try_wait().unwrap().is_none(), "it runs");
+    living.kill().unwrap();
+    living.wait().unwrap();
 }

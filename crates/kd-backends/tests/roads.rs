@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use futures::StreamExt;
+use kd_backends::transport::keeper;
 use kd_backends::transport::process::{living, settle};
 use kd_backends::{Backend, Env, Hands, Options};
 use kd_core::config::{AgentConfig, Config};
@@ -27,6 +28,7 @@ struct Stage {
 impl Stage {
     /// A member called `ada`, whose program plays this script. What the agent hears is noted in `heard`.
     fn new(agent: AgentConfig, steps: &Value) -> Self {
+        keeper::use_program(env!("CARGO_BIN_EXE_kd-keeper"));
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("fake");
         std::fs::hard_link(kd_fake::fake_agent(), &at)

@@ -1,13 +1,15 @@
-//! Which agent programs run for whom, in the members' states on disk. Comes in: what the backends started. Goes out:
-//! `pid`, `started_at` and the marks by which a later run finds what a killed one left behind.
+//! Which agent processes run, on disk: in the user's runtime folder, for a later run that stops what a killed one left,
+//! and in the members' states below `.kd`, for display.
 
 use kd_backends::transport::process::{self, Birth};
 use kd_core::SeatName;
 use kd_core::Timestamp;
+use kd_store::run_record::{self, Agent, RunRecord};
 use kd_store::session::{self, Process};
-use kd_store::{Error, Layout};
+use kd_store::{Error, Layout, UserDirs};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
 
 /// What this process has written into the states of one branch.
 pub(crate) struct Roll {
@@ -31,7 +33,9 @@ impl Roll {
         let mut now: BTreeMap<SeatName, Vec<Process>> = BTreeMap::new();
         for (label, birth) in process::alive() {
             if let Ok(seat) = SeatName::new(label) {
-                now.entry(seat).or_default().push(of_birth(birth));
+                let run = process::run_of(&birth).to_owned();
+                let pid = birth.pid;
+                now.entry(seat).or_default().push(Process { pid, run });
             }
         }
         let gone: Vec<SeatName> = self.written.keys().cloned().collect();
@@ -72,54 +76,107 @@ impl Roll {
     }
 }
 
-/// Ends what runs of this program that were killed have left behind on a branch, and takes it out of the members'
-/// states. Gives how many families were still alive; [`process::settle`] waits until they are gone.
-pub fn end_left_over(layout: &Layout) -> Result<usize, Error> {
-    let sessions = layout.sessions_folder();
+/// Keeps a record of this process's agents in the user's runtime folder, on a thread of its own that starts with the
+/// first agent. Call it once, before agents are started.
+pub fn keep_record(dirs: UserDirs) {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let writer: std::sync::OnceLock<Sender<()>> = std::sync::OnceLock::new();
+    process::on_change(move || {
+        let writer = writer.get_or_init(|| {
+            let (changed, changes) = mpsc::channel::<()>();
+            let (dirs, folder) = (dirs.clone(), folder.clone());
+            // Without it the keepers of the agents and their marks still hold.
+            let _ = std::thread::Builder::new()
+                .name("kd-record".into())
+                .spawn(move || {
+                    while changes.recv().is_ok() {
+                        while changes.try_recv().is_ok() {}
+                        let _ = run_record::write(&dirs, &own_record(&folder));
+                    }
+                });
+            changed
+        });
+        writer.send(()).is_ok()
+    });
+}
+
+fn own_record(folder: &std::path::Path) -> RunRecord {
+    let (boot, namespace) = run_record::machine();
+    let (pid, started) = process::this_run();
+    let agents = process::alive().into_iter().take(run_record::AGENTS_MAX);
+    let agents = agents.map(|(seat, birth)| Agent {
+        pid: birth.pid,
+        started: birth.started,
+        mark: birth.mark,
+        seat,
+    });
+    RunRecord {
+        pid,
+        started,
+        folder: folder.to_path_buf(),
+        boot,
+        namespace,
+        agents: agents.collect(),
+    }
+}
+
+/// Stops the agents that killed runs of this program left, in any project of the user. Returns how many families were
+/// still alive; [`process::settle`] waits until they are gone.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn end_left_over(dirs: &UserDirs) -> Result<usize, Error> {
+    let (boot, namespace) = run_record::machine();
     let mut ended = 0;
-    for seat in session::kept(&sessions)? {
-        // A state that nobody can read names no process; `kd fsck` tells of it.
-        let Ok(state) = session::read_in(&sessions, &seat) else {
-            continue;
-        };
-        let ours = process::alive();
-        let is_kept = |p: &Process| {
-            let birth = to_birth(p);
-            let mine = p.mark.starts_with(&format!("{}.", std::process::id()));
-            process::has_owner(&birth) && (!mine || ours.iter().any(|(_, b)| *b == birth))
-        };
-        let lost: Vec<Process> = state
-            .processes()
-            .into_iter()
-            .filter(|p| !is_kept(p))
-            .collect();
-        if lost.is_empty() {
+    for (path, run) in run_record::read_all(dirs)? {
+        // Another container may share the folder: its numbers mean other processes, and it tidies up itself.
+        if run.boot == boot && run.namespace != namespace {
             continue;
         }
-        for one in &lost {
-            ended += usize::from(process::end_left_over(&to_birth(one)));
+        if run.boot == boot {
+            if process::is_running(run.pid, run.started) {
+                continue;
+            }
+            let births = run.agents.into_iter().map(|agent| Birth {
+                pid: agent.pid,
+                started: agent.started,
+                mark: agent.mark,
+            });
+            ended += births.filter(process::end_left_over).count();
         }
-        session::update_in(&sessions, &seat, |state| {
-            let mut left = state.processes();
-            left.retain(|p| !lost.contains(p));
-            state.set_processes(&left);
-        })?;
+        run_record::remove(&path)?;
     }
     Ok(ended)
 }
 
-fn of_birth(birth: Birth) -> Process {
-    Process {
-        pid: birth.pid,
-        started: birth.started,
-        mark: birth.mark,
+/// Takes processes of runs that have ended out of the members' states of a branch, which are for display only.
+///
+/// # Errors
+/// Where the states cannot be listed or written.
+pub fn tidy(layout: &Layout) -> Result<(), Error> {
+    let sessions = layout.sessions_folder();
+    let (own, started) = process::this_run();
+    let alive: Vec<i32> = process::alive().iter().map(|(_, b)| b.pid).collect();
+    for seat in session::kept(&sessions)? {
+        // `kd fsck` tells of a state that cannot be read.
+        let Ok(state) = session::read_in(&sessions, &seat) else {
+            continue;
+        };
+        let is_over = |p: &Process| match p.run.split_once('.') {
+            Some((pid, at)) => match (pid.parse(), at.parse()) {
+                (Ok(pid), Ok(at)) if (pid, at) == (own, started) => !alive.contains(&p.pid),
+                (Ok(pid), Ok(at)) => !process::is_running(pid, at),
+                _ => true,
+            },
+            None => true,
+        };
+        if state.processes().iter().any(is_over) {
+            session::update_in(&sessions, &seat, |state| {
+                let mut left = state.processes();
+                left.retain(|p| !is_over(p));
+                state.set_processes(&left);
+            })?;
+        }
     }
-}
-
-fn to_birth(process: &Process) -> Birth {
-    Birth {
-        pid: process.pid,
-        started: process.started,
-        mark: process.mark.clone(),
-    }
+    Ok(())
 }

@@ -10,6 +10,7 @@
 //! | `silent` | no word, not even a status |
 //! | `drop` | the first stream breaks after five words; later ones answer |
 //! | `tool` | asks for a shell that starts two sleepers ([`SLEEPERS`]), if one is offered |
+//! | `orphan` | asks for a shell that starts a daemon ([`ORPHAN`]), if one is offered |
 //! | `write` | asks for a shell that writes `broken.txt`, if one is offered |
 //! | a number | this status, each time |
 
@@ -26,6 +27,10 @@ use std::time::Duration;
 pub const ANSWER: &str = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
 /// The command of the case `tool`: two sleepers, one of them in the background.
 pub const SLEEPERS: &str = "tail -f /dev/null & tail -f /dev/null";
+/// The command of the case `orphan`: a daemon without the environment, the session or a parent of its agent, and
+/// another sleeper that keeps the turn open.
+pub const ORPHAN: &str =
+    "env -i PATH=\"$PATH\" setsid -f setsid -f tail -F /dev/null; tail -f /dev/null";
 
 /// Starts the server on a free port of loopback.
 ///
@@ -82,12 +87,12 @@ fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
             steps.push(Step::Cut);
             Reply::Stream(steps)
         }
-        "tool" | "write" if !used_tool(&seen.body) => match shell(&body) {
+        "tool" | "orphan" | "write" if !used_tool(&seen.body) => match shell(&body) {
             Some(tool) => {
-                let command = if scene == "tool" {
-                    SLEEPERS
-                } else {
-                    "echo broken > broken.txt"
+                let command = match scene {
+                    "tool" => SLEEPERS,
+                    "orphan" => ORPHAN,
+                    _ => "echo broken > broken.txt",
                 };
                 Reply::Stream(vec![
                     Step::Text("Let me see. ".into()),

@@ -24,6 +24,7 @@ pub mod memory;
 pub mod meta;
 pub mod name;
 pub mod queue;
+pub mod run_record;
 pub mod session;
 mod spool;
 pub mod stream;

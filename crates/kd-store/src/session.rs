@@ -76,38 +76,44 @@ impl Default for AgentState {
     }
 }
 
-/// The key under which the processes of a member stand, all of them: `pid` names only the newest, and a number alone
-/// may come to belong to another process.
-const PROCESSES: &str = "kd_processes";
+/// The key of the agent processes of a member; `pid` names only the newest.
+const AGENTS: &str = "kd_agents";
+/// The key that earlier versions used. It is removed and never read.
+const AGENTS_BEFORE: &str = "kd_processes";
+/// Processes of a member that are listed.
+const AGENTS_MAX: usize = 64;
 
-/// A process of a member, so that it can be found again when we are gone.
+/// A process of a member, for display. This file belongs to the project, so it may say anything: nothing is ever
+/// signalled because of it. See [`crate::run_record`] for what a later run acts on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did.
-    pub started: u64,
-    /// The mark in its environment, inherited by what it starts.
-    pub mark: String,
+    /// The run of `kd` that started it.
+    pub run: String,
 }
 
 impl AgentState {
     /// The processes that answer for the member, as they were written down.
     pub fn processes(&self) -> Vec<Process> {
-        let listed = self.extra.get(PROCESSES).cloned().unwrap_or_default();
-        serde_json::from_value(listed).unwrap_or_default()
+        let listed = self.extra.get(AGENTS).cloned().unwrap_or_default();
+        let mut listed: Vec<Process> = serde_json::from_value(listed).unwrap_or_default();
+        listed.truncate(AGENTS_MAX);
+        listed
     }
 
     /// Writes down the processes that answer for the member; without any it is idle again.
     pub fn set_processes(&mut self, processes: &[Process]) {
+        let processes = &processes[processes.len().saturating_sub(AGENTS_MAX)..];
+        self.extra.remove(AGENTS_BEFORE);
         self.pid = processes.last().and_then(|p| u32::try_from(p.pid).ok());
         match serde_json::to_value(processes) {
             Ok(listed) if !processes.is_empty() => {
-                self.extra.insert(PROCESSES.into(), listed);
+                self.extra.insert(AGENTS.into(), listed);
                 self.status = WORKING.into();
             }
             _ => {
-                self.extra.remove(PROCESSES);
+                self.extra.remove(AGENTS);
                 self.started_at = None;
                 if self.status == WORKING {
                     self.status = AgentState::default().status;

@@ -92,8 +92,7 @@ fn processes_are_written_down_beside_what_others_keep() {
     let seat = &common::seats(&["claude"])[0];
     let one = session::Process {
         pid: 7,
-        started: 99,
-        mark: "1.2.3".into(),
+        run: "1.2".into(),
     };
     let two = session::Process {
         pid: 8,

@@ -13,6 +13,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before anything else: this process may have been started to keep an agent.
+    kd_backends::transport::keeper::enter();
     match args::Cli::try_parse() {
         Ok(cli) => run::main(cli).into(),
         Err(error) => refuse(&error),

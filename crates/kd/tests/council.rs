@@ -4,6 +4,7 @@
 
 mod support;
 
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -386,8 +387,8 @@ fn shell_of(home: &Home) -> i64 {
     })
 }
 
-/// Starts a round, kills the program in the middle of it, and gives the numbers of agent and shell, which live on.
-fn killed_round(home: &Home) -> [i64; 2] {
+/// Starts a round, ends the program with this signal in the middle of it, and gives the numbers of agent and shell.
+fn killed_round(home: &Home, signal: Signal) -> [i64; 2] {
     let mut kd = ask_agent(home)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -403,68 +404,77 @@ fn killed_round(home: &Home) -> [i64; 2] {
         "{state}"
     );
     let agent = state["pid"].as_i64().expect("a number");
-    let kept = &state["kd_processes"][0];
-    assert_eq!(kept["pid"].as_i64(), Some(agent));
-    assert!(kept["started"].as_u64().is_some_and(|at| at > 0), "{state}");
+    assert_eq!(state["kd_agents"][0]["pid"].as_i64(), Some(agent));
     // A second program that looks on ends nobody: the first one lives.
     assert_eq!(home.run(&["council", "status"]).code, Some(0));
     assert!(lives(agent) && lives(shell));
-    kd.kill().expect("killed");
+    rustix::process::kill_process(Pid::from_child(&kd), signal).expect("it lives");
     kd.wait().expect("reaped");
-    assert!(lives(agent) && lives(shell), "nobody told them");
     std::fs::remove_file(home.path().join("shell")).expect("removed");
     [agent, shell]
 }
 
 #[test]
-fn what_a_killed_run_leaves_behind_is_gone_after_the_next_status() {
-    let home = home_with_agent();
-    let left = killed_round(&home);
-    let status = home.run(&["council", "status"]);
-    let ended = Instant::now();
-    assert_eq!(status.code, Some(0), "{}", status.err);
-    assert!(status.err.contains("left behind"), "{}", status.err);
-    until("their end", || {
-        left.iter().all(|pid| !lives(*pid)).then_some(())
-    });
-    assert!(
-        ended.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        ended.elapsed()
-    );
-    let state = state(&home).expect("kept");
-    assert_eq!(
-        (state["status"].as_str(), state.get("pid")),
-        (Some("idle"), None),
-        "{state}"
-    );
-    assert!(
-        !status.out.contains("running"),
-        "its stream is nobody's: {}",
-        status.out
-    );
+fn a_run_that_ends_in_any_way_takes_its_agents_with_it() {
+    for signal in [Signal::KILL, Signal::QUIT, Signal::USR1, Signal::ABORT] {
+        let home = home_with_agent();
+        let left = killed_round(&home, signal);
+        // Nobody else does anything: their keeper ends them.
+        until("their end", || {
+            left.iter().all(|pid| !lives(*pid)).then_some(())
+        });
+        let status = home.run(&["council", "status"]);
+        assert_eq!(status.code, Some(0), "{}", status.err);
+        assert!(!status.err.contains("stopped"), "{}", status.err);
+        let state = state(&home).expect("kept");
+        assert_eq!(
+            (state["status"].as_str(), state.get("pid")),
+            (Some("idle"), None),
+            "{state}"
+        );
+        assert!(
+            !status.out.contains("running"),
+            "its stream is nobody's: {}",
+            status.out
+        );
+    }
 }
 
 #[test]
-fn what_a_killed_run_leaves_behind_is_gone_after_the_next_question() {
+fn agents_whose_keeper_was_killed_too_are_stopped_by_the_next_command() {
     let home = home_with_agent();
-    let left = killed_round(&home);
-    std::fs::write(
-        home.path().join("codex.script"),
-        json!([{"exit": 1}]).to_string(),
-    )
-    .expect("written");
-    let said = Said::of(ask_agent(&home).output().expect("it runs"));
-    assert_eq!(said.code, Some(6), "{}", said.err);
-    until("their end", || {
-        left.iter().all(|pid| !lives(*pid)).then_some(())
+    let mut kd = ask_agent(&home)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let shell = shell_of(&home);
+    let keeper = until("the state", || state(&home)?["pid"].as_i64());
+    // The record may come a moment after the state.
+    until("the record", || {
+        let mut records = std::fs::read_dir(home.path().join(".local/state/kd/run/agents")).ok()?;
+        records
+            .any(|r| r.is_ok_and(|r| !r.file_name().as_encoded_bytes().starts_with(b".")))
+            .then_some(())
     });
-    let state = state(&home).expect("kept");
-    assert_eq!(
-        (state["status"].as_str(), state.get("pid")),
-        (Some("idle"), None),
-        "{state}"
+    // Stopped, neither notices the end of the other.
+    let keeper = Pid::from_raw(i32::try_from(keeper).expect("a number")).expect("a number");
+    for signal in [Signal::STOP, Signal::KILL] {
+        if signal == Signal::KILL {
+            rustix::process::kill_process(Pid::from_child(&kd), signal).expect("it lives");
+        }
+        rustix::process::kill_process(keeper, signal).expect("it lives");
+    }
+    kd.wait().expect("reaped");
+    assert!(lives(shell), "nobody told it");
+    let status = home.run(&["council", "status"]);
+    assert!(
+        status.err.contains("stopped 1 agent left by a killed run"),
+        "{}",
+        status.err
     );
+    until("its end", || (!lives(shell)).then_some(()));
+    assert!(!home.run(&["council", "status"]).err.contains("stopped"));
 }
 
 #[test]

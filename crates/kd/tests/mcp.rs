@@ -23,9 +23,14 @@ struct Client {
 
 impl Client {
     fn start(home: &Home, args: &[&str]) -> Self {
+        Self::start_with(home, args, |_| {})
+    }
+
+    fn start_with(home: &Home, args: &[&str], change: impl Fn(&mut Command)) -> Self {
         let all: Vec<&str> = ["mcp"].iter().chain(args).copied().collect();
-        let mut child = home
-            .kd(&all)
+        let mut command = home.kd(&all);
+        change(&mut command);
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -385,6 +390,40 @@ fn an_agent_that_leaves_stops_its_council_and_what_came_is_kept() {
         kept[&2].status,
         Some(kd_core::Status::Interrupted),
         "{kept:?}"
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_that_leaves_takes_agents_and_their_shells_with_it() {
+    let home = Home::new(&json!({
+        "council": {"members": ["ada"], "conclude": false},
+        "agents": {"ada": {"backend": "codex"}},
+    }));
+    std::fs::copy(kd_fake::fake_agent(), home.path().join("codex")).expect("copied");
+    let shell = home.path().join("shell");
+    let steps = json!([
+        {"ignore": ["INT", "TERM"]},
+        {"shell": shell, "session": true, "orphan": true, "stubborn": true},
+        {"hang": true},
+    ]);
+    std::fs::write(home.path().join("codex.script"), steps.to_string()).expect("written");
+    let mut client = Client::start_with(&home, &[], |command| {
+        command.env("CODEX_CLI_PATH", home.path().join("codex"));
+    });
+    let params = json!({"name": "ask_council", "arguments": {"question": "Which?"}});
+    client.request("tools/call", params);
+    let pid: u32 = loop {
+        match std::fs::read_to_string(&shell).map(|text| text.parse()) {
+            Ok(Ok(pid)) => break pid,
+            _ => std::thread::yield_now(),
+        }
+    };
+    client.leave();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(
+        stat.is_empty() || stat.contains(") Z "),
+        "it lives on: {stat}"
     );
 }
 

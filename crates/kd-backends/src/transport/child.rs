@@ -1,17 +1,30 @@
-//! A process that leads a session of its own. Comes in: what to start. Goes out: its pipes, and how it exits.
+//! An agent program, with a keeper where there is one.
+//!
+//! Input: what to start. Output: its pipes, and how it exits.
 //!
 //! A session of its own is what the standard library can give a child by a fork only, and a fork copies the table of
 //! all our memory, and each page again that is written to afterwards: 5 ms with 64 MB in use and 16 ms with 256, where
 //! posix_spawn(3), which lends our memory until the other program runs, takes 0.4 ms (`cargo bench --bench start`).
 
+#[cfg(target_os = "linux")]
+use super::keeper::{self, Note, Plan};
 use super::outlet::Outlet;
-use rustix::process::{Pid, WaitOptions, waitpid};
-use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use rustix::process::WaitOptions;
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use std::ffi::{OsStr, OsString};
 use std::io;
+#[cfg(target_os = "linux")]
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStrExt;
+#[cfg(target_os = "linux")]
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -25,6 +38,10 @@ pub(super) struct Start<'a> {
     pub(super) folder: &'a Path,
     /// Whether there is something for it to read on stdin; else there is an end of file.
     pub(super) hears: bool,
+    /// The number of the signal that it ends well on.
+    pub(super) gentle: i32,
+    /// How long it may take to obey.
+    pub(super) grace: Duration,
 }
 
 /// Our ends of what it reads and prints.
@@ -62,11 +79,14 @@ impl Pipes {
     }
 }
 
-/// A child that was started. Dropping it leaves it to itself, and to whoever reaps: see [`super::family`].
+/// A program that was started, by a keeper where there is one: then the child is the keeper. Dropping it leaves it to
+/// [`super::family`], which ends and reaps it.
 #[derive(Debug)]
 pub(super) struct Child {
     pid: Pid,
     exit: Option<ExitStatus>,
+    #[cfg(target_os = "linux")]
+    keeper: Option<Keeper>,
     /// The system's word that this child has exited, where there is one.
     #[cfg(target_os = "linux")]
     gone: Option<platform::Watch>,
@@ -83,10 +103,24 @@ impl Child {
         // All that can fail comes before there is a child; nor must its end be missed.
         let news = signal(SignalKind::child())?;
         let (pipes, ends) = Pipes::new(start.hears)?;
-        let pid = platform::spawn(start, ends)?;
+        #[cfg(target_os = "linux")]
+        if let Some(program) = keeper::program() {
+            let (keeper, pid) = Keeper::start(program, start, ends)?;
+            let child = Self {
+                pid,
+                exit: None,
+                keeper: Some(keeper),
+                gone: None,
+                news,
+            };
+            return Ok((child, pipes));
+        }
+        let pid = platform::spawn(&plain(start), ends)?;
         let child = Self {
             pid,
             exit: None,
+            #[cfg(target_os = "linux")]
+            keeper: None,
             #[cfg(target_os = "linux")]
             gone: platform::watch(pid),
             news,
@@ -94,9 +128,23 @@ impl Child {
         Ok((child, pipes))
     }
 
-    /// Its number.
+    /// Its number, or that of its keeper.
     pub(super) fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
+    }
+
+    /// The socket of its keeper, if it has one.
+    #[cfg(target_os = "linux")]
+    pub(super) fn socket(&mut self) -> Option<UnixStream> {
+        self.keeper.take().map(|keeper| keeper.socket)
+    }
+
+    /// Whether it has a keeper.
+    pub(super) fn is_kept(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.keeper.is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// How it exited, if it has.
@@ -105,8 +153,12 @@ impl Child {
     /// When somebody else has reaped it.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.exit.is_none() {
-            self.exit = waitpid(Some(self.pid), WaitOptions::NOHANG)?
-                .map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+            #[cfg(target_os = "linux")]
+            if let Some(keeper) = &mut self.keeper {
+                self.exit = keeper.told()?;
+                return Ok(self.exit);
+            }
+            self.exit = exited(self.pid)?;
         }
         Ok(self.exit)
     }
@@ -121,6 +173,11 @@ impl Child {
                 return Ok(exit);
             }
             #[cfg(target_os = "linux")]
+            if let Some(keeper) = &mut self.keeper {
+                keeper.news().await?;
+                continue;
+            }
+            #[cfg(target_os = "linux")]
             if let Some(gone) = &self.gone {
                 let _ = gone.readable().await?;
                 continue;
@@ -130,13 +187,194 @@ impl Child {
     }
 }
 
+/// Our side of a keeper.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Keeper {
+    socket: UnixStream,
+    /// The same socket, registered with the runtime. None while nobody waits.
+    news: Option<tokio::net::UnixStream>,
+    /// The beginning of a note.
+    begun: Vec<u8>,
+}
+
+#[cfg(target_os = "linux")]
+impl Keeper {
+    /// Starts a keeper that starts the program.
+    fn start(keeper: &Path, start: &Start<'_>, ends: Ends) -> io::Result<(Self, Pid)> {
+        let certain = startable(start.program, start.folder)?;
+        let (socket, theirs) = UnixStream::pair()?;
+        let plan = Plan {
+            gentle: start.gentle,
+            grace: u64::try_from(start.grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        (&socket).write_all(&plan.bytes()?)?;
+        let program = start.program.as_os_str().to_owned();
+        let args: Vec<OsString> = [program].into_iter().chain(start.args.to_vec()).collect();
+        let kept = Spawn {
+            program: keeper,
+            name: keeper::NAME.as_ref(),
+            args: &args,
+            socket: Some(theirs.into()),
+            ..plain(start)
+        };
+        let pid = platform::spawn(&kept, ends)?;
+        drop(kept);
+        let mut keeper = Self {
+            socket,
+            news: None,
+            begun: Vec::new(),
+        };
+        if !certain {
+            // Only the system knows whether it runs such a file.
+            if let Some(Note::Failed(error)) = keeper.wait_for_note()? {
+                let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+                return Err(io::Error::from_raw_os_error(error));
+            }
+        }
+        keeper.socket.set_nonblocking(true)?;
+        Ok((keeper, pid))
+    }
+
+    /// The first note.
+    fn wait_for_note(&mut self) -> io::Result<Option<Note>> {
+        let mut note = [0; Note::LENGTH];
+        self.socket.read_exact(&mut note)?;
+        Ok(Note::of(note))
+    }
+
+    /// How the program exited, if it has. One whose keeper is gone was killed with it.
+    fn told(&mut self) -> io::Result<Option<ExitStatus>> {
+        loop {
+            let mut room = [0; Note::LENGTH];
+            let room = &mut room[..Note::LENGTH - self.begun.len()];
+            match self.socket.read(room) {
+                Ok(0) => return Ok(Some(ExitStatus::from_raw(libc::SIGKILL))),
+                Ok(length) => self.begun.extend(&room[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            let Ok(note) = <[u8; Note::LENGTH]>::try_from(self.begun.as_slice()) else {
+                continue;
+            };
+            self.begun.clear();
+            match Note::of(note) {
+                Some(Note::Exited(status)) => return Ok(Some(ExitStatus::from_raw(status))),
+                // As shells tell of a program that cannot be run.
+                Some(Note::Failed(_)) => return Ok(Some(ExitStatus::from_raw(126 << 8))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns when there may be a note.
+    async fn news(&mut self) -> io::Result<()> {
+        let news = match &mut self.news {
+            Some(news) => news,
+            none => none.insert(tokio::net::UnixStream::from_std(self.socket.try_clone()?)?),
+        };
+        loop {
+            news.readable().await?;
+            // The runtime believes that there is something until a read through it finds nothing.
+            match news.try_io(tokio::io::Interest::READABLE, || look(&self.socket)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Whether there is something to read, as an error when there is not.
+#[cfg(target_os = "linux")]
+fn look(socket: &UnixStream) -> io::Result<()> {
+    let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
+    let mut one = [0_u8; 1];
+    rustix::net::recv(socket, &mut one, flags)?;
+    Ok(())
+}
+
+/// Fails as the system would where a program cannot be started, and tells whether it can for certain.
+#[cfg(target_os = "linux")]
+fn startable(program: &Path, folder: &Path) -> io::Result<bool> {
+    if !std::fs::metadata(folder)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let program = folder.join(program);
+    may_run(&program)?;
+    let mut head = Vec::new();
+    let Ok(file) = std::fs::File::open(&program) else {
+        // It may be run and not read.
+        return Ok(false);
+    };
+    file.take(256).read_to_end(&mut head)?;
+    if head.starts_with(b"\x7fELF") {
+        return Ok(true);
+    }
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let Some(line) = line.strip_prefix(b"#!") else {
+        return Ok(false);
+    };
+    let interpreter = line.trim_ascii().split(u8::is_ascii_whitespace).next();
+    let interpreter = OsStr::from_bytes(interpreter.unwrap_or_default());
+    may_run(&folder.join(interpreter)).map(|()| true)
+}
+
+#[cfg(target_os = "linux")]
+fn may_run(program: &Path) -> io::Result<()> {
+    rustix::fs::access(program, rustix::fs::Access::EXEC_OK)?;
+    match std::fs::metadata(program)?.is_file() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// What the system is asked to start.
+struct Spawn<'a> {
+    program: &'a Path,
+    /// Its `argv[0]`.
+    name: &'a OsStr,
+    args: &'a [OsString],
+    env: &'a [(String, String)],
+    folder: &'a Path,
+    /// The socket of a keeper. With one, every signal is blocked.
+    #[cfg(target_os = "linux")]
+    socket: Option<OwnedFd>,
+}
+
+/// The program itself, without a keeper.
+fn plain<'a>(start: &Start<'a>) -> Spawn<'a> {
+    Spawn {
+        program: start.program,
+        name: start.program.as_os_str(),
+        args: start.args,
+        env: start.env,
+        folder: start.folder,
+        #[cfg(target_os = "linux")]
+        socket: None,
+    }
+}
+
+/// How a child exited, if it has. It stays in the table of processes, so that its number, and that of the group and
+/// session it leads, belong to nobody else until [`super::family`] has ended all of them.
+fn exited(pid: Pid) -> io::Result<Option<ExitStatus>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(pid), options)?;
+    let raw = |status: WaitIdStatus| match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => code << 8,
+        (None, signal) => signal.unwrap_or_default(),
+    };
+    Ok(status.map(|status| ExitStatus::from_raw(raw(status))))
+}
+
 #[cfg(target_os = "linux")]
 #[expect(
     unsafe_code,
     reason = "posix_spawn has no safe form that starts a session and enters a folder"
 )]
 mod platform {
-    use super::{Ends, Start};
+    use super::super::keeper::CONTROL;
+    use super::{Ends, Spawn};
     use libc::{posix_spawn_file_actions_t, posix_spawnattr_t};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use std::collections::BTreeMap;
@@ -149,8 +387,9 @@ mod platform {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    pub(super) fn spawn(start: &Start<'_>, ends: Ends) -> io::Result<Pid> {
+    pub(super) fn spawn(start: &Spawn<'_>, ends: Ends) -> io::Result<Pid> {
         let program = c_string(start.program.as_os_str())?;
+        let name = c_string(start.name)?;
         let args: Vec<CString> = start
             .args
             .iter()
@@ -162,7 +401,7 @@ mod platform {
             .into_iter()
             .map(|(name, value)| CString::new(format!("{name}={value}")))
             .collect::<Result<_, _>>()?;
-        let argv = pointers(std::iter::once(&program).chain(&args));
+        let argv = pointers(std::iter::once(&name).chain(&args));
         let envp = pointers(&env);
 
         let mut actions = Actions::new()?;
@@ -172,8 +411,11 @@ mod platform {
         }
         actions.put(ends.stdout.as_fd(), libc::STDOUT_FILENO)?;
         actions.put(ends.stderr.as_fd(), libc::STDERR_FILENO)?;
+        if let Some(socket) = &start.socket {
+            actions.put(socket.as_fd(), CONTROL)?;
+        }
         actions.enter(&c_string(start.folder.as_os_str())?)?;
-        let manner = Manner::new()?;
+        let manner = Manner::new(start.socket.is_some())?;
 
         let mut pid = 0;
         // SAFETY: all pointers are to values that live until the end of this function; both lists end with null.
@@ -268,12 +510,12 @@ mod platform {
         }
     }
 
-    /// How the child is set up: a session of its own, no signal blocked, and SIGPIPE as every program expects it (a Rust
-    /// program ignores it, and what is ignored is inherited).
+    /// How the child is set up: a session of its own, no signal blocked (every signal for a keeper), and SIGPIPE as every
+    /// program expects it (a Rust program ignores it, and what is ignored is inherited).
     struct Manner(posix_spawnattr_t);
 
     impl Manner {
-        fn new() -> io::Result<Self> {
+        fn new(blocked: bool) -> io::Result<Self> {
             let mut manner = MaybeUninit::uninit();
             // SAFETY: it is initialised where the call succeeds, and used nowhere else.
             told(unsafe { libc::posix_spawnattr_init(manner.as_mut_ptr()) })?;
@@ -283,11 +525,16 @@ mod platform {
             let mut signals = MaybeUninit::uninit();
             // SAFETY: the attributes are initialised; so is the set of signals after the first call, and it is copied.
             unsafe {
-                libc::sigemptyset(signals.as_mut_ptr());
+                if blocked {
+                    libc::sigfillset(signals.as_mut_ptr());
+                } else {
+                    libc::sigemptyset(signals.as_mut_ptr());
+                }
                 told(libc::posix_spawnattr_setsigmask(
                     attributes,
                     signals.as_ptr(),
                 ))?;
+                libc::sigemptyset(signals.as_mut_ptr());
                 libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
                 told(libc::posix_spawnattr_setsigdefault(
                     attributes,
@@ -316,7 +563,7 @@ mod platform {
 
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::{Ends, Start};
+    use super::{Ends, Spawn};
     use rustix::process::{Pid, setsid};
     use std::io;
     use std::os::unix::process::CommandExt;
@@ -326,7 +573,7 @@ mod platform {
         unsafe_code,
         reason = "there is no safe way yet to start a process in a session of its own"
     )]
-    pub(super) fn spawn(start: &Start<'_>, ends: Ends) -> io::Result<Pid> {
+    pub(super) fn spawn(start: &Spawn<'_>, ends: Ends) -> io::Result<Pid> {
         let mut command = Command::new(start.program);
         command
             .args(start.args)

@@ -1,15 +1,19 @@
-//! A child and all that came of it. Comes in: the number of a process that leads its own session. Goes out: who of its
-//! descendants lives, and in the end nobody.
+//! A child and all that it started.
+//!
+//! Input: the process that was started, which leads its own session. Output: which of its descendants live, and in the
+//! end none.
 //!
 //! Agents start the shells of their tools in groups and sessions of their own, and die before them; so a signal to the
 //! agent, or to its group, leaves the shells running. Here descendants are found by four traces: their parent, the
-//! session, what was seen before, and a mark in the environment that they inherit. On Linux this process adopts orphans
-//! (`PR_SET_CHILD_SUBREAPER`), so that they come home and can be reaped. Elsewhere only the group is stopped.
+//! session, an earlier look, and a mark in the environment that they inherit. Elsewhere than on Linux only the group is
+//! stopped.
+//!
+//! Before any signal the process still is the one that was started: see [`end_left_over`].
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The variable in the environment of every agent, inherited by what it starts.
@@ -42,9 +46,6 @@ static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 /// Agents that are in use, by their numbers: for whom they answer, and how they are found again.
 static IN_USE: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
-
-/// Read by who starts an agent, written by who reaps.
-static BIRTHS: RwLock<()> = RwLock::new(());
 
 /// The agents that answer just now, each with the label that it was started with. Whoever keeps them on disk can end
 /// what a killed process left behind: see [`end_left_over`].
@@ -84,24 +85,23 @@ fn changed() {
         .retain(|tell| tell());
 }
 
-/// Whether the run of this program that started a family still lives, so that the family is its own affair.
-pub fn has_owner(birth: &Birth) -> bool {
-    let mut parts = birth.mark.split('.').map(str::parse::<u64>);
-    match (parts.next(), parts.next()) {
-        (Some(Ok(pid)), Some(Ok(at))) => {
-            i32::try_from(pid).is_ok_and(|pid| platform::runs(pid, at))
-        }
-        _ => false,
-    }
+/// Whether a process that started at this moment still runs.
+pub fn is_running(pid: i32, started: u64) -> bool {
+    platform::runs(pid, started)
 }
 
-/// Held from before an agent is started until it is in use: one that ends at once must not be taken for a stray and
-/// reaped before anybody waits for it.
-pub(super) fn birth() -> RwLockReadGuard<'static, ()> {
-    BIRTHS.read().unwrap_or_else(PoisonError::into_inner)
+/// The number of this process, and when it started (zero where that is not known).
+pub fn this_run() -> (i32, u64) {
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    (pid, started(pid).unwrap_or(0))
 }
 
-/// This agent is in use: somebody waits for its exit, and nobody else reaps it.
+/// The run of this program that started a family: its number and when it started, with a dot between.
+pub fn run_of(birth: &Birth) -> &str {
+    birth.mark.rsplit_once('.').map_or("", |(run, _)| run)
+}
+
+/// Notes an agent that is in use.
 pub(super) fn in_use(label: String, birth: &Birth) {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.insert(birth.pid, (label, birth.clone()));
@@ -111,7 +111,17 @@ pub(super) fn in_use(label: String, birth: &Birth) {
 
 /// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
 /// stop us. [`settle`] waits. Its output stays open meanwhile.
-pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>) {
+pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>, keeper: Option<Socket>) {
+    begin_end(birth, ending, (open, keeper), Trust::Own);
+}
+
+/// Our end of the socket to a keeper.
+pub(super) type Socket = std::os::unix::net::UnixStream;
+
+/// What is held until a family has ended: its output, and the socket of its keeper.
+type Held = (Option<OwnedFd>, Option<Socket>);
+
+fn begin_end(birth: Birth, ending: Ending, held: Held, trust: Trust) {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(agent) = in_use.remove(&birth.pid) {
         LEAVING
@@ -123,8 +133,10 @@ pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>) {
     *ENDING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     let work = move || {
         let _done = Done(birth.pid);
-        platform::end(&birth, ending);
-        drop(open);
+        if held.1.is_none() || !platform::ended_by_keeper(&birth, ending) {
+            platform::end(&birth, ending, trust);
+        }
+        drop(held);
     };
     // Without a thread the work is done here: late is better than never.
     if let Err((_, work)) = spawn(work) {
@@ -186,18 +198,33 @@ pub fn settle(limit: Duration) -> bool {
     true
 }
 
-/// Ends what a run of this program that was killed left behind. False when nothing of it lives any more.
+/// Ends what a killed run of this program left behind; false when nothing of it lives.
+///
+/// The record may be wrong, old or forged, so nothing is signalled because of a number alone. The root counts only if
+/// its number is above 1, it started when the record says (a record without that time is ignored), it belongs to this
+/// user, is neither this process nor one that it descends from, and carries the mark in its own environment. Its
+/// session and its descendants count only then; any other process only if it carries the mark itself. Elsewhere than
+/// on Linux this cannot be checked, and nothing is signalled.
 pub fn end_left_over(birth: &Birth) -> bool {
-    let lives = platform::lives(birth);
+    let lives = platform::left_over(birth);
     if lives {
         let ending = Ending {
             patience: Duration::ZERO,
             gentle: Signal::TERM,
             grace: Duration::from_secs(1),
         };
-        end(birth.clone(), ending, None);
+        begin_end(birth.clone(), ending, (None, None), Trust::Record);
     }
     lives
+}
+
+/// Why a birth is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// This process started it and has not reaped it yet.
+    Own,
+    /// It was read somewhere.
+    Record,
 }
 
 /// A moment on the clock by which the system notes when processes start; zero where that is not known.
@@ -211,73 +238,40 @@ impl Moment {
     }
 }
 
-/// Whether anything of a family lives that started after this moment; true where that is not known.
-pub(super) fn younger(birth: &Birth, than: Moment) -> bool {
-    platform::younger(birth, than.0)
+/// Whether anything of a family but the agent itself lives that started after this moment; true where that is not
+/// known.
+pub(super) fn younger(birth: &Birth, kept: bool, than: Moment) -> bool {
+    platform::younger(birth, kept, than.0)
 }
 
-/// A signal to every process of a group that is not our own.
-pub(super) fn signal_group(group: i32, signal: Signal) {
-    let Some(group) = Pid::from_raw(group).filter(|group| group.as_raw_nonzero().get() > 1) else {
-        return;
-    };
-    if Some(group.as_raw_nonzero().get()) != platform::own_group() {
-        // It may be gone already, which is what we want.
-        let _ = kill_process_group(group, signal);
-    }
+/// Signals the group of a child that this process started and has not reaped.
+pub(super) fn signal_group(birth: &Birth, signal: Signal) {
+    platform::signal_group(birth, signal);
 }
 
-#[cfg(target_os = "linux")]
-pub(super) use platform::{adopt, started};
+pub(super) use platform::started;
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::{BIRTHS, Birth, Ending, IN_USE, MARK, signal_group};
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{
-        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
-        set_child_subreaper, waitid,
+    use super::super::proc::{
+        self, Seen, everybody, handle, has_variable, is_own_user, own_pid, stat, strike, wait,
     };
-    use std::collections::BTreeMap;
+    use super::{Birth, Ending, MARK, Trust};
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+    use std::collections::{BTreeMap, BTreeSet};
     use std::os::fd::OwnedFd;
-    use std::sync::{Once, PoisonError};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
-    /// How often whoever is left is killed before we give up: a process in the kernel's hands cannot be.
+    pub(in super::super) use super::super::proc::started;
+
+    /// How often the rest is killed before we give up: a process that the kernel holds cannot be.
     const ROUNDS_MAX: usize = 12;
     /// How long one round waits.
     const ROUND: Duration = Duration::from_millis(400);
-
-    /// One process, from `/proc/<pid>/stat`.
-    #[derive(Clone, Copy, Debug)]
-    struct Seen {
-        pid: i32,
-        parent: i32,
-        group: i32,
-        session: i32,
-        started: u64,
-        zombie: bool,
-    }
-
-    /// Makes orphans of our children ours.
-    pub(in super::super) fn adopt() {
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            // Where it is forbidden, marks and sessions still find them.
-            let _ = set_child_subreaper(Some(getpid()));
-        });
-    }
-
-    /// When a process started.
-    pub(in super::super) fn started(pid: i32) -> Option<u64> {
-        stat(pid).map(|seen| seen.started)
-    }
-
-    /// Our own group; none when it was made outside of our namespace of processes.
-    pub(super) fn own_group() -> Option<i32> {
-        let us = stat(getpid().as_raw_nonzero().get())?;
-        (us.group > 0).then_some(us.group)
-    }
+    /// How long a keeper may take to kill those who do not obey.
+    const KEEPER: Duration = Duration::from_secs(12);
+    /// How often we look for processes that started while the others were stopped.
+    const LOOKS_MAX: usize = 8;
 
     /// Ticks since the machine started.
     pub(super) fn now() -> Option<u64> {
@@ -288,9 +282,38 @@ mod platform {
         Some(seconds.parse::<u64>().ok()? * ticks + hundredths * ticks / 100)
     }
 
+    /// Whether a keeper has ended its family: it exits well when nobody is left. One that was killed, or does not come
+    /// to an end, leaves the work to us.
+    pub(super) fn ended_by_keeper(birth: &Birth, ending: Ending) -> bool {
+        let Some(keeper) = stat(birth.pid).filter(|seen| seen.started == birth.started) else {
+            return false;
+        };
+        let fd = handle(&keeper);
+        let limit = ending.patience + ending.grace + KEEPER;
+        if fd.is_none() || !wait(std::slice::from_ref(&fd), limit) {
+            return false;
+        }
+        let Some(pid) = Pid::from_raw(birth.pid) else {
+            return false;
+        };
+        let status = waitid(
+            WaitId::Pid(pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+        );
+        matches!(status, Ok(Some(status)) if status.exit_status() == Some(0))
+    }
+
     /// Whether anybody of a family but its root started after this.
-    pub(super) fn younger(birth: &Birth, than: u64) -> bool {
-        let mut family = Family::new(birth);
+    pub(super) fn younger(birth: &Birth, kept: bool, than: u64) -> bool {
+        if kept {
+            let living = proc::descendants(birth.pid);
+            let children = living.iter().filter(|seen| seen.parent == birth.pid);
+            // The oldest child of a keeper is the agent; the others are orphans.
+            let agent = children.min_by_key(|seen| (seen.started, seen.pid));
+            let others = living.iter().filter(|seen| Some(*seen) != agent);
+            return others.into_iter().any(|seen| seen.started > than);
+        }
+        let mut family = Family::new(birth, Trust::Own);
         let living = family.look();
         living
             .iter()
@@ -299,90 +322,135 @@ mod platform {
 
     /// Whether a process runs that started then. One that nobody has reaped yet does not.
     pub(super) fn runs(pid: i32, at: u64) -> bool {
-        stat(pid).is_some_and(|seen| seen.started == at && !seen.zombie)
+        at != 0 && stat(pid).is_some_and(|seen| seen.started == at && !seen.zombie)
     }
 
-    /// Whether anybody of a family lives.
-    pub(super) fn lives(birth: &Birth) -> bool {
-        !Family::new(birth).look().is_empty()
+    /// Whether anybody of a recorded family lives.
+    pub(super) fn left_over(birth: &Birth) -> bool {
+        !Family::new(birth, Trust::Record).look().is_empty()
     }
 
-    /// Ends a family: first by asking, then by force, group by group, until nobody is found.
-    pub(super) fn end(birth: &Birth, ending: Ending) {
-        let mut family = Family::new(birth);
+    /// Signals the group that a child of ours leads.
+    pub(super) fn signal_group(birth: &Birth, signal: Signal) {
+        let ours = |seen: &Seen| {
+            birth.pid > 1
+                && seen.started == birth.started
+                && seen.parent == own_pid()
+                && seen.group == birth.pid
+        };
+        if let Some(pid) = Pid::from_raw(birth.pid)
+            && stat(birth.pid).is_some_and(|seen| ours(&seen))
+        {
+            // It may be gone already, which is what we want.
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+
+    /// Ends a family: first by asking, then by force, until nobody is found.
+    pub(super) fn end(birth: &Birth, ending: Ending, trust: Trust) {
+        let mut family = Family::new(birth, trust);
         let living = family.look();
         if let Some(root) = living.iter().find(|seen| seen.pid == birth.pid) {
-            let fd = pidfd(root);
+            let fd = handle(root);
             let gone =
                 !ending.patience.is_zero() && wait(std::slice::from_ref(&fd), ending.patience);
             // Whoever joined while we were patient should be known before the root, their trace, is gone.
-            family.look();
+            let living = family.look();
             if !gone {
-                signal_group(root.group, ending.gentle);
+                let mut group = living.iter().filter(|seen| seen.group == birth.pid);
+                group.by_ref().for_each(|seen| strike(seen, ending.gentle));
                 wait(std::slice::from_ref(&fd), ending.grace);
             }
         }
         for _ in 0..ROUNDS_MAX {
-            let living = family.look();
+            let living = family.still();
             if living.is_empty() {
                 break;
             }
-            let fds: Vec<Option<OwnedFd>> = living.iter().map(pidfd).collect();
-            for seen in &living {
-                signal_group(seen.group, Signal::KILL);
-                if let Some(pid) = Pid::from_raw(seen.pid) {
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
+            let fds: Vec<Option<OwnedFd>> = living.iter().map(handle).collect();
+            living.iter().for_each(|seen| strike(seen, Signal::KILL));
             wait(&fds, ROUND);
         }
-        family.reap();
+        if trust == Trust::Own
+            && let Some(pid) = Pid::from_raw(birth.pid)
+        {
+            // Only our own child can be reaped: any other number is refused.
+            let _ = waitid(
+                WaitId::Pid(pid),
+                WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+            );
+        }
     }
 
-    /// Who belongs together.
+    /// The processes that belong together.
     struct Family<'a> {
         birth: &'a Birth,
+        trust: Trust,
         mark: Vec<u8>,
+        /// The root was seen and verified: its session is the one that it leads.
+        verified: bool,
         /// Everybody who was seen once, and when they started.
         known: BTreeMap<i32, u64>,
     }
 
     impl<'a> Family<'a> {
-        fn new(birth: &'a Birth) -> Self {
+        fn new(birth: &'a Birth, trust: Trust) -> Self {
             Self {
                 birth,
+                trust,
                 mark: format!("{MARK}={}", birth.mark).into_bytes(),
+                verified: false,
                 known: BTreeMap::new(),
             }
+        }
+
+        /// Everybody who lives now, after all of them were stopped, so that nobody can start another meanwhile.
+        fn still(&mut self) -> Vec<Seen> {
+            let mut stopped = BTreeSet::new();
+            let mut living = self.look();
+            for _ in 0..LOOKS_MAX {
+                let before = stopped.len();
+                for seen in &living {
+                    if stopped.insert((seen.pid, seen.started)) {
+                        strike(seen, Signal::STOP);
+                    }
+                }
+                if stopped.len() == before {
+                    break;
+                }
+                living = self.look();
+            }
+            living
         }
 
         /// Who lives now.
         fn look(&mut self) -> Vec<Seen> {
             let all = everybody();
-            let us = getpid().as_raw_nonzero().get();
+            let never = proc::lineage(&all);
+            let may = |seen: &Seen| seen.pid > 1 && seen.started != 0 && !never.contains(&seen.pid);
+            let root = all.get(&self.birth.pid);
+            let same = root.is_some_and(|seen| may(seen) && self.is_root(seen));
+            self.verified |= same;
             // While a session has members its number goes to nobody else; so if it did, ours is empty.
-            let same = |seen: &Seen| self.birth.started == 0 || seen.started == self.birth.started;
-            let passed_on = all.get(&self.birth.pid).is_some_and(|seen| !same(seen));
+            let passed_on = root.is_some() && !same;
             let mut members: BTreeMap<i32, Seen> = all
                 .values()
+                .filter(|seen| may(seen))
                 .filter(|seen| {
-                    let root = seen.pid == self.birth.pid && same(seen);
-                    let known = self.known.get(&seen.pid) == Some(&seen.started);
-                    let session = seen.session == self.birth.pid && !passed_on;
-                    root || known || session || (self.adopted(seen, us) && self.marked(seen.pid))
+                    (same && seen.pid == self.birth.pid)
+                        || self.known.get(&seen.pid) == Some(&seen.started)
+                        || (self.verified && !passed_on && seen.session == self.birth.pid)
+                        || self.is_marked(seen.pid)
                 })
                 .map(|seen| (seen.pid, *seen))
                 .collect();
             loop {
-                let more: Vec<Seen> = all
-                    .values()
-                    .filter(|seen| {
-                        members.contains_key(&seen.parent)
-                            && !members.contains_key(&seen.pid)
-                            && seen.pid != us
-                    })
-                    .copied()
-                    .collect();
+                let joins = |seen: &&Seen| {
+                    members.contains_key(&seen.parent)
+                        && !members.contains_key(&seen.pid)
+                        && may(seen)
+                };
+                let more: Vec<Seen> = all.values().filter(joins).copied().collect();
                 if more.is_empty() {
                     break;
                 }
@@ -393,133 +461,36 @@ mod platform {
             members.into_values().filter(|seen| !seen.zombie).collect()
         }
 
-        /// Whether this can be an orphan that came home, to us or to the first process.
-        fn adopted(&self, seen: &Seen, us: i32) -> bool {
-            (seen.parent == us || seen.parent == 1) && seen.pid != us && !seen.zombie
+        /// Whether this process is the one that was started.
+        fn is_root(&self, seen: &Seen) -> bool {
+            seen.started == self.birth.started
+                && match self.trust {
+                    Trust::Own => seen.parent == own_pid(),
+                    Trust::Record => self.is_marked(seen.pid),
+                }
         }
 
-        fn marked(&self, pid: i32) -> bool {
-            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-                environ
-                    .split(|byte| *byte == 0)
-                    .any(|variable| variable == self.mark)
-            })
+        fn is_marked(&self, pid: i32) -> bool {
+            !self.birth.mark.is_empty() && is_own_user(pid) && has_variable(pid, &self.mark)
         }
-
-        /// Takes the dead from the table of processes: our own, and every orphan that came home to us and that nobody
-        /// waits for. Those lead or share sessions that are not this process's.
-        fn reap(&self) {
-            let us = getpid().as_raw_nonzero().get();
-            let ours = stat(us).map_or(0, |seen| seen.session);
-            let _no_births = BIRTHS.write().unwrap_or_else(PoisonError::into_inner);
-            let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-            let strays = everybody().into_values().filter(|seen| {
-                seen.zombie
-                    && seen.parent == us
-                    && seen.session != ours
-                    && !in_use.contains_key(&seen.pid)
-            });
-            let strays = strays.map(|seen| seen.pid);
-            for pid in strays.chain([self.birth.pid]).filter_map(Pid::from_raw) {
-                // Gone already, or not ours: both are well.
-                let _ = waitid(
-                    WaitId::Pid(pid),
-                    WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-                );
-            }
-        }
-    }
-
-    fn everybody() -> BTreeMap<i32, Seen> {
-        let Ok(entries) = std::fs::read_dir("/proc") else {
-            return BTreeMap::new();
-        };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter_map(stat)
-            .map(|seen| (seen.pid, seen))
-            .collect()
-    }
-
-    fn stat(pid: i32) -> Option<Seen> {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in brackets and may hold anything; nothing after it does.
-        let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let fields: Vec<&str> = std::str::from_utf8(&stat[after..])
-            .ok()?
-            .split_ascii_whitespace()
-            .collect();
-        let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
-        Some(Seen {
-            pid,
-            parent: number(1)?,
-            group: number(2)?,
-            session: number(3)?,
-            started: fields.get(19)?.parse().ok()?,
-            zombie: matches!(*fields.first()?, "Z" | "X"),
-        })
-    }
-
-    fn pidfd(seen: &Seen) -> Option<OwnedFd> {
-        let fd = pidfd_open(Pid::from_raw(seen.pid)?, PidfdFlags::empty()).ok()?;
-        // The number may have passed to another since we looked.
-        (started(seen.pid) == Some(seen.started)).then_some(fd)
-    }
-
-    /// Waits until all of these are gone, at most so long.
-    fn wait(fds: &[Option<OwnedFd>], limit: Duration) -> bool {
-        let until = Instant::now() + limit;
-        let mut open: Vec<&OwnedFd> = fds.iter().flatten().collect();
-        while !open.is_empty() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let mut polled: Vec<PollFd<'_>> = open
-                .iter()
-                .map(|fd| PollFd::new(*fd, PollFlags::IN))
-                .collect();
-            let Ok(left) = Timespec::try_from(left) else {
-                return false;
-            };
-            match poll(&mut polled, Some(&left)) {
-                Ok(_) => {}
-                Err(error) if error == rustix::io::Errno::INTR => {}
-                Err(_) => return false,
-            }
-            let gone: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
-            let mut gone = gone.into_iter();
-            open.retain(|_| !gone.next().unwrap_or(false));
-        }
-        true
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use platform::{adopt, started};
-
-#[cfg(not(target_os = "linux"))]
 mod platform {
-    use super::{Birth, Ending, signal_group};
+    use super::{Birth, Ending, Trust};
     use rustix::process::{
-        Pid, Signal, WaitOptions, test_kill_process, test_kill_process_group, waitpid,
+        Pid, Signal, WaitOptions, kill_process_group, test_kill_process, test_kill_process_group,
+        waitpid,
     };
     use std::time::{Duration, Instant};
 
     /// How long a killed process may take to be gone.
     const REAPED: Duration = Duration::from_secs(1);
 
-    /// There is nothing like a sub-reaper here.
-    pub(in super::super) fn adopt() {}
-
     /// Not known here.
     pub(in super::super) fn started(_pid: i32) -> Option<u64> {
         None
-    }
-
-    /// Our own group.
-    pub(super) fn own_group() -> Option<i32> {
-        Some(rustix::process::getpgrp().as_raw_nonzero().get())
     }
 
     /// Not known here.
@@ -528,7 +499,7 @@ mod platform {
     }
 
     /// Not known here.
-    pub(super) fn younger(_birth: &Birth, _than: u64) -> bool {
+    pub(super) fn younger(_birth: &Birth, _kept: bool, _than: u64) -> bool {
         true
     }
 
@@ -537,17 +508,33 @@ mod platform {
         Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
     }
 
-    /// Whether anybody of the group lives.
-    pub(super) fn lives(birth: &Birth) -> bool {
+    /// There are no keepers here.
+    pub(super) fn ended_by_keeper(_birth: &Birth, _ending: Ending) -> bool {
+        false
+    }
+
+    /// A record cannot be verified here.
+    pub(super) fn left_over(_birth: &Birth) -> bool {
+        false
+    }
+
+    /// Signals the group that a child of ours leads.
+    pub(super) fn signal_group(birth: &Birth, signal: Signal) {
+        if let Some(group) = Pid::from_raw(birth.pid).filter(|_| birth.pid > 1) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    fn lives(birth: &Birth) -> bool {
         Pid::from_raw(birth.pid).is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
     /// Ends the group.
-    pub(super) fn end(birth: &Birth, ending: Ending) {
+    pub(super) fn end(birth: &Birth, ending: Ending, _trust: Trust) {
         if !gone(birth, ending.patience) {
-            signal_group(birth.pid, ending.gentle);
+            signal_group(birth, ending.gentle);
             if !gone(birth, ending.grace) {
-                signal_group(birth.pid, Signal::KILL);
+                signal_group(birth, Signal::KILL);
                 gone(birth, REAPED);
             }
         }

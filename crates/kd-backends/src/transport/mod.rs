@@ -3,7 +3,10 @@
 mod child;
 pub mod family;
 pub(crate) mod http;
+pub mod keeper;
 pub mod lines;
 mod outlet;
+#[cfg(target_os = "linux")]
+mod proc;
 pub mod process;
 pub(crate) mod sse;

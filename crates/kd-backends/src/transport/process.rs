@@ -6,6 +6,8 @@
 
 use super::child::{Child, Start};
 use super::family::{self, Ending, MARK};
+#[cfg(target_os = "linux")]
+use super::keeper;
 use super::outlet::Outlet;
 use crate::dialects::{Exit, ExitSeen};
 use rustix::process::Signal;
@@ -24,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use super::family::{
-    Birth, Moment, alive, end_left_over, has_owner, living, on_change, settle,
+    Birth, Moment, alive, end_left_over, is_running, living, on_change, run_of, settle, this_run,
 };
 
 /// Bytes of stderr that are kept, its end.
@@ -70,6 +72,15 @@ pub enum Gentle {
     Terminate,
 }
 
+impl Gentle {
+    fn signal(self) -> Signal {
+        match self {
+            Gentle::Interrupt => Signal::INT,
+            Gentle::Terminate => Signal::TERM,
+        }
+    }
+}
+
 /// A running agent program.
 #[derive(Debug)]
 pub struct Running {
@@ -107,7 +118,6 @@ impl Running {
     }
 
     fn begin(spec: Spec, open: bool) -> io::Result<Self> {
-        family::adopt();
         let mark = mark();
         let mut env = spec.env;
         env.push((MARK.to_owned(), mark.clone()));
@@ -117,8 +127,9 @@ impl Running {
             env: &env,
             folder: &spec.folder,
             hears: open || spec.input.is_some(),
+            gentle: spec.gentle.signal().as_raw(),
+            grace: spec.grace,
         };
-        let born = family::birth();
         let (child, pipes) = Child::start(&start)?;
         let pid = child.pid();
         let birth = Birth {
@@ -127,7 +138,6 @@ impl Running {
             mark,
         };
         family::in_use(spec.label, &birth);
-        drop(born);
         let mut words = None;
         if let Some(stdin) = pipes.stdin {
             let (sender, receiver) = mpsc::unbounded_channel();
@@ -141,13 +151,9 @@ impl Running {
         }
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         let drained = Some(tokio::spawn(drain(pipes.stderr, Arc::clone(&stderr))));
-        let gentle = match spec.gentle {
-            Gentle::Interrupt => Signal::INT,
-            Gentle::Terminate => Signal::TERM,
-        };
         let ending = Ending {
             patience: Duration::ZERO,
-            gentle,
+            gentle: spec.gentle.signal(),
             grace: spec.grace,
         };
         Ok(Self {
@@ -180,7 +186,7 @@ impl Running {
 
     /// Whether something that it started since this moment still runs.
     pub fn left_behind(&self, since: Moment) -> bool {
-        family::younger(&self.birth, since)
+        family::younger(&self.birth, self.child.is_kept(), since)
     }
 
     /// Whether it has exited.
@@ -281,21 +287,43 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.ending.patience.is_zero() && self.exit.is_none() {
+        let keeper = self.take_keeper();
+        if keeper.is_none() && self.ending.patience.is_zero() && self.exit.is_none() {
             // At once, even if this process is about to end.
-            family::signal_group(self.birth.pid, self.ending.gentle);
+            family::signal_group(&self.birth, self.ending.gentle);
         }
         // A program whose last words cannot be written takes its time to end: Claude Code 2 s.
         let open = self.stdout.take().map(Outlet::into_pipe);
-        family::end(self.birth.clone(), self.ending, open);
+        family::end(self.birth.clone(), self.ending, open, keeper);
+    }
+}
+
+impl Running {
+    /// The socket of the keeper, which is told at once to end the agent: it does so even if this process is about to
+    /// end.
+    #[cfg(target_os = "linux")]
+    fn take_keeper(&mut self) -> Option<family::Socket> {
+        let socket = self.child.socket()?;
+        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        let end = keeper::End {
+            patience: millis(self.ending.patience),
+            gentle: self.ending.gentle.as_raw(),
+            grace: millis(self.ending.grace),
+        };
+        keeper::order(&socket, end);
+        Some(socket)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn take_keeper(&mut self) -> Option<family::Socket> {
+        None
     }
 }
 
 /// A mark that no other family has, in this process or another.
 fn mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let us = rustix::process::getpid().as_raw_nonzero().get();
-    let started = family::started(us).unwrap_or(0);
+    let (us, started) = family::this_run();
     format!("{us}.{started}.{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 

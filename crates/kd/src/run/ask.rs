@@ -122,8 +122,8 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let Some((layout, id)) = asked else {
         return ended.map(|ended| ended.exit());
     };
-    // What has ended by now need not stand in the members' states any more.
-    let _ = agents::end_left_over(&layout);
+    // Agents that have ended by now are no longer shown in the members' states.
+    let _ = agents::tidy(&layout);
     let ended = ended?;
     let mut go_on = "kd ask --continue".to_owned();
     if let Ok(Err(error)) = made_current.try_recv() {
@@ -258,20 +258,22 @@ pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
     layout
 }
 
-/// Ends what a killed run of ours has left behind.
+/// Stops agents left by killed runs, and brings the members' states up to date.
 pub(super) fn sweep(layout: &Layout, quiet: bool) {
-    match agents::end_left_over(layout) {
+    match agents::end_left_over(&super::here::user_dirs()) {
         Ok(0) => {}
         Ok(count) if !quiet => notice_line(&format!(
-            "ended {} that a run of kd which was killed had left behind",
-            words::count(count as u64, "agent program")
+            "stopped {} left by a killed run",
+            words::count(count as u64, "agent")
         )),
         Ok(_) => {}
-        // The next run tries again; what is to be done now does not depend on it.
+        // The next run tries again; the command does not depend on it.
         Err(error) => notice_line(&format!(
-            "left-overs of killed runs could not be looked for: {error}"
+            "cannot look for agents left by killed runs: {error}"
         )),
     }
+    // States are for display: one that cannot be written is no reason to stop.
+    let _ = agents::tidy(layout);
 }
 
 /// The members whose turn comes at once.

@@ -114,6 +114,11 @@ impl Here {
     }
 }
 
+/// The user's own folders.
+pub(super) fn user_dirs() -> kd_store::UserDirs {
+    kd_store::UserDirs::from_env(&os_var)
+}
+
 fn os_var(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }

@@ -50,6 +50,7 @@ use here::Here;
 /// Does what the command line says.
 pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
+    kd_engine::agents::keep_record(here::user_dirs());
     let json = cli.command.wants_json();
     match descriptors::check().and_then(|()| dispatch(cli, &here)) {
         Ok(exit) => exit,

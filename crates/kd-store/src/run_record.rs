@@ -1,0 +1,243 @@
+//! Which agent processes a run of `kd` has started, kept in the user's runtime folder so that a later run can stop what
+//! a killed one left.
+//!
+//! Input: what runs now. Output: one file for each run, `agents/<pid>-<started>.json`, which only the user can read or
+//! write. Nothing below `.kd` is ever read for this: a project must not name processes to be killed.
+
+use crate::error::Error;
+use crate::json;
+use crate::user_dirs::{UserDirs, make_private};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Files of this folder that are looked at.
+pub const FILES_MAX: usize = 1_000;
+/// Processes of one run that are recorded and read.
+pub const AGENTS_MAX: usize = 256;
+/// Bytes of one file that are read.
+const BYTES_MAX: u64 = 512 * 1024;
+
+/// An agent process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// The process.
+    pub pid: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub started: u64,
+    /// The mark in its environment, inherited by what it starts.
+    pub mark: String,
+    /// The member it answers for.
+    pub seat: String,
+}
+
+/// What one run of `kd` has started and not yet seen ending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run itself.
+    pub pid: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub started: u64,
+    /// The folder it was started in.
+    pub folder: PathBuf,
+    /// The boot of the machine: numbers of another boot mean other processes.
+    pub boot: String,
+    /// The namespace that the numbers belong to.
+    pub namespace: String,
+    /// Its agents.
+    pub agents: Vec<Agent>,
+}
+
+/// The boot of this machine and the namespace of this process, empty where the system does not tell.
+pub fn machine() -> (String, String) {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    (
+        boot.trim().to_owned(),
+        namespace.to_string_lossy().into_owned(),
+    )
+}
+
+/// Writes what a run has started; a run without agents has no file.
+///
+/// # Errors
+/// [`Error::NoHome`] or [`Error::Unsafe`] where there is no folder that is the user's alone, else [`Error::Io`].
+pub fn write(dirs: &UserDirs, run: &RunRecord) -> Result<(), Error> {
+    let folder = folder(dirs)?;
+    let path = folder.join(format!("{}-{}.json", run.pid, run.started));
+    if run.agents.is_empty() {
+        return remove(&path);
+    }
+    make_private(&dirs.runtime()?)?;
+    make_private(&folder)?;
+    let text = serde_json::to_value(run).map_err(|source| Error::Json {
+        path: path.clone(),
+        source,
+    })?;
+    let temp = folder.join(format!(".{}-{}.new", run.pid, run.started));
+    // One that is there was left by a crash of a process of the same number and start, so by us.
+    let _ = fs::remove_file(&temp);
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temp)
+        .and_then(|mut file| file.write_all(json::to_text(&text).as_bytes()))
+        .and_then(|()| fs::rename(&temp, &path))
+        .map_err(Error::io("write", &path))
+}
+
+/// The runs that have a record, up to [`FILES_MAX`], each with its file. What is no such record is passed over: a file
+/// of another user, a link, a device, one that is too large or says something else.
+///
+/// # Errors
+/// [`Error::Unsafe`] where the folder is not the user's alone, [`Error::Io`] where it cannot be read.
+pub fn read_all(dirs: &UserDirs) -> Result<Vec<(PathBuf, RunRecord)>, Error> {
+    let folder = folder(dirs)?;
+    match fs::symlink_metadata(&folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("look at", &folder)(e)),
+        Ok(meta) => {
+            let own = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
+            if !own || meta.mode() & 0o022 != 0 {
+                return Err(Error::Unsafe {
+                    path: folder,
+                    why: "it is not a folder that only you can write",
+                });
+            }
+        }
+    }
+    let items = fs::read_dir(&folder).map_err(Error::io("list", &folder))?;
+    Ok(items
+        .flatten()
+        .map(|item| item.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .take(FILES_MAX)
+        .filter_map(|path| Some((read(&path)?, path)))
+        .map(|(run, path)| (path, run))
+        .collect())
+}
+
+/// Removes the record of a run; one that is gone already is well.
+///
+/// # Errors
+/// [`Error::Io`] where it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),
+        _ => Ok(()),
+    }
+}
+
+fn folder(dirs: &UserDirs) -> Result<PathBuf, Error> {
+    Ok(dirs.runtime()?.join("agents"))
+}
+
+fn read(path: &Path) -> Option<RunRecord> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(i32::try_from(flags.bits()).ok()?)
+        .open(path)
+        .ok()?;
+    let mut run: RunRecord = serde_json::from_slice(&bounded(file)?).ok()?;
+    run.agents.truncate(AGENTS_MAX);
+    Some(run)
+}
+
+fn bounded(file: File) -> Option<Vec<u8>> {
+    let meta = file.metadata().ok()?;
+    let own = meta.uid() == rustix::process::geteuid().as_raw();
+    if !meta.is_file() || !own || meta.len() > BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn dirs(top: &Path) -> UserDirs {
+        let top = top.as_os_str().to_owned();
+        UserDirs::from_env(&move |name: &str| -> Option<OsString> {
+            (name == "XDG_RUNTIME_DIR").then(|| top.clone())
+        })
+    }
+
+    fn run(agents: usize) -> RunRecord {
+        let (boot, namespace) = machine();
+        let agent = |pid| Agent {
+            pid,
+            started: 9,
+            mark: "1.2.3".into(),
+            seat: "ada".into(),
+        };
+        RunRecord {
+            pid: 77,
+            started: 5,
+            folder: "/w".into(),
+            boot,
+            namespace,
+            agents: (0..agents).map(|at| agent(100 + at as i32)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_written_read_and_forgotten_in_a_folder_of_the_user_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let dirs = dirs(top.path());
+        assert_eq!(read_all(&dirs).unwrap(), []);
+        write(&dirs, &run(2)).unwrap();
+        let folder = top.path().join("kd/agents");
+        let file = folder.join("77-5.json");
+        assert_eq!(read_all(&dirs).unwrap(), [(file.clone(), run(2))]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
+        write(&dirs, &run(0)).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_regular_files_of_the_right_form_are_read_and_not_too_many() {
+        let top = tempfile::tempdir().unwrap();
+        let dirs = dirs(top.path());
+        write(&dirs, &run(10_000)).unwrap();
+        let folder = top.path().join("kd/agents");
+        let good = fs::read(folder.join("77-5.json")).unwrap();
+        assert!(good.len() as u64 > BYTES_MAX && read_all(&dirs).unwrap().is_empty());
+        write(&dirs, &run(300)).unwrap();
+        assert_eq!(read_all(&dirs).unwrap()[0].1.agents.len(), AGENTS_MAX);
+        write(&dirs, &run(1)).unwrap();
+        std::os::unix::fs::symlink(folder.join("77-5.json"), folder.join("1-1.json")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join("2-2.json")).unwrap();
+        for (name, text) in [
+            ("3-3.json", "{"),
+            ("4-4.json", "[]"),
+            ("5-5.json", "{\"pid\":1}"),
+        ] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, folder.join("6-6.json"), fifo, mode, 0).unwrap();
+        assert_eq!(read_all(&dirs).unwrap().len(), 1);
+        for at in 0..FILES_MAX + 500 {
+            fs::copy(
+                folder.join("77-5.json"),
+                folder.join(format!("9{at}-1.json")),
+            )
+            .unwrap();
+        }
+        assert!(read_all(&dirs).unwrap().len() <= FILES_MAX);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(read_all(&dirs), Err(Error::Unsafe { .. })));
+    }
+}
