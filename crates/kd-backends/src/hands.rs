@@ -7,7 +7,7 @@ use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
 use crate::env::Env;
-use crate::guard::{Backoff, Rate, Retry, Shape, Silence, Total, Untouched};
+use crate::guard::{Backoff, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
 use crate::transport::http::Http;
 use kd_core::config::{Config, LocalConfig, ProviderConfig};
@@ -183,7 +183,7 @@ impl Hands {
             backend = Arc::new(Rate::new(backend, limit));
         }
         let retrying = Retry::new(
-            Arc::new(Shape::new(backend)),
+            backend,
             Backoff {
                 attempts,
                 ..Backoff::default()
@@ -263,11 +263,7 @@ fn agent_program(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Fai
         Some(warm) => Arc::new(warm),
         None => Arc::new(program),
     };
-    let watched = Untouched::new(
-        Arc::new(Shape::new(backend)),
-        hands.env.clone(),
-        hands.folder.clone(),
-    );
+    let watched = Untouched::new(backend, hands.env.clone(), hands.folder.clone());
     Ok(timed(Arc::new(watched)))
 }
 

@@ -3,11 +3,12 @@
 use crate::env::Env;
 use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
+use crate::transport::http::AskedForm;
 use kd_core::config::{Price, ProviderConfig, Wire};
 use kd_core::{Delta, Failure, FailureKind, Usage};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -135,12 +136,26 @@ pub(crate) struct Service {
     keyed: bool,
     prices: BTreeMap<String, Price>,
     loopback: bool,
+    /// Models that refused to be held to a schema, and how they are asked since.
+    forms: Mutex<BTreeMap<String, AskedForm>>,
     key: OnceCell<Option<Key>>,
     clients: Arc<Clients>,
     env: Env,
 }
 
 impl Service {
+    /// How the form of an answer is asked for of a model.
+    pub(crate) fn form(&self, model: &str) -> AskedForm {
+        let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        forms.get(model).copied().unwrap_or_default()
+    }
+
+    /// Remembers how a model is to be asked, for as long as the process runs.
+    pub(crate) fn remember_form(&self, model: &str, form: AskedForm) {
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        forms.insert(model.to_owned(), form);
+    }
+
     /// The service of this name: the known row under the configured settings; none when neither is there.
     pub(crate) fn new(
         name: &str,
@@ -193,6 +208,7 @@ impl Service {
             name: name.to_owned(),
             wire,
             loopback,
+            forms: Mutex::default(),
             model: config.model.clone(),
             limit: config
                 .requests_per_minute

@@ -22,7 +22,9 @@ macro_rules! on_every_wire {
 on_every_wire!(
     a_good_answer_streams_with_thinking_and_usage,
     the_request_is_what_the_service_expects,
-    a_schema_is_sent_and_checked,
+    a_schema_is_sent_and_words_around_the_answer_are_kept,
+    a_refused_form_is_asked_for_less_strictly_from_then_on,
+    another_refusal_is_not_taken_for_one_of_the_form,
     delays_between_pieces_do_no_harm,
     bytes_one_by_one_do_no_harm,
     the_token_limit_is_told,
@@ -145,27 +147,80 @@ async fn the_request_is_what_the_service_expects(wire: Wire) {
     assert!(!seen.path.contains(KEY));
 }
 
-async fn a_schema_is_sent_and_checked(wire: Wire) {
-    let schema = json!({"type": "object", "additionalProperties": false, "required": ["vote"],
-        "properties": {"vote": {"type": "string", "enum": ["yes", "no"]}}});
-    let replies = vec![
-        Reply::words(&["{\"vote\": ", "\"perhaps\"}"]),
-        Reply::words(&["```json\n{\"vote\": \"yes\"}\n```"]),
-    ];
+/// What a service says that does not take a form.
+fn refusal_of_form(wire: Wire) -> Reply {
+    let words = match wire {
+        Wire::Gemini => "Unknown name \"responseJsonSchema\" at 'generation_config'",
+        Wire::Anthropic => "output_config: Extra inputs are not permitted",
+        _ => {
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+        }
+    };
+    Reply::Status {
+        code: 400,
+        headers: Vec::new(),
+        body: Some(wire.error_body(400, words)),
+    }
+}
+
+async fn a_refused_form_is_asked_for_less_strictly_from_then_on(wire: Wire) {
+    let word = || Reply::words(&["Vote: yes"]);
+    let replies = vec![refusal_of_form(wire), refusal_of_form(wire), word(), word()];
     let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
     let mut asked = request();
-    asked.schema = Some(schema.clone());
+    asked.schema = Some(
+        json!({"type": "object", "additionalProperties": false, "required": ["vote"],
+        "properties": {"vote": {"type": "string"}}}),
+    );
     let backend = seat(provider(&fake, wire));
-    let heard = hear(&*backend, asked.clone()).await;
-    assert_eq!(heard.failure().kind, FailureKind::Decode);
-    let heard = hear(&*backend, asked).await;
-    let Ok(Delta::Finished {
-        text: Some(text), ..
-    }) = &heard.end
-    else {
-        panic!("{:?}", heard.end)
+    assert_eq!(hear(&*backend, asked.clone()).await.whole(), "Vote: yes");
+    assert_eq!(hear(&*backend, asked).await.whole(), "Vote: yes");
+    let seen = fake.seen();
+    assert_eq!(seen.len(), 4, "asked three times, then once");
+    let form = |at: usize| {
+        let body = seen[at].json();
+        match wire {
+            Wire::Gemini => body["generationConfig"]["responseMimeType"].clone(),
+            Wire::Anthropic => body["output_config"].clone(),
+            _ => body["response_format"]["type"].clone(),
+        }
     };
-    assert_eq!(text, "{\"vote\": \"yes\"}", "the fence is taken off");
+    if wire == Wire::OpenAi {
+        assert_eq!(
+            [form(0), form(1)],
+            [json!("json_schema"), json!("json_object")]
+        );
+    }
+    for at in [2, 3] {
+        assert!(form(at).is_null(), "{}", form(at));
+        assert!(seen[at].json().to_string().contains("JSON schema allows"));
+    }
+}
+
+async fn another_refusal_is_not_taken_for_one_of_the_form(wire: Wire) {
+    let reply = Reply::Status {
+        code: 400,
+        headers: Vec::new(),
+        body: Some(wire.error_body(400, "max_tokens is too large")),
+    };
+    let fake = fake(wire, reply).await;
+    let mut asked = request();
+    asked.schema = Some(json!({"type": "object"}));
+    let heard = hear(&*seat(provider(&fake, wire)), asked).await;
+    assert_eq!(heard.failure().kind, FailureKind::Invalid);
+    assert_eq!(fake.seen().len(), 1);
+}
+
+async fn a_schema_is_sent_and_words_around_the_answer_are_kept(wire: Wire) {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["vote"],
+        "properties": {"vote": {"type": "string", "enum": ["yes", "no"]}}});
+    let said = "Sure:\n```json\n{\"vote\": \"yes\",}\n```";
+    let fake = fake(wire, Reply::words(&[said])).await;
+    let mut asked = request();
+    asked.schema = Some(schema.clone());
+    let heard = hear(&*seat(provider(&fake, wire)), asked).await;
+    assert_eq!(heard.whole(), said, "the reader of the core reads it");
+    assert_eq!(fake.seen().len(), 1);
     let body = fake.seen()[0].json();
     let sent = match wire {
         Wire::Responses => unreachable!("only programs speak it"),

@@ -30,6 +30,7 @@ pub mod op;
 pub mod planner;
 pub mod prompt;
 pub mod protocols;
+pub mod reading;
 pub mod request;
 pub mod roles;
 pub mod roster;

@@ -76,6 +76,10 @@ impl Dialect for Anthropic {
         body
     }
 
+    fn any_object(&self, _body: &mut Value) -> bool {
+        false
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Reading::default())
     }

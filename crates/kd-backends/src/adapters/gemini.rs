@@ -82,6 +82,13 @@ impl Dialect for Gemini {
         body
     }
 
+    fn any_object(&self, body: &mut Value) -> bool {
+        let config = body
+            .get_mut("generationConfig")
+            .and_then(Value::as_object_mut);
+        config.is_some_and(|config| config.remove("responseJsonSchema").is_some())
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Reading::default())
     }

@@ -79,6 +79,11 @@ impl Dialect for OpenAi {
         body
     }
 
+    fn any_object(&self, body: &mut Value) -> bool {
+        body["response_format"] = json!({"type": "json_object"});
+        true
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Reading::default())
     }

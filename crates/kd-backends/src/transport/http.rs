@@ -36,8 +36,22 @@ pub(crate) trait Dialect: Send + Sync {
     }
     /// The body.
     fn body(&self, base: &str, model: &str, request: &Request) -> serde_json::Value;
+    /// Asks for any JSON object in place of the schema in the body; false where the wire cannot.
+    fn any_object(&self, body: &mut serde_json::Value) -> bool;
     /// A reader for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
+}
+
+/// How the form of an answer is asked for. Services and models that refuse one are asked by the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AskedForm {
+    /// By its schema.
+    #[default]
+    Schema,
+    /// As any JSON object; the schema stands in the prompt.
+    Object,
+    /// In words alone.
+    Words,
 }
 
 /// Reads the events of one answer. Pure: a recorded stream is the whole test.
@@ -351,8 +365,26 @@ impl Call {
         }
     }
 
-    /// Sends the request; an answer with a good status comes back.
+    /// Sends the request; an answer with a good status comes back. A service that refuses the form of the answer is
+    /// asked again, less strictly, and so from then on.
     async fn begin(&mut self, request: &Request) -> Result<reqwest::Response, Failure> {
+        loop {
+            let form = self.service.form(&self.model);
+            match self.send(request).await {
+                Err(Refusal::Form(_)) if form != AskedForm::Words => {
+                    let next = match form {
+                        AskedForm::Schema => AskedForm::Object,
+                        _ => AskedForm::Words,
+                    };
+                    self.service.remember_form(&self.model, next);
+                }
+                Ok(response) => return Ok(response),
+                Err(Refusal::Form(failure) | Refusal::Other(failure)) => return Err(failure),
+            }
+        }
+    }
+
+    async fn send(&mut self, request: &Request) -> Result<reqwest::Response, Refusal> {
         self.key = self.service.key().await?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -375,14 +407,14 @@ impl Call {
             headers.insert(name, value);
         }
         let base = &self.service.base;
-        let body = serde_json::to_vec(&self.dialect.body(base, &self.model, request)).map_err(
-            |error| {
+        let form = self.service.form(&self.model);
+        let body = serde_json::to_vec(&body(self.dialect, base, &self.model, request, form))
+            .map_err(|error| {
                 Failure::new(
                     FailureKind::Invalid,
                     format!("the request cannot be written: {error}"),
                 )
-            },
-        )?;
+            })?;
         let url = self.dialect.url(base, &self.model);
         let sent = self
             .service
@@ -412,16 +444,84 @@ impl Call {
         }
         let body = String::from_utf8_lossy(&body);
         if code.is_success() {
-            return Err(status::not_a_stream(&self.service, &mime, &body));
+            return Err(status::not_a_stream(&self.service, &mime, &body).into());
         }
-        Err(status::of(
-            &self.service,
-            &self.model,
-            code.as_u16(),
-            &headers,
-            &body,
-        ))
+        let failure = status::of(&self.service, &self.model, code.as_u16(), &headers, &body);
+        Err(
+            match request.schema.is_some() && refuses_form(code.as_u16(), &body) {
+                true => Refusal::Form(failure),
+                false => Refusal::Other(failure),
+            },
+        )
     }
+}
+
+/// Why a request was not taken.
+enum Refusal {
+    /// The service does not take the form of the answer.
+    Form(Failure),
+    /// Anything else.
+    Other(Failure),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Refusal::Other(failure)
+    }
+}
+
+/// Whether an error is about the form of the answer.
+fn refuses_form(code: u16, body: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "response_format",
+        "response format",
+        "responseformat",
+        "json_schema",
+        "json_object",
+        "json schema",
+        "json mode",
+        "responsejsonschema",
+        "response_schema",
+        "responseschema",
+        "response_json_schema",
+        "responsemimetype",
+        "response_mime_type",
+        "output_config",
+        "structured output",
+        "guided",
+        "grammar",
+    ];
+    let lower = body.to_lowercase();
+    matches!(code, 400 | 404 | 415 | 422 | 501) && WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// The body of a request, with the answer's form asked for in this way.
+fn body(
+    dialect: &dyn Dialect,
+    base: &str,
+    model: &str,
+    request: &Request,
+    form: AskedForm,
+) -> serde_json::Value {
+    let Some(schema) = request
+        .schema
+        .as_ref()
+        .filter(|_| form != AskedForm::Schema)
+    else {
+        return dialect.body(base, model, request);
+    };
+    let mut told = request.clone();
+    told.prompt.turn.push_str(&format!(
+        "\n\nAnswer with nothing but one JSON value that this JSON schema allows:\n{schema}"
+    ));
+    if form == AskedForm::Object {
+        let mut body = dialect.body(base, model, &told);
+        if dialect.any_object(&mut body) {
+            return body;
+        }
+    }
+    told.schema = None;
+    dialect.body(base, model, &told)
 }
 
 /// Lets the other tasks of this thread run once, the connection's among them, which then has the next chunk ready if it

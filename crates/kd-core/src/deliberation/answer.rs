@@ -2,6 +2,7 @@
 //! key is found the answer is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
+use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -143,7 +144,28 @@ impl AnswerKind {
         }
     }
 
-    /// The key of an answer in free words: of the last line `Answer: …`, else of what can only be meant. The second is
+    /// Reads the key of a reply, however it is written.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn read(&self, reply: &str) -> Result<(String, Step), Unread> {
+        let wanted = match self {
+            Self::Choice { options } => Wanted::Option(Options::new(options)),
+            Self::Number => Wanted::Number,
+            Self::Json => Wanted::Json,
+            Self::Exact | Self::Set | Self::Judged | Self::Text => Wanted::Short,
+        };
+        let (answer, step) = reading::read(&wanted, reply)?;
+        let key = match (self, answer) {
+            (Self::Choice { options }, Answer::Option(at)) => options.get(at).cloned(),
+            (_, Answer::Option(_)) => None,
+            (Self::Number, Answer::Text(number)) => Some(number),
+            (_, Answer::Text(text)) => self.key(&text),
+        };
+        key.map(|key| (key, step)).ok_or(Unread::Missing)
+    }
+
+    /// The key of an answer in free words, as records without a version of reading have it: of the last line `Answer: …`, else of what can only be meant. The second is
     /// false if it was that fallback.
     pub fn key_in(&self, text: &str) -> Option<(String, bool)> {
         if let Some(stated) = marked(text, "answer")

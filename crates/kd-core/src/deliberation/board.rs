@@ -4,6 +4,7 @@ use super::answer::AnswerKind;
 use super::fact::Counted;
 use super::plan::Plan;
 use crate::memory::similarity;
+use crate::reading::{self, Step};
 use serde_json::Value;
 
 /// The table of one pass, of the council or of a sub-council.
@@ -239,7 +240,38 @@ fn own_name(answer: &Answer, plan: &Plan) -> String {
     }
 }
 
-/// The JSON object in a reply: the whole of it, or what stands between the first brace and the last. The second is
+/// The JSON object of a reply that has one of these fields, and how it was read where it was not bare JSON.
+pub fn object_with(plan: &Plan, text: &str, fields: &[&str]) -> Option<(Value, Option<String>)> {
+    if plan.reading == 0 {
+        let among = "among other words".to_owned();
+        return object_in(text).map(|(value, strict)| (value, (!strict).then_some(among)));
+    }
+    let fits = |value: &Value| fields.iter().any(|f| reading::field(value, f).is_some());
+    let (value, step) = reading::object(text, fits).ok()?;
+    Some((lowered(value, fields), note(step)))
+}
+
+/// How a reply was read, for the record; `None` where it is the JSON asked for.
+pub fn note(step: Step) -> Option<String> {
+    (step != Step::Exact).then(|| format!("read as: {}", step.words()))
+}
+
+/// An object whose known fields have the names asked for, whatever their case was.
+fn lowered(value: Value, fields: &[&str]) -> Value {
+    let mut out = value.clone();
+    if let Some(object) = out.as_object_mut() {
+        for name in fields.iter().chain(&["reason", "confidence"]) {
+            if !object.contains_key(*name)
+                && let Some(found) = reading::field(&value, name)
+            {
+                object.insert((*name).to_owned(), found.clone());
+            }
+        }
+    }
+    out
+}
+
+/// The JSON object in a reply, as records without a version of reading have it: the whole of it, or what stands between the first brace and the last. The second is
 /// false if it was that fallback.
 pub fn object_in(text: &str) -> Option<(Value, bool)> {
     let bare = text.trim();

@@ -11,7 +11,7 @@ use super::ledger::{Spent, prompt_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
 use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
-use super::stages::{self, Conclusion, Desk, Reply, Stage, compose};
+use super::stages::{self, Asking, Conclusion, Desk, Reply, Stage, compose};
 use super::strategies::{self, Next};
 use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
@@ -93,16 +93,32 @@ impl Frame {
         plan: &Plan,
         turn: &Turn,
         text: &str,
+        repair: Option<&str>,
         message: Option<u32>,
     ) -> Vec<Fact> {
         let reply = Reply {
             seat: turn.seat,
             sample: turn.sample,
             text,
+            repair,
             items: &turn.items,
             message,
         };
         (turn.stage.read)(&mut self.board, plan, &reply)
+    }
+
+    /// What to ask a member whose reply its stage cannot read.
+    pub(super) fn repair(&self, plan: &Plan, turn: &Turn, text: &str) -> Option<Asking> {
+        let reply = Reply {
+            seat: turn.seat,
+            sample: turn.sample,
+            text,
+            repair: None,
+            items: &turn.items,
+            message: None,
+        };
+        let why = stages::unread(turn.stage, &self.board, plan, &reply)?;
+        Some(stages::repair(turn.stage, &self.board, plan, &reply, why))
     }
 
     /// A turn brought nothing.

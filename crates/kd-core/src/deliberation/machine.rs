@@ -103,6 +103,8 @@ pub(super) struct Turn {
     pub(super) items: Vec<usize>,
     text: String,
     ear: Hearing,
+    /// The reply, and its message, that this turn asks to be stated once more.
+    pub(super) repairs: Option<(String, Option<u32>)>,
     /// Whether it was stopped because nothing it says can matter any more.
     pub(super) needless: bool,
     /// Set while its message is being written.
@@ -112,6 +114,11 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// Whether its words are a message of the conversation.
+    fn is_spoken(&self) -> bool {
+        self.stage.spoken && self.repairs.is_none()
+    }
+
     /// Whether its words are still on their way.
     pub(super) fn speaks(&self) -> bool {
         self.reply.is_none() && self.broken.is_none()
@@ -316,6 +323,7 @@ impl Deliberation {
                 sample,
                 stage,
                 items: asking.items,
+                repairs: None,
                 text: String::new(),
                 ear: Hearing::default(),
                 needless: false,
@@ -499,8 +507,8 @@ impl Deliberation {
             let failure = Failure::new(FailureKind::Decode, "empty response");
             return self.close_failed(id, failure, None, fx);
         }
-        if !stage.spoken {
-            return self.take(id, &text, None, usage, fx);
+        if !self.open.get(&id).is_some_and(Turn::is_spoken) {
+            return self.take(now, id, &text, None, usage, fx);
         }
         let concluding = matches!(self.phase, Phase::Concluding { .. });
         let (body, verdict) = if concluding {
@@ -555,6 +563,7 @@ impl Deliberation {
     /// A reply counts: its stage reads it, and the turn is over.
     fn take(
         &mut self,
+        now: Timestamp,
         id: TurnId,
         text: &str,
         message: Option<u32>,
@@ -564,19 +573,65 @@ impl Deliberation {
         let Some(turn) = self.open.remove(&id) else {
             return;
         };
+        let seat = self.plan.seats[turn.seat].name().clone();
+        let finished = Event::TurnFinished {
+            turn: id,
+            seat,
+            message,
+            usage,
+        };
+        let asking = match turn.repairs {
+            None => self.repair(&turn, text),
+            Some(_) => None,
+        };
+        if let Some(asking) = asking {
+            fx.events.push(finished);
+            let stage = turn.stage;
+            if self
+                .ask(stage, turn.seat, turn.sample, asking, now, fx)
+                .is_ok()
+            {
+                let again = self.open.get_mut(&TurnId(self.last_turn));
+                if let Some(again) = again {
+                    again.repairs = Some((text.to_owned(), message));
+                }
+            } else {
+                self.read(&turn, text, None, message, fx);
+            }
+            return;
+        }
+        match &turn.repairs {
+            Some((original, message)) => self.read(&turn, original, Some(text), *message, fx),
+            None => self.read(&turn, text, None, message, fx),
+        }
+        fx.events.push(finished);
+    }
+
+    /// What to ask a member whose reply cannot be read; `None` where it can, or where asking cannot help.
+    fn repair(&self, turn: &Turn, text: &str) -> Option<Asking> {
+        let concluding = matches!(self.phase, Phase::Concluding { .. });
+        if self.plan.reading == 0 || concluding || self.stopped || self.cut.is_some() {
+            return None;
+        }
+        self.frames.last()?.repair(&self.plan, turn, text)
+    }
+
+    /// Has the stage of a turn read a reply.
+    fn read(
+        &mut self,
+        turn: &Turn,
+        text: &str,
+        repair: Option<&str>,
+        message: Option<u32>,
+        fx: &mut Effects,
+    ) {
         if let Some(frame) = self.frames.last_mut() {
-            let facts = frame.read(&self.plan, &turn, text, message);
+            let facts = frame.read(&self.plan, turn, text, repair, message);
             for read in facts {
                 self.remember(&read);
                 fact(fx, read);
             }
         }
-        fx.events.push(Event::TurnFinished {
-            turn: id,
-            seat: self.plan.seats[turn.seat].name().clone(),
-            message,
-            usage,
-        });
     }
 
     /// A turn brought no whole answer, told from outside. What came of an answer is kept, and counts for nothing.
@@ -588,7 +643,7 @@ impl Deliberation {
         if turn.needless {
             failure = Failure::new(FailureKind::Cancelled, "the result was certain without it");
         }
-        let kept = turn.stage.spoken && !turn.needless;
+        let kept = turn.is_spoken() && !turn.needless;
         let text = turn.text.trim();
         let text = if kept { text.to_owned() } else { String::new() };
         let (seat, stage) = (turn.seat, turn.stage.name);
@@ -644,8 +699,14 @@ impl Deliberation {
                 turn.stage.name, failure.message
             ));
         }
-        if let Some(frame) = self.frames.last_mut() {
-            frame.absent(&turn);
+        match &turn.repairs {
+            // The first reply is there, and abstains.
+            Some((original, message)) => self.read(&turn, original, None, *message, fx),
+            None => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.absent(&turn);
+                }
+            }
         }
         fx.events.push(Event::TurnFailed {
             turn: id,
@@ -683,12 +744,12 @@ impl Deliberation {
                     }));
                     return self.finish(Some(seq), fx);
                 }
-                self.take(id, &text, Some(seq), usage, fx);
+                self.take(now, id, &text, Some(seq), usage, fx);
             }
         }
     }
 
-    fn save_failed(&mut self, _now: Timestamp, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
+    fn save_failed(&mut self, now: Timestamp, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
         let why = clean_line(why, LINE_CHARS_MAX);
         fx.events.push(Event::SaveFailed {
             turn,
@@ -721,7 +782,7 @@ impl Deliberation {
                 }
                 if let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take()) {
                     // The words are here, even if the disk is not.
-                    self.take(id, &text, None, usage, fx);
+                    self.take(now, id, &text, None, usage, fx);
                 }
             }
         }

@@ -37,6 +37,17 @@ pub struct Plan {
     pub background: String,
     /// Fixes every chance: labels, orders, nonces, lots.
     pub seed: u64,
+    /// Which rules read replies and compare answers ([`READING`] today). 0 in records made before there were versions;
+    /// they are decided again by the rules of their time.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub reading: u32,
+}
+
+/// The rules for replies that new plans use.
+pub const READING: u32 = 1;
+
+fn is_first(reading: &u32) -> bool {
+    *reading == 0
 }
 
 /// How a plan came about.

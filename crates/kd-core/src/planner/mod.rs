@@ -14,7 +14,8 @@ pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 use crate::config::{Config, MemberPlan};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
-    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, Seat, Task, Voting,
+    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, Seat, Task,
+    Voting,
 };
 use crate::deliberation::{Cut, Price, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
@@ -262,6 +263,7 @@ pub fn plan_with(
         },
         background: brief.background.clone(),
         seed: brief.seed,
+        reading: READING,
     };
     check(&plan)?;
     warn(&plan, &mut notices);

@@ -4,7 +4,6 @@
 use super::{Brief, Choice, PlanError, Planned, plan, plan_with, rules};
 use crate::clean::clean_line;
 use crate::config::{Config, MemberPlan};
-use crate::deliberation::board::object_in;
 use crate::deliberation::plan::{Complexity, PlanningMode};
 use crate::deliberation::{Fact, Seat};
 use crate::event::{Event, Outcome, Purpose};
@@ -13,6 +12,7 @@ use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::op::Op;
+use crate::reading;
 use crate::request::{Delta, Prompt, Request, Usage};
 use crate::roles;
 use crate::voting;
@@ -283,7 +283,9 @@ impl Machine for Planner {
 
 /// The choice in a reply, checked against what exists.
 fn choice_in(text: &str, agents: &[String]) -> Result<Choice, String> {
-    let (value, _) = object_in(text).ok_or("it is no JSON object")?;
+    let is_plan = |value: &Value| reading::field(value, "roles").is_some();
+    let (value, _) =
+        reading::object(text, is_plan).map_err(|_| "it is no JSON object with roles")?;
     let word = |name: &str| value.get(name).and_then(Value::as_str);
     let size = value
         .get("councilSize")

@@ -5,3 +5,4 @@ mod faults;
 mod passes;
 mod protocols;
 mod room;
+mod wording;

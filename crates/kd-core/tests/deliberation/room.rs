@@ -86,6 +86,7 @@ pub(crate) fn plan() -> Plan {
         limits: Limits::default(),
         background: String::new(),
         seed: 7,
+        reading: kd_core::deliberation::READING,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Arbitrate: where the count ends in a tie that weights and rankings do not break, an arbiter chooses among the tied.
 
+use super::ballot;
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -60,11 +61,16 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
 }
 
 fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let said = object_in(reply.text);
-    let label = said.as_ref().and_then(|(v, _)| v.get("choice")?.as_str());
-    board.arbiter = label
-        .and_then(|l| blind::place_of(l, reply.items.len()))
-        .map(|place| reply.items[place]);
+    let said = object_with(plan, reply.text, &["choice"]);
+    board.arbiter = match plan.reading {
+        0 => {
+            let label = said.as_ref().and_then(|(v, _)| v.get("choice")?.as_str());
+            label
+                .and_then(|l| blind::place_of(l, reply.items.len()))
+                .map(|place| reply.items[place])
+        }
+        _ => ballot::chosen(board, plan, reply).ok().map(|(at, _)| at),
+    };
     let text = match board.arbiter {
         Some(c) => format!(
             "chooses {}: {}",

@@ -3,7 +3,7 @@
 use super::{Asking, Desk, Reply, Stage, as_it_came, no_end};
 use crate::clean::clean_line;
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -54,7 +54,8 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
 }
 
 fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let listed = object_in(reply.text).and_then(|(v, _)| v.get("defects")?.as_array().cloned());
+    let listed = object_with(plan, reply.text, &["defects"])
+        .and_then(|(v, _)| v.get("defects")?.as_array().cloned());
     let defects: Vec<String> = listed
         .iter()
         .flatten()

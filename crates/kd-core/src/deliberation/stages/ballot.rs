@@ -1,10 +1,12 @@
 //! A ballot on paper: what it looks like for each rule, and how a reply is read as one: strictly, or by one lenient
 //! fallback, or not at all.
 
+use super::{Reply, labels};
 use crate::deliberation::answer::marked;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Marked};
 use crate::deliberation::plan::Plan;
+use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
 use crate::voting::{self, Reads, Rules};
 use serde_json::{Map, Value, json};
 
@@ -117,6 +119,107 @@ pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
             .iter()
             .map(|c| c.as_ref().map_or_else(|| "-".to_owned(), name))
             .collect(),
+    }
+}
+
+/// Reads a ballot: as JSON, however it is wrapped or damaged, else in words.
+pub(super) fn read(
+    board: &Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+) -> Result<(Marked, Step), Unread> {
+    let form = form(plan);
+    if matches!(form, Reads::Choice | Reads::Rounds | Reads::Orders) {
+        return chosen(board, plan, reply).map(|(at, step)| (Marked::Choice(at), step));
+    }
+    let names = labels(reply.items.len());
+    let (_, name, _) = field(form, &names);
+    let text = reply.decisive();
+    let options = options(board, plan, reply);
+    let by_name = |label: &str| options.stated(label).map(blind::label);
+    let read = reading::object(text, |value| reading::field(value, name).is_some());
+    let Ok((value, step)) = read else {
+        let order = match form {
+            Reads::Ranking | Reads::Paper => options.ranked(&reading::without_thoughts(text)),
+            _ => None,
+        };
+        let order = order.ok_or(read.err().unwrap_or(Unread::Missing))?;
+        let order = order.iter().map(|place| reply.items[*place]).collect();
+        return Ok((Marked::Ranking(order), Step::Words));
+    };
+    // An option's own words stand for its label.
+    let said = reading::field(&value, name).cloned().unwrap_or_default();
+    let said = match said {
+        Value::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| {
+                    item.as_str()
+                        .and_then(by_name)
+                        .map_or(item.clone(), Value::String)
+                })
+                .collect(),
+        ),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(label, points)| (by_name(&label).unwrap_or(label), points))
+                .collect(),
+        ),
+        Value::String(line) => match options.ranked(&line) {
+            Some(order) => Value::Array(
+                order
+                    .iter()
+                    .map(|p| Value::String(blind::label(*p)))
+                    .collect(),
+            ),
+            None => Value::String(line),
+        },
+        other => other,
+    };
+    let mut object = Map::new();
+    object.insert(name.to_owned(), said);
+    let mark = strict_mark(
+        form,
+        &Value::Object(object),
+        reply.items,
+        board.candidates.len(),
+    );
+    mark.map(|mark| (mark, step)).map_err(|_| Unread::Missing)
+}
+
+/// The candidate that a reply chooses, by its label or its words.
+pub(super) fn chosen(
+    board: &Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+) -> Result<(usize, Step), Unread> {
+    let wanted = Wanted::Option(options(board, plan, reply));
+    match reading::read(&wanted, reply.decisive())? {
+        (Answer::Option(place), step) => {
+            let at = reply.items.get(place).ok_or(Unread::Missing)?;
+            Ok((*at, step))
+        }
+        _ => Err(Unread::Missing),
+    }
+}
+
+/// The labels of a ballot, with the words behind them where those are no labels themselves.
+fn options(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Options {
+    let labels = labels(reply.items.len());
+    let names: Vec<String> = reply
+        .items
+        .iter()
+        .filter_map(|c| board.candidates.get(*c))
+        .map(|c| c.name.clone())
+        .collect();
+    let alike = |name: &String| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().skip(1).all(|c| c.is_ascii_digit())
+    };
+    match plan.answers.is_keyed() && names.len() == labels.len() && !names.iter().any(alike) {
+        true => Options::labelled(&names, &labels),
+        false => Options::labelled(&labels, &labels),
     }
 }
 

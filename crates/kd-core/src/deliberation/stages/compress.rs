@@ -3,7 +3,7 @@
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -60,7 +60,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
 }
 
 fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let points = object_in(reply.text)
+    let points = object_with(plan, reply.text, &["points"])
         .and_then(|(value, _)| value.get("points")?.as_array().cloned())
         .unwrap_or_default();
     let lines: Vec<Line> = points

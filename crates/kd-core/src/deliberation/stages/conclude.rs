@@ -3,7 +3,7 @@
 
 use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Answer, Board, object_in};
+use crate::deliberation::board::{Answer, Board, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::verdict::Dissenter;
@@ -150,7 +150,8 @@ pub(crate) fn compose(
     for line in *above {
         out.push_str(&format!("\n> {line}\n"));
     }
-    let object = said.and_then(|(text, _)| object_in(text).map(|(value, _)| value));
+    let object = said
+        .and_then(|(text, _)| object_with(plan, text, &["recommendation"]).map(|(value, _)| value));
     let of = |value: &Value, name: &str| own_words(&words_of(value, name));
     // A chair that recommends nothing has not concluded.
     let said = said.filter(|(text, _)| match &object {

@@ -4,7 +4,7 @@
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, object_in};
+use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -56,7 +56,8 @@ fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
     let count = board.candidates.len();
     // Union–find, the root of a group being its first candidate.
     let mut root: Vec<usize> = (0..count).collect();
-    let groups = object_in(reply.text).and_then(|(v, _)| v.get("groups")?.as_array().cloned());
+    let groups = object_with(plan, reply.text, &["groups"])
+        .and_then(|(v, _)| v.get("groups")?.as_array().cloned());
     for group in groups.iter().flatten().filter_map(Value::as_array) {
         let members: Vec<usize> = group
             .iter()

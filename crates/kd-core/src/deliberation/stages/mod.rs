@@ -24,6 +24,7 @@ use super::board::Board;
 use super::fact::Fact;
 use super::plan::Plan;
 use crate::event::Purpose;
+use crate::reading::Unread;
 use serde_json::Value;
 
 /// A row of the table.
@@ -83,10 +84,86 @@ pub struct Reply<'a> {
     pub sample: u32,
     /// The words.
     pub text: &'a str,
+    /// The bare answer, where the member was asked for it once more.
+    pub repair: Option<&'a str>,
     /// What stood behind the labels that this reader saw.
     pub items: &'a [usize],
     /// Its message, where replies of this stage are messages.
     pub message: Option<u32>,
+}
+
+impl<'a> Reply<'a> {
+    /// The words to read the answer from.
+    fn decisive(&self) -> &'a str {
+        self.repair.unwrap_or(self.text)
+    }
+
+    /// How it was read, for the record.
+    fn noted(&self, note: Option<String>) -> Option<String> {
+        match (self.repair.is_some(), note) {
+            (false, note) => note,
+            (true, None) => Some("read as: asked once more".into()),
+            (true, Some(note)) => Some(format!("{note}, asked once more")),
+        }
+    }
+}
+
+/// Why a reply cannot be read, where asking the same member for the bare answer can help.
+pub(super) fn unread(
+    stage: &Stage,
+    board: &Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+) -> Option<Unread> {
+    let why = match stage.purpose {
+        Purpose::Answer | Purpose::Revise => opinions::unread(plan, reply.text),
+        Purpose::Vote => vote::unread(board, plan, reply),
+        _ => None,
+    };
+    why.filter(|why| why.is_worth_asking())
+}
+
+/// Asks a member for the bare answer of a reply that could not be read.
+pub(super) fn repair(
+    stage: &Stage,
+    board: &Board,
+    plan: &Plan,
+    reply: &Reply<'_>,
+    why: Unread,
+) -> Asking {
+    let (what, schema) = match stage.purpose {
+        Purpose::Vote => vote::bare(board, plan, reply),
+        _ => opinions::bare(plan),
+    };
+    Asking {
+        material: format!(
+            "Question:\n{}\n\nYour reply to it:\n{}",
+            blind::clip(&board.question, REPAIR_BYTES_MAX),
+            ending(reply.text)
+        ),
+        task: format!(
+            "{}. State what your reply says, and nothing else. Reply with JSON: {what}.",
+            why.words()
+        ),
+        schema: Some(schema),
+        items: reply.items.to_vec(),
+        tokens: Some(REPAIR_TOKENS),
+    }
+}
+
+/// The most bytes of a question, and of a reply, in a repair turn.
+const REPAIR_BYTES_MAX: usize = 2000;
+/// The most tokens of the reply to a repair turn.
+const REPAIR_TOKENS: u32 = 256;
+
+/// The end of a reply, where its answer is.
+fn ending(text: &str) -> String {
+    let text = crate::clean::clean_text(text);
+    let from = text.len().saturating_sub(REPAIR_BYTES_MAX);
+    text.get(text.ceil_char_boundary(from)..)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// Every stage.

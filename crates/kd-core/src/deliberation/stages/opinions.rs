@@ -2,10 +2,11 @@
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked};
-use crate::deliberation::board::{Answer, Board, object_in};
+use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
+use crate::reading::Unread;
 use crate::roles::Duty;
 use serde_json::{Value, json};
 
@@ -149,7 +150,7 @@ pub(super) fn body(plan: &Plan, text: &str) -> String {
     if matches!(plan.answers, AnswerKind::Text) {
         return as_it_came(plan, text);
     }
-    let Some((value, _)) = object_in(text) else {
+    let Some((value, _)) = object_with(plan, text, &["answer"]) else {
         return as_it_came(plan, text);
     };
     let mut out = words_of(&value, "reason");
@@ -172,14 +173,51 @@ pub(super) fn body(plan: &Plan, text: &str) -> String {
     out.trim_start().to_owned()
 }
 
-/// Reads an answer: strictly as JSON, else by its marks, else by what can only be meant.
-pub(super) fn answer_in(
-    kind: &AnswerKind,
-    text: &str,
-) -> (Option<String>, Option<f64>, Option<String>) {
-    if matches!(kind, AnswerKind::Text) {
-        return (None, confidence_in(text), None);
+/// What is read in an answer: its key, its confidence, and a notice for the record.
+pub(super) type Taken = (Option<String>, Option<f64>, Option<String>);
+
+/// Reads an answer.
+pub(super) fn answer_in(plan: &Plan, reply: &Reply<'_>) -> Taken {
+    if matches!(plan.answers, AnswerKind::Text) {
+        return (None, confidence_in(reply.text), None);
     }
+    if plan.reading == 0 {
+        return first_reading(&plan.answers, reply.text);
+    }
+    let sure = object_with(plan, reply.text, &["confidence"])
+        .and_then(|(value, _)| stated_confidence(&value))
+        .or_else(|| confidence_in(reply.text));
+    match plan.answers.read(reply.decisive()) {
+        Ok((key, step)) => (Some(key), sure, reply.noted(note(step))),
+        Err(why) => (None, sure, Some(format!("it abstains: {}", why.words()))),
+    }
+}
+
+/// Why an answer cannot be read.
+pub(super) fn unread(plan: &Plan, text: &str) -> Option<Unread> {
+    match plan.answers {
+        AnswerKind::Text => None,
+        _ => plan.answers.read(text).err(),
+    }
+}
+
+/// The form of a bare answer.
+pub(super) fn bare(plan: &Plan) -> (String, Value) {
+    let what = format!("\"answer\" ({})", plan.answers.instruction());
+    let schema = json!({"type": "object", "properties": {"answer": plan.answers.schema()}, "required": ["answer"], "additionalProperties": false});
+    (what, schema)
+}
+
+pub(super) fn stated_confidence(value: &Value) -> Option<f64> {
+    match value.get("confidence")? {
+        Value::Number(n) => n.as_f64().and_then(|c| confidence(&c.to_string())),
+        Value::String(s) => confidence(s),
+        _ => None,
+    }
+}
+
+/// Reads an answer as records without a version of reading have it.
+fn first_reading(kind: &AnswerKind, text: &str) -> Taken {
     let object = object_in(text);
     let stated = object.as_ref().and_then(|(value, strict)| {
         let said = match value.get("answer")? {
@@ -190,11 +228,7 @@ pub(super) fn answer_in(
     });
     let sure = object
         .as_ref()
-        .and_then(|(value, _)| match value.get("confidence")? {
-            Value::Number(n) => n.as_f64().and_then(|c| confidence(&c.to_string())),
-            Value::String(s) => confidence(s),
-            _ => None,
-        })
+        .and_then(|(value, _)| stated_confidence(value))
         .or_else(|| confidence_in(text));
     match stated.or_else(|| kind.key_in(text)) {
         Some((key, true)) => (Some(key), sure, None),
@@ -211,13 +245,7 @@ pub(super) fn answer_in(
 
 /// Takes an answer in as it stands.
 pub(super) fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    put(
-        board,
-        plan,
-        reply,
-        answer_in(&plan.answers, reply.text),
-        false,
-    )
+    put(board, plan, reply, answer_in(plan, reply), false)
 }
 
 /// Puts what was read in a reply on the table, as the answer of its seat.
@@ -225,7 +253,7 @@ pub(super) fn put(
     board: &mut Board,
     plan: &Plan,
     reply: &Reply<'_>,
-    (key, confidence, notice): (Option<String>, Option<f64>, Option<String>),
+    (key, confidence, notice): Taken,
     unjustified: bool,
 ) -> Vec<Fact> {
     let fact = Fact::AnswerRead {
@@ -254,8 +282,8 @@ fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
 }
 
 /// The flaw that a later answer names in the earlier one; none where it names none.
-pub(super) fn flaw_in(text: &str) -> Option<String> {
-    let said = match object_in(text) {
+pub(super) fn flaw_in(plan: &Plan, text: &str) -> Option<String> {
+    let said = match object_with(plan, text, &["flaw"]) {
         Some((value, _)) => words_of(&value, "flaw"),
         None => marked(text, "flaw").unwrap_or_default(),
     };

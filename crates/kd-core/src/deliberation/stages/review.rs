@@ -3,7 +3,7 @@
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, Review, object_in};
+use crate::deliberation::board::{Board, Review, object_with};
 use crate::deliberation::fact::{Fact, Rated};
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
@@ -87,12 +87,19 @@ fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
     let mut notices = Vec::new();
     let mut ratings: Vec<(usize, u8, String)> = Vec::new();
     let mut ranking: Vec<usize> = Vec::new();
-    match object_in(reply.text) {
+    let names = labels(reply.items.len());
+    let fields: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .chain(["ranking"])
+        .collect();
+    match object_with(plan, reply.text, &fields) {
         None => notices.push("its review could not be read and counts for nothing".to_owned()),
-        Some((value, strict)) => {
-            if !strict {
-                notices.push("its review stood among other words".to_owned());
-            }
+        Some((value, note)) => {
+            notices.extend(note.map(|note| match plan.reading {
+                0 => "its review stood among other words".to_owned(),
+                _ => note,
+            }));
             for (place, author) in reply.items.iter().enumerate() {
                 let about = value.get(blind::label(place)).unwrap_or(&Value::Null);
                 match about.get("rating").or(Some(about)).and_then(Value::as_i64) {

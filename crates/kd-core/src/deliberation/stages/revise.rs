@@ -164,14 +164,14 @@ pub(super) fn take(
     reply: &Reply<'_>,
     justified: bool,
 ) -> Vec<Fact> {
-    let (mut key, confidence, mut notice) = answer_in(&plan.answers, reply.text);
+    let (mut key, confidence, mut notice) = answer_in(plan, reply);
     let earlier = board.answer_of(reply.seat).cloned();
     let mut unjustified = false;
     if let Some(earlier) = &earlier
         && justified
         && earlier.key.is_some()
         && earlier.key != key
-        && flaw_in(reply.text).is_none()
+        && flaw_in(plan, reply.text).is_none()
     {
         notice = Some(
             "it gave its answer up without naming a flaw in it: it counts as before".to_owned(),

@@ -2,13 +2,15 @@
 //! abstention, never a vote. Judges are asked in both orders.
 
 use super::ballot::{self, foretells, form, lenient_mark, strict_mark};
+use super::opinions::stated_confidence;
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
-use crate::deliberation::answer::{AnswerKind, confidence, confidence_in};
+use crate::deliberation::answer::{AnswerKind, confidence_in};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, Cast, Marked, object_in};
+use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
+use crate::reading::Unread;
 use crate::roles::Duty;
 use crate::voting::Reads;
 use serde_json::{Map, Value, json};
@@ -177,33 +179,94 @@ fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
     out
 }
 
+/// What is read on a ballot.
+struct Ballot {
+    mark: Result<Marked, String>,
+    sure: Option<f64>,
+    reason: String,
+    foretold: Option<Vec<f64>>,
+    notice: Option<String>,
+}
+
+/// Reads a ballot, however it is written.
+fn ballot_in(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
+    let (_, name, _) = ballot::field(form(plan), &labels(reply.items.len()));
+    let object = object_with(plan, reply.text, &[name, "reason", "confidence"]);
+    let value = object.map(|(value, _)| value).unwrap_or_default();
+    let marked = ballot::read(board, plan, reply);
+    Ballot {
+        notice: marked
+            .as_ref()
+            .map_or(None, |(_, step)| reply.noted(note(*step))),
+        mark: match marked {
+            Ok((mark, _)) => Ok(mark),
+            Err(why) => Err(why.words().to_owned()),
+        },
+        sure: stated_confidence(&value).or_else(|| confidence_in(reply.text)),
+        reason: words_of(&value, "reason"),
+        foretold: foretells(plan)
+            .then(|| ballot::foretold(&value, reply.items, board.candidates.len()))
+            .flatten(),
+    }
+}
+
+/// Reads a ballot as records without a version of reading have it.
+fn first_reading(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
+    let Some((value, strict)) = object_in(reply.text) else {
+        return Ballot {
+            mark: lenient_mark(form(plan), reply.text, reply.items),
+            sure: confidence_in(reply.text),
+            reason: String::new(),
+            foretold: None,
+            notice: Some("its ballot is not in the form asked for".to_owned()),
+        };
+    };
+    Ballot {
+        mark: strict_mark(form(plan), &value, reply.items, board.candidates.len()),
+        sure: stated_confidence(&value),
+        reason: words_of(&value, "reason"),
+        foretold: foretells(plan)
+            .then(|| ballot::foretold(&value, reply.items, board.candidates.len()))
+            .flatten(),
+        notice: (!strict).then(|| "its ballot stood among other words".to_owned()),
+    }
+}
+
+/// Why a ballot cannot be read.
+pub(super) fn unread(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Option<Unread> {
+    ballot::read(board, plan, reply).err()
+}
+
+/// The form of a bare ballot.
+pub(super) fn bare(board: &Board, plan: &Plan, reply: &Reply<'_>) -> (String, Value) {
+    let names = labels(reply.items.len());
+    let (what, name, field) = ballot::field(form(plan), &names);
+    let mut fields = Map::new();
+    fields.insert(name.into(), field);
+    let mut asked = format!("\"{name}\" ({what})");
+    // Names of open answers would tell their authors.
+    if plan.answers.is_keyed() {
+        let known: Vec<String> = names
+            .iter()
+            .zip(reply.items)
+            .map(|(label, c)| format!("{label} is {}", board.candidates[*c].name))
+            .collect();
+        asked.push_str(&format!("; {}", known.join(", ")));
+    }
+    let schema = json!({"type": "object", "properties": fields, "required": [name], "additionalProperties": false});
+    (asked, schema)
+}
+
 fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
-    let mut notice = None;
-    let mut foretold = None;
-    let (mark, sure, reason) = match object_in(reply.text) {
-        Some((value, strict)) => {
-            if !strict {
-                notice = Some("its ballot stood among other words".to_owned());
-            }
-            let mark = strict_mark(form(plan), &value, reply.items, board.candidates.len());
-            if foretells(plan) {
-                foretold = ballot::foretold(&value, reply.items, board.candidates.len());
-            }
-            let sure = match value.get("confidence") {
-                Some(Value::Number(n)) => n.as_f64().and_then(|c| confidence(&c.to_string())),
-                Some(Value::String(s)) => confidence(s),
-                _ => None,
-            };
-            (mark, sure, words_of(&value, "reason"))
-        }
-        None => {
-            notice = Some("its ballot is not in the form asked for".to_owned());
-            (
-                lenient_mark(form(plan), reply.text, reply.items),
-                confidence_in(reply.text),
-                String::new(),
-            )
-        }
+    let Ballot {
+        mark,
+        sure,
+        reason,
+        foretold,
+        mut notice,
+    } = match plan.reading {
+        0 => first_reading(board, plan, reply),
+        _ => ballot_in(board, plan, reply),
     };
     if let Err(why) = &mark {
         notice = Some(format!("it abstains: {why}"));
@@ -212,7 +275,7 @@ fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
         Reads::Orders => in_both_orders(board, reply, mark),
         _ => mark,
     };
-    if notice.is_none()
+    if (notice.is_none() || plan.reading > 0)
         && let Ok(Marked::Orders(orders)) = &mark
         && let [Some(a), Some(b)] = orders.as_slice()
         && a != b

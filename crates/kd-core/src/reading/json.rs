@@ -1,0 +1,485 @@
+//! JSON as models write it: bare, in a fence, among other words, or damaged in the usual ways.
+//!
+//! Input: any text. Output: the objects in it, each with how it was found. Nothing is invented: a value that the text
+//! breaks off in is left out.
+
+use serde_json::{Map, Value};
+
+/// How an object was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// The text is JSON.
+    Exact,
+    /// JSON inside a Markdown fence.
+    Fenced,
+    /// JSON among other words.
+    Embedded,
+    /// JSON after repairs: trailing commas, quotes, comments, an unfinished end.
+    Repaired,
+}
+
+/// An object in a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The object.
+    pub value: Value,
+    /// How it was found.
+    pub form: Form,
+    /// Where it begins, in bytes.
+    pub start: usize,
+    /// Where it ends, in bytes.
+    pub end: usize,
+    /// Fields that are there twice with different values.
+    pub twice: Vec<String>,
+}
+
+/// The deepest nesting that is read.
+const DEPTH_MAX: usize = 48;
+/// The longest name of a field, in bytes; longer ones are words in quotes.
+const NAME_BYTES_MAX: usize = 200;
+/// Places at which an object is tried; a text with more braces is code.
+const TRIES_MAX: usize = 400;
+
+/// Finds the outermost objects of a text, in order.
+pub fn objects(text: &str) -> Vec<Found> {
+    let bare = text.trim();
+    // Some programs print the reply as a JSON string.
+    if bare.starts_with('"')
+        && let Ok(inner) = serde_json::from_str::<String>(bare)
+        && inner.contains('{')
+    {
+        let mut found = objects(&inner);
+        for one in &mut found {
+            (one.form, one.start, one.end) = (Form::Repaired, 0, text.len());
+        }
+        return found;
+    }
+    let mut found = Vec::new();
+    let mut at = 0;
+    for _ in 0..TRIES_MAX {
+        let Some(start) = text
+            .get(at..)
+            .and_then(|rest| rest.find('{'))
+            .map(|b| at + b)
+        else {
+            break;
+        };
+        let mut reader = Reader {
+            text,
+            at: start,
+            damaged: false,
+            cut: false,
+            twice: Vec::new(),
+        };
+        match reader.object(0) {
+            Some(Value::Object(fields)) if !fields.is_empty() || reader.cut => {
+                let end = reader.at;
+                let exact = !reader.damaged
+                    && text
+                        .get(start..end)
+                        .is_some_and(|t| serde_json::from_str::<Value>(t).is_ok());
+                let whole = text.get(start..end).is_some_and(|t| t == bare);
+                let form = match (exact, whole, fenced(text, start, end)) {
+                    (false, ..) => Form::Repaired,
+                    (true, true, _) => Form::Exact,
+                    (true, _, true) => Form::Fenced,
+                    (true, ..) => Form::Embedded,
+                };
+                found.push(Found {
+                    value: Value::Object(fields),
+                    form,
+                    start,
+                    end,
+                    twice: reader.twice,
+                });
+                at = end.max(start + 1);
+            }
+            _ => at = start + 1,
+        }
+    }
+    found
+}
+
+/// Whether a place of a text is the whole content of a fence.
+fn fenced(text: &str, start: usize, end: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default().trim_end();
+    let line = before.rsplit('\n').next().unwrap_or_default().trim();
+    let opens = line
+        .strip_prefix("```")
+        .or_else(|| line.strip_prefix("~~~"))
+        .is_some_and(|rest| {
+            rest.trim_start_matches(['`', '~'])
+                .chars()
+                .all(char::is_alphanumeric)
+        });
+    let after = text.get(end..).unwrap_or_default().trim_start();
+    opens && (after.starts_with("```") || after.starts_with("~~~"))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    damaged: bool,
+    /// Whether the text ends inside a value.
+    cut: bool,
+    twice: Vec<String>,
+}
+
+/// A value, or nothing because the text ends in it.
+enum Part {
+    Whole(Value),
+    Cut,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let there = self.peek() == Some(c);
+        if there {
+            self.at += c.len_utf8();
+        }
+        there
+    }
+
+    /// Passes over white space and comments.
+    fn blank(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            let comment = if trimmed.starts_with("//") || trimmed.starts_with("# ") {
+                trimmed.find('\n').unwrap_or(trimmed.len())
+            } else if trimmed.starts_with("/*") {
+                trimmed.find("*/").map_or(trimmed.len(), |e| e + 2)
+            } else {
+                return;
+            };
+            self.damaged = true;
+            self.at += comment;
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEPTH_MAX || !self.eat('{') {
+            return None;
+        }
+        let mut fields: Map<String, Value> = Map::new();
+        loop {
+            self.blank();
+            match self.peek() {
+                None => break self.damaged = true,
+                Some('}') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(',') => {
+                    self.at += 1;
+                    self.damaged = true;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            let Some(name) = self.name() else {
+                // Cut inside a name: what stands before it is whole.
+                if self.rest().is_empty() && !fields.is_empty() {
+                    break self.damaged = true;
+                }
+                return None;
+            };
+            self.blank();
+            if !self.eat(':') && !self.eat('：') {
+                if self.rest().is_empty() && !fields.is_empty() {
+                    break self.damaged = true;
+                }
+                return None;
+            }
+            self.blank();
+            match self.value(depth + 1)? {
+                Part::Whole(value) => {
+                    if fields.get(&name).is_some_and(|earlier| *earlier != value) {
+                        self.twice.push(name.clone());
+                    }
+                    fields.insert(name, value);
+                }
+                Part::Cut => {
+                    (self.damaged, self.cut) = (true, true);
+                    break;
+                }
+            }
+            self.blank();
+            match self.peek() {
+                Some(',') => {
+                    self.at += 1;
+                    self.blank();
+                    self.damaged |= matches!(self.peek(), Some('}') | None);
+                }
+                Some('}') | None => {}
+                Some('"' | '\'' | '“') => self.damaged = true,
+                Some(';' | '，') => {
+                    self.at += self.peek().map_or(1, char::len_utf8);
+                    self.damaged = true;
+                }
+                Some(_) => return None,
+            }
+        }
+        Some(Value::Object(fields))
+    }
+
+    fn array(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEPTH_MAX || !self.eat('[') {
+            return None;
+        }
+        let mut items = Vec::new();
+        loop {
+            self.blank();
+            match self.peek() {
+                None => break self.damaged = true,
+                Some(']') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(',') => {
+                    self.at += 1;
+                    self.damaged = true;
+                    continue;
+                }
+                // The bracket was forgotten.
+                Some('}') => break self.damaged = true,
+                Some(_) => {}
+            }
+            match self.value(depth + 1)? {
+                Part::Whole(value) => items.push(value),
+                Part::Cut => {
+                    (self.damaged, self.cut) = (true, true);
+                    break;
+                }
+            }
+            self.blank();
+            match self.peek() {
+                Some(',') => {
+                    self.at += 1;
+                    self.blank();
+                    self.damaged |= matches!(self.peek(), Some(']') | None);
+                }
+                Some(']' | '}') | None => {}
+                Some(_) => return None,
+            }
+        }
+        Some(Value::Array(items))
+    }
+
+    fn name(&mut self) -> Option<String> {
+        match self.peek()? {
+            '"' | '\'' | '“' | '”' | '‘' | '«' | '`' => {
+                let from = self.at;
+                let name = match self.quoted(true)? {
+                    Part::Whole(Value::String(name)) => name,
+                    _ => return None,
+                };
+                (self.at - from <= NAME_BYTES_MAX).then_some(name)
+            }
+            c if c.is_alphabetic() || c == '_' || c == '$' => {
+                self.damaged = true;
+                let rest = self.rest();
+                let end = rest
+                    .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-' || c == '$'))
+                    .unwrap_or(rest.len());
+                let name = rest[..end].to_owned();
+                self.at += end;
+                (name.len() <= NAME_BYTES_MAX).then_some(name)
+            }
+            _ => None,
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Part> {
+        let Some(first) = self.peek() else {
+            return Some(Part::Cut);
+        };
+        match first {
+            '{' => self.object(depth).map(Part::Whole),
+            '[' => self.array(depth).map(Part::Whole),
+            '"' | '\'' | '“' | '”' | '‘' | '«' | '`' => self.quoted(false),
+            _ => self.bare(),
+        }
+    }
+
+    /// A text in quotes of any kind.
+    fn quoted(&mut self, is_name: bool) -> Option<Part> {
+        let open = self.peek()?;
+        let closes: &[char] = match open {
+            '“' | '”' => &['”', '“', '"'],
+            '‘' => &['’', '\''],
+            '«' => &['»'],
+            '\'' => &['\''],
+            '`' => &['`'],
+            _ => &['"'],
+        };
+        self.damaged |= open != '"';
+        self.at += open.len_utf8();
+        let body = self.rest();
+        let mut out = String::new();
+        let mut chars = body.char_indices();
+        while let Some((place, c)) = chars.next() {
+            if is_name && place > NAME_BYTES_MAX {
+                return None;
+            }
+            if c == '\\' {
+                let from = place;
+                match chars.next() {
+                    None => {
+                        self.at += body.len();
+                        return Some(Part::Cut);
+                    }
+                    Some((_, 'u')) => {
+                        let hex = body.get(from..from + 6).unwrap_or_default();
+                        // Pairs of surrogates are left to the JSON crate.
+                        let long = body.get(from..from + 12).unwrap_or_default();
+                        let read =
+                            |t: &str| serde_json::from_str::<String>(&format!("\"{t}\"")).ok();
+                        let (text, more) = match (read(hex), read(long)) {
+                            (Some(one), _) => (one, 4),
+                            (None, Some(two)) => (two, 10),
+                            (None, None) => (String::from("u"), 0),
+                        };
+                        out.push_str(&text);
+                        for _ in 0..more {
+                            chars.next();
+                        }
+                    }
+                    Some((_, 'n')) => out.push('\n'),
+                    Some((_, 't')) => out.push('\t'),
+                    Some((_, 'r')) => out.push('\r'),
+                    Some((_, 'b' | 'f')) => {
+                        // `\boxed` and `\frac` that nobody escaped.
+                        let letter = body.get(from + 1..from + 2).unwrap_or_default();
+                        let word = body.get(from + 2..).and_then(|t| t.chars().next());
+                        match word.is_some_and(|c| c.is_ascii_lowercase()) {
+                            true => {
+                                out.push('\\');
+                                out.push_str(letter);
+                                self.damaged = true;
+                            }
+                            false => out.push(' '),
+                        }
+                    }
+                    Some((_, c @ ('"' | '\'' | '\\' | '/' | '`'))) => out.push(c),
+                    Some((_, other)) => {
+                        self.damaged = true;
+                        out.push('\\');
+                        out.push(other);
+                    }
+                }
+                continue;
+            }
+            if closes.contains(&c) && self.is_end(body, place + c.len_utf8(), is_name) {
+                self.damaged |= c != '"';
+                self.at += place + c.len_utf8();
+                return Some(Part::Whole(Value::String(out)));
+            }
+            if c == '\n' || closes.contains(&c) {
+                self.damaged = true;
+            }
+            out.push(c);
+        }
+        // Never closed. Where the braces are, only the quote was forgotten; else the text was cut here.
+        self.at += body.len();
+        self.damaged = true;
+        let kept = out.trim_end();
+        match kept.strip_suffix('}') {
+            Some(kept) if !is_name => {
+                let kept = kept.trim_end_matches(['}', ']', ' ', '\n', '\r', '\t', ',']);
+                Some(Part::Whole(Value::String(kept.to_owned())))
+            }
+            _ => Some(Part::Cut),
+        }
+    }
+
+    /// Whether a quote ends its text: what follows can only follow an end.
+    fn is_end(&self, body: &str, after: usize, is_name: bool) -> bool {
+        let rest = body.get(after..).unwrap_or_default();
+        let next = rest.trim_start().chars().next();
+        match next {
+            None => true,
+            Some(':' | '：') => is_name,
+            Some('}' | ']') => !is_name,
+            Some(',') if !is_name => {
+                // A comma inside a text is followed by words; one after it by a field, an item or an end.
+                let then = rest.trim_start().get(1..).unwrap_or_default().trim_start();
+                match then.chars().next() {
+                    None | Some('"' | '\'' | '}' | ']' | '{' | '[' | '“' | '‘' | '/' | '#') => {
+                        true
+                    }
+                    Some(c) if c.is_ascii_digit() || c == '-' => true,
+                    Some(_) => {
+                        let word: String = then
+                            .chars()
+                            .take_while(|c| c.is_alphanumeric() || *c == '_')
+                            .collect();
+                        let then = then.get(word.len()..).unwrap_or_default().trim_start();
+                        then.starts_with(':') || matches!(word.as_str(), "true" | "false" | "null")
+                    }
+                }
+            }
+            Some('"' | '\'' | '“') if !is_name => {
+                // The comma was forgotten: a field must follow.
+                let then = rest.trim_start();
+                let quote = then.chars().next().unwrap_or('"');
+                let inner = then.get(quote.len_utf8()..).unwrap_or_default();
+                let close = if quote == '“' { '”' } else { quote };
+                rest.starts_with(['\n', ' ', '\r', '\t'])
+                    && inner.find(close).is_some_and(|end| {
+                        end < NAME_BYTES_MAX
+                            && inner
+                                .get(end + close.len_utf8()..)
+                                .is_some_and(|t| t.trim_start().starts_with(':'))
+                    })
+            }
+            Some('/' | '#' | ';' | '，') => true,
+            Some(_) => false,
+        }
+    }
+
+    /// A number, a word of JSON or Python, or a word without quotes.
+    fn bare(&mut self) -> Option<Part> {
+        let rest = self.rest();
+        let end = rest
+            .find([',', '}', ']', '\n', '"', '{', '[', ';'])
+            .unwrap_or(rest.len());
+        let cut = end == rest.len();
+        let word = rest[..end].trim();
+        let word = word.split(" //").next().unwrap_or(word).trim();
+        if word.is_empty() || word.len() > NAME_BYTES_MAX {
+            return None;
+        }
+        let known = match word {
+            "true" | "True" | "TRUE" => Some(Value::Bool(true)),
+            "false" | "False" | "FALSE" => Some(Value::Bool(false)),
+            "null" | "None" | "undefined" | "NaN" | "nil" => Some(Value::Null),
+            _ => None,
+        };
+        let number = serde_json::from_str::<Value>(word)
+            .ok()
+            .filter(Value::is_number);
+        let value = match (known, number) {
+            (Some(known), _) => known,
+            (None, Some(number)) => number,
+            (None, None) => Value::String(word.to_owned()),
+        };
+        let strict = value.is_number() || matches!(word, "true" | "false" | "null");
+        self.damaged |= !strict;
+        self.at += end;
+        if cut {
+            self.damaged = true;
+            return Some(Part::Cut);
+        }
+        Some(Part::Whole(value))
+    }
+}

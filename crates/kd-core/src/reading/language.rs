@@ -1,0 +1,103 @@
+//! Which of the five languages a text is written in: it tells a decimal comma from a comma between thousands.
+
+/// A language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// English, and whatever cannot be told.
+    #[default]
+    English,
+    /// German.
+    German,
+    /// French.
+    French,
+    /// Spanish.
+    Spanish,
+    /// Chinese.
+    Chinese,
+}
+
+/// Frequent words that the other languages do not have.
+const FREQUENT: &[(Language, &[&str])] = &[
+    (
+        Language::German,
+        &[
+            "der", "die", "das", "und", "ist", "nicht", "ein", "eine", "ich", "wie", "wir", "mit",
+            "von", "für", "zu", "auf", "also", "sind", "beträgt", "antwort", "dem", "den", "im",
+            "ergibt", "was", "welche", "welcher", "wann", "viele", "wird", "oder", "es",
+        ],
+    ),
+    (
+        Language::French,
+        &[
+            "le", "les", "est", "et", "une", "des", "pas", "je", "du", "dans", "pour", "nous",
+            "donc", "réponse", "sont", "avec", "au", "ce", "cette", "vaut", "quel", "quelle",
+            "combien", "ou",
+        ],
+    ),
+    (
+        Language::Spanish,
+        &[
+            "el",
+            "los",
+            "las",
+            "es",
+            "y",
+            "una",
+            "del",
+            "que",
+            "por",
+            "con",
+            "respuesta",
+            "son",
+            "para",
+            "lo",
+            "más",
+            "se",
+            "como",
+            "elijo",
+            "resultado",
+            "cuál",
+            "cuántos",
+            "qué",
+            "cuándo",
+        ],
+    ),
+    (
+        Language::English,
+        &[
+            "the", "is", "and", "of", "to", "answer", "i", "that", "are", "in", "it", "this", "we",
+            "what", "how", "which", "or", "be",
+        ],
+    ),
+];
+
+impl Language {
+    /// The language of a text.
+    pub fn of(text: &str) -> Self {
+        if text.chars().any(is_han) {
+            return Self::Chinese;
+        }
+        let lower = text.to_lowercase();
+        let mut best = (0, Self::English);
+        for (language, frequent) in FREQUENT {
+            let count = lower
+                .split(|c: char| !c.is_alphabetic())
+                .filter(|w| frequent.contains(w))
+                .count();
+            if count > best.0 {
+                best = (count, *language);
+            }
+        }
+        best.1
+    }
+
+    /// Whether a comma stands before decimals.
+    pub fn has_decimal_comma(self) -> bool {
+        matches!(self, Self::German | Self::French | Self::Spanish)
+    }
+}
+
+/// Whether a character is Chinese.
+pub fn is_han(c: char) -> bool {
+    matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}')
+}

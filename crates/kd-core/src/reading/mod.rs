@@ -1,0 +1,443 @@
+//! One reader for replies. Input: what was asked for, and a reply as any model writes it. Output: the answer and the step
+//! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
+//! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
+
+pub mod json;
+pub mod language;
+pub mod number;
+pub mod options;
+pub mod prose;
+
+pub use language::Language;
+pub use options::Options;
+
+pub use prose::without_thoughts;
+
+use json::{Form, Found};
+use prose::Said;
+use serde_json::Value;
+
+/// The step that found an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The reply is the JSON asked for.
+    Exact,
+    /// JSON in a Markdown fence.
+    Fenced,
+    /// JSON among other words.
+    Embedded,
+    /// JSON after repairs.
+    Repaired,
+    /// A line with a label: `Answer: 391`.
+    Labelled,
+    /// An option's own words.
+    Words,
+    /// The last line.
+    LastLine,
+    /// A short text, taken whole.
+    Whole,
+}
+
+impl Step {
+    /// Its name in the record.
+    pub fn words(self) -> &'static str {
+        match self {
+            Step::Exact => "exact JSON",
+            Step::Fenced => "fenced JSON",
+            Step::Embedded => "embedded JSON",
+            Step::Repaired => "repaired JSON",
+            Step::Labelled => "labelled line",
+            Step::Words => "option words",
+            Step::LastLine => "last line",
+            Step::Whole => "whole text",
+        }
+    }
+}
+
+impl From<Form> for Step {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Exact => Step::Exact,
+            Form::Fenced => Step::Fenced,
+            Form::Embedded => Step::Embedded,
+            Form::Repaired => Step::Repaired,
+        }
+    }
+}
+
+/// Why no answer was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There are no words.
+    Empty,
+    /// It declines.
+    Refused,
+    /// It can be understood in several ways.
+    Ambiguous,
+    /// It says nothing of the kind asked for.
+    Missing,
+}
+
+impl Unread {
+    /// The reason in the record.
+    pub fn words(self) -> &'static str {
+        match self {
+            Unread::Empty => "the reply is empty",
+            Unread::Refused => "the member declined to answer",
+            Unread::Ambiguous => "the reply can be read in several ways",
+            Unread::Missing => "the reply holds no answer of the kind asked for",
+        }
+    }
+
+    /// Whether asking the member for the bare answer can help.
+    pub fn is_worth_asking(self) -> bool {
+        matches!(self, Unread::Ambiguous | Unread::Missing)
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// One of these options, by name or label.
+    Option(Options),
+    /// A number.
+    Number,
+    /// A JSON value.
+    Json,
+    /// A short text.
+    Short,
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The place of an option.
+    Option(usize),
+    /// A number in its normal form, a JSON value, or a short text.
+    Text(String),
+}
+
+/// The longest text that is an answer as a whole, in bytes.
+const SHORT_BYTES_MAX: usize = 200;
+/// The most of a reply that is read as prose, in bytes: answers stand at the end.
+const PROSE_BYTES_MAX: usize = 32 << 10;
+
+/// Names of the field that holds an answer, the usual ones first.
+const ANSWER_FIELDS: &[&str] = &[
+    "answer",
+    "finalanswer",
+    "choice",
+    "vote",
+    "option",
+    "label",
+    "selection",
+    "selected",
+    "result",
+    "value",
+    "decision",
+    "verdict",
+    "antwort",
+    "wahl",
+    "réponse",
+    "reponse",
+    "choix",
+    "respuesta",
+    "elección",
+    "eleccion",
+    "答案",
+    "选择",
+    "position",
+    "final",
+    "output",
+    "solution",
+    "recommendation",
+    "bestanswer",
+    "pick",
+];
+/// Objects that hold the object asked for.
+const WRAPPERS: &[&str] = &[
+    "response",
+    "result",
+    "output",
+    "data",
+    "json",
+    "reply",
+    "properties",
+    "answer",
+    "final",
+    "arguments",
+    "parameters",
+];
+
+/// Reads the answer of a reply.
+pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
+    if reply.trim().is_empty() {
+        return Err(Unread::Empty);
+    }
+    let text = prose::without_thoughts(reply);
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Unread::Missing);
+    }
+    match in_objects(wanted, text) {
+        InObjects::Read(answer, step) => return Ok((answer, step)),
+        InObjects::Ambiguous => return Err(Unread::Ambiguous),
+        InObjects::Refused => return Err(Unread::Refused),
+        InObjects::None => {}
+    }
+    in_prose(wanted, tail(&without_objects(text)))
+}
+
+/// Reads the object asked for: the one that fits, when all that fit say the same.
+pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step), Unread> {
+    if reply.trim().is_empty() {
+        return Err(Unread::Empty);
+    }
+    let text = prose::without_thoughts(reply);
+    let found = json::objects(&text);
+    let mut fitting: Vec<(Value, Step)> = Vec::new();
+    for one in found {
+        if let Some(value) = unwrapped(&one.value, &fits) {
+            fitting.push((value, one.form.into()));
+        }
+    }
+    let Some((first, step)) = fitting.first().cloned() else {
+        return Err(match prose::is_refusal(&text) {
+            true => Unread::Refused,
+            false => Unread::Missing,
+        });
+    };
+    match fitting.iter().all(|(value, _)| *value == first) {
+        true => Ok((first, step)),
+        false => Err(Unread::Ambiguous),
+    }
+}
+
+/// The words around the objects of a text: an object without an answer holds no hidden one.
+fn without_objects(text: &str) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for one in json::objects(text) {
+        out.push_str(text.get(from..one.start).unwrap_or_default());
+        out.push('\n');
+        from = one.end.min(text.len());
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out
+}
+
+/// The field of an object, whatever the case of its name.
+pub fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let fields = value.as_object()?;
+    fields.get(name).or_else(|| {
+        fields
+            .iter()
+            .find(|(n, _)| folded(n) == name)
+            .map(|(_, v)| v)
+    })
+}
+
+fn unwrapped(value: &Value, fits: &impl Fn(&Value) -> bool) -> Option<Value> {
+    if fits(value) {
+        return Some(value.clone());
+    }
+    WRAPPERS
+        .iter()
+        .filter_map(|name| field(value, name))
+        .find(|inner| inner.is_object() && fits(inner))
+        .cloned()
+}
+
+enum InObjects {
+    Read(Answer, Step),
+    Ambiguous,
+    Refused,
+    None,
+}
+
+fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
+    let found = json::objects(text);
+    let mut read: Vec<(Answer, Step, &Found)> = Vec::new();
+    let mut unclear = false;
+    for one in &found {
+        match of_object(wanted, one) {
+            Ok(Some(answer)) => read.push((answer, one.form.into(), one)),
+            Ok(None) => {}
+            Err(Unread::Refused) => return InObjects::Refused,
+            Err(_) => unclear = true,
+        }
+    }
+    let Some((last, step, place)) = read.last() else {
+        return match unclear {
+            true => InObjects::Ambiguous,
+            false => InObjects::None,
+        };
+    };
+    // A mind that changes behind the object is asked again.
+    let behind = text.get(place.end..).unwrap_or_default();
+    if prose::turns(behind)
+        && let Ok((then, _)) = in_prose(wanted, behind)
+        && then != *last
+    {
+        return InObjects::Ambiguous;
+    }
+    let same = read.iter().all(|(answer, ..)| answer == last);
+    if same && !unclear {
+        return InObjects::Read(last.clone(), *step);
+    }
+    let (_, _, before) = &read[read.len().saturating_sub(2)];
+    let between = text.get(before.end..place.start).unwrap_or_default();
+    match read.len() > 1 && prose::turns(between) {
+        true => InObjects::Read(last.clone(), *step),
+        false => InObjects::Ambiguous,
+    }
+}
+
+/// The answer in an object; `None` where it has none.
+fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
+    let mut value = &found.value;
+    for _ in 0..2 {
+        if answer_field(value)
+            .is_some_and(|(_, v)| !v.is_object() || matches!(wanted, Wanted::Json))
+        {
+            break;
+        }
+        match WRAPPERS
+            .iter()
+            .find_map(|name| field(value, name).filter(|v| v.is_object()))
+        {
+            Some(inner) => value = inner,
+            None => break,
+        }
+    }
+    let Some((name, said)) = answer_field(value) else {
+        return Ok(match wanted {
+            Wanted::Json if found.form <= Form::Fenced => {
+                Some(Answer::Text(found.value.to_string()))
+            }
+            _ => None,
+        });
+    };
+    if found.twice.iter().any(|t| folded(t) == name) {
+        return Err(Unread::Ambiguous);
+    }
+    of_value(wanted, said)
+}
+
+fn answer_field(value: &Value) -> Option<(String, &Value)> {
+    let fields = value.as_object()?;
+    ANSWER_FIELDS.iter().find_map(|wanted| {
+        let (name, value) = fields.iter().find(|(name, _)| folded(name) == *wanted)?;
+        Some((folded(name), value))
+    })
+}
+
+fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
+    let text = match (wanted, said) {
+        (Wanted::Json, Value::String(text)) => {
+            let inner = serde_json::from_str::<Value>(text).unwrap_or(said.clone());
+            return Ok(Some(Answer::Text(inner.to_string())));
+        }
+        (Wanted::Json, value) => return Ok(Some(Answer::Text(value.to_string()))),
+        (_, Value::Null) => return Ok(None),
+        (Wanted::Number, Value::Number(n)) => return Ok(number::of_json(n).map(Answer::Text)),
+        (Wanted::Option(options), Value::Bool(b)) if options.is_yes_no() => {
+            if *b {
+                "yes".to_owned()
+            } else {
+                "no".to_owned()
+            }
+        }
+        (_, Value::String(text)) => text.trim().to_owned(),
+        (_, Value::Number(n)) => n.to_string(),
+        (_, Value::Array(items)) if items.len() == 1 => return of_value(wanted, &items[0]),
+        (Wanted::Short, Value::Array(items))
+            if items.iter().all(|i| i.is_string() || i.is_number()) =>
+        {
+            let texts: Vec<String> = items
+                .iter()
+                .map(|i| i.as_str().map_or_else(|| i.to_string(), str::to_owned))
+                .collect();
+            texts.join(", ")
+        }
+        (_, Value::Object(_)) => match answer_field(said) {
+            Some((_, inner)) if !inner.is_object() => return of_value(wanted, inner),
+            _ => return Ok(None),
+        },
+        _ => return Err(Unread::Ambiguous),
+    };
+    if text.is_empty()
+        || matches!(
+            text.to_lowercase().as_str(),
+            "..." | "…" | "null" | "n/a" | "<answer>" | "string" | "number"
+        )
+    {
+        return Ok(None);
+    }
+    match wanted {
+        Wanted::Option(_) | Wanted::Number => match in_prose(wanted, &text) {
+            Ok((answer, _)) => Ok(Some(answer)),
+            // Another object may hold the answer.
+            Err(Unread::Missing) => Ok(None),
+            Err(why) => Err(why),
+        },
+        _ => Ok(Some(Answer::Text(prose::bare(&text)))),
+    }
+}
+
+fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
+    let said = match wanted {
+        Wanted::Option(options) => prose::option(text, options).map(Answer::Option),
+        Wanted::Number => prose::number(text, Language::of(text)).map(Answer::Text),
+        Wanted::Json => {
+            let at = text.find(['[', '{']);
+            let value = at.and_then(|at| {
+                let rest = text.get(at..)?;
+                let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+                stream.next()?.ok()
+            });
+            match value {
+                Some(value) => Said::Words(Answer::Text(value.to_string())),
+                None => Said::Nothing,
+            }
+        }
+        Wanted::Short => short(text),
+    };
+    match said {
+        Said::Labelled(answer) => Ok((answer, Step::Labelled)),
+        Said::Words(answer) => Ok((answer, Step::Words)),
+        Said::LastLine(answer) => Ok((answer, Step::LastLine)),
+        Said::Several => Err(Unread::Ambiguous),
+        Said::Refused => Err(Unread::Refused),
+        Said::Nothing => Err(Unread::Missing),
+    }
+}
+
+/// A short text: the labelled line, else the whole where it is one line.
+fn short(text: &str) -> Said<Answer> {
+    if let Some(line) = prose::labelled_text(text).filter(|l| l.len() <= SHORT_BYTES_MAX) {
+        return Said::Labelled(Answer::Text(line));
+    }
+    if prose::is_refusal(text) {
+        return Said::Refused;
+    }
+    let whole = prose::bare(text);
+    match !whole.is_empty() && whole.len() <= SHORT_BYTES_MAX && !whole.contains('\n') {
+        true => Said::Words(Answer::Text(whole)),
+        false => Said::Nothing,
+    }
+}
+
+/// The end of a text that is long.
+fn tail(text: &str) -> &str {
+    let from = text.len().saturating_sub(PROSE_BYTES_MAX);
+    text.get(text.ceil_char_boundary(from)..)
+        .unwrap_or_default()
+}
+
+fn folded(name: &str) -> String {
+    name.chars()
+        .filter(|c| !matches!(c, '_' | '-' | ' '))
+        .collect::<String>()
+        .to_lowercase()
+}

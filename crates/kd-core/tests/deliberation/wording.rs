@@ -1,0 +1,162 @@
+//! Replies in words: they count, the step that read them is in the record, and what cannot be read is asked for once.
+
+use crate::room::{Answer, good, plan, run};
+use kd_core::deliberation::Fact;
+use kd_core::voting::Outcome;
+
+/// What the record says of the answers or ballots of a seat.
+fn notices(run: &crate::room::Run, name: &str) -> Vec<String> {
+    run.facts()
+        .filter_map(|fact| match fact {
+            Fact::AnswerRead { seat, notice, .. } | Fact::BallotRead { seat, notice, .. }
+                if seat.as_str() == name =>
+            {
+                notice.clone()
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_council_that_answers_in_prose_is_counted() {
+    for (prose, step) in [
+        ("I checked both paths.\n\nYes, it is safe.", "option words"),
+        ("Some reasons.\n\n**Final answer:** yes", "labelled line"),
+        (
+            "Here you go:\n```json\n{\"answer\": \"yes\", \"reason\": \"r\"}\n```",
+            "fenced JSON",
+        ),
+        ("Sure: {\"answer\": \"yes\"} as asked.", "embedded JSON"),
+        ("{'answer': 'yes', 'reason': 'r',}", "repaired JSON"),
+    ] {
+        let run = run(&plan(), |asked| match asked.stage.as_str() {
+            "opinions" => Answer::Text(prose.into()),
+            _ => Answer::Text(good(asked, "yes")),
+        });
+        let verdict = run.verdict();
+        assert_eq!(
+            verdict.form,
+            Outcome::Unanimous,
+            "{prose}: {}",
+            verdict.answer
+        );
+        assert_eq!(verdict.winner.as_deref(), Some("yes"), "{prose}");
+        let notices = notices(&run, "ann");
+        assert!(
+            notices.iter().any(|n| n.contains(step)),
+            "{prose}: {notices:?}"
+        );
+        run.replays();
+    }
+}
+
+#[test]
+fn the_prose_of_the_chair_is_kept() {
+    let said = "Ship it, but watch the logs for a day.";
+    let run = run(&plan(), |asked| match asked.stage.as_str() {
+        "conclude" => Answer::Text(said.into()),
+        _ => Answer::Text(good(asked, "yes")),
+    });
+    assert!(
+        run.verdict().answer.contains(said),
+        "{}",
+        run.verdict().answer
+    );
+    run.replays();
+}
+
+#[test]
+fn an_unclear_reply_is_asked_for_once_and_then_abstains() {
+    for (second, counts) in [("{\"answer\": \"no\"}", true), ("Hard to say.", false)] {
+        let mut asked_ann = 0;
+        let run = run(&plan(), |asked| {
+            if asked.seat == "ann" && asked.stage == "opinions" {
+                asked_ann += 1;
+                return Answer::Text(match asked_ann {
+                    1 => "Yes and no.".into(),
+                    _ => {
+                        let prompt = asked.request.prompt.as_text();
+                        assert!(prompt.contains("Yes and no."), "{prompt}");
+                        second.into()
+                    }
+                });
+            }
+            let wants = if asked.seat == "ann" { "no" } else { "yes" };
+            Answer::Text(good(asked, wants))
+        });
+        assert_eq!(asked_ann, 2, "once more, and not again");
+        let notices = notices(&run, "ann").join("; ");
+        let wanted = if counts {
+            "asked once more"
+        } else {
+            "abstains"
+        };
+        assert!(notices.contains(wanted), "{second}: {notices}");
+        run.replays();
+    }
+}
+
+#[test]
+fn a_refusal_is_not_asked_for_again() {
+    let mut asked_ann = 0;
+    let run = run(&plan(), |asked| {
+        if asked.seat == "ann" && asked.stage == "opinions" {
+            asked_ann += 1;
+            return Answer::Text("I'm sorry, but I can't help with that.".into());
+        }
+        Answer::Text(good(asked, "yes"))
+    });
+    assert_eq!(asked_ann, 1);
+    let notices = notices(&run, "ann").join("; ");
+    assert!(notices.contains("declined"), "{notices}");
+    run.replays();
+}
+
+#[test]
+fn a_ballot_by_the_options_own_words_counts() {
+    let run = run(&plan(), |asked| {
+        let wants = if asked.seat == "cyd" { "no" } else { "yes" };
+        match (asked.seat.as_str(), asked.stage.as_str()) {
+            ("ann", "vote") => Answer::Text("{\"choice\": \"yes\"}".into()),
+            ("bob", "vote") => {
+                let label = asked.labels.iter().find(|l| l.item == "yes");
+                let label = label.map(|l| l.label.clone()).unwrap_or_default();
+                Answer::Text(format!("I vote for Answer {label}, for its reasons."))
+            }
+            _ => Answer::Text(good(asked, wants)),
+        }
+    });
+    let ballots: Vec<String> = run
+        .facts()
+        .filter_map(|fact| match fact {
+            Fact::BallotRead { marks, .. } => Some(marks.join(",")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        ballots.iter().filter(|b| *b == "yes").count(),
+        2,
+        "{ballots:?}"
+    );
+    run.replays();
+}
+
+#[test]
+fn a_record_without_a_version_of_reading_is_read_as_before() {
+    let mut old = plan();
+    old.reading = 0;
+    let prose = "Checked.\n\n```json\n{\"answer\": \"yes\"}\n```";
+    let run = run(&old, |asked| match asked.stage.as_str() {
+        "opinions" if asked.seat == "ann" => Answer::Text(prose.into()),
+        _ => Answer::Text(good(asked, "yes")),
+    });
+    let notices = notices(&run, "ann").join("; ");
+    assert!(notices.contains("not in the form asked for"), "{notices}");
+    assert!(
+        !serde_json::to_string(&old)
+            .expect("JSON")
+            .contains("reading")
+    );
+    run.replays();
+}

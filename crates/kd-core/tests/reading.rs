@@ -1,0 +1,159 @@
+//! Replies as models write them, with what a person reads in each: 0 misread, at least 97 percent read.
+//!
+//! `tuned.jsonl` was written beside the reader. `held-out.jsonl` was written after it was finished; the first run over it
+//! is reported in its first line.
+#![allow(clippy::unwrap_used)]
+
+use kd_core::reading::{Answer, Options, Step, Unread, Wanted, read};
+use serde_json::Value;
+
+/// The labels of a ballot.
+const LABELS: [&str; 4] = ["A", "B", "C", "D"];
+
+/// What was asked for, and the name of each option.
+fn wanted(kind: &str) -> (Wanted, Vec<String>) {
+    let (kind, rest) = kind.split_once(':').unwrap_or((kind, ""));
+    let names: Vec<String> = rest.split('|').map(str::to_owned).collect();
+    match kind {
+        "choice" => (Wanted::Option(Options::new(&names)), names),
+        "yes-no" => {
+            let names = vec!["yes".to_owned(), "no".to_owned()];
+            (Wanted::Option(Options::new(&names)), names)
+        }
+        "label" => {
+            let labels: Vec<String> = LABELS[..names.len()]
+                .iter()
+                .map(|l| (*l).to_owned())
+                .collect();
+            (Wanted::Option(Options::labelled(&names, &labels)), labels)
+        }
+        "number" => (Wanted::Number, Vec::new()),
+        "text" => (Wanted::Short, Vec::new()),
+        "json" => (Wanted::Json, Vec::new()),
+        other => panic!("{other} is no kind"),
+    }
+}
+
+fn said(kind: &str, reply: &str) -> Result<(String, Step), Unread> {
+    let (wanted, names) = wanted(kind);
+    read(&wanted, reply).map(|(answer, step)| match answer {
+        Answer::Option(at) => (names[at].clone(), step),
+        Answer::Text(text) => (text, step),
+    })
+}
+
+/// Reads a corpus: how many replies can be read, and how many were; the misread ones are an error at once.
+fn measured(file: &str) -> (usize, usize) {
+    let path = format!("{}/tests/data/replies/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (mut readable, mut unread, mut misread) = (0, Vec::new(), Vec::new());
+    for line in text.lines().filter(|l| l.contains("\"reply\"")) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let (kind, reply) = (
+            case["kind"].as_str().unwrap(),
+            case["reply"].as_str().unwrap(),
+        );
+        let want = case["want"].as_str();
+        readable += usize::from(want.is_some());
+        match (want, said(kind, reply)) {
+            (Some(want), Ok((got, _))) if got == want => {}
+            (_, Ok(got)) => misread.push(format!("{reply:?}: {got:?}, not {want:?}")),
+            (Some(want), Err(why)) => unread.push(format!("{reply:?}: {why:?}, not {want}")),
+            (None, Err(_)) => {}
+        }
+    }
+    assert!(
+        misread.is_empty(),
+        "{file}: misread:\n{}",
+        misread.join("\n")
+    );
+    assert!(
+        100 * unread.len() <= 3 * readable,
+        "{file}: {} of {readable} are not read:\n{}",
+        unread.len(),
+        unread.join("\n")
+    );
+    (readable, unread.len())
+}
+
+#[test]
+fn no_reply_is_misread_and_nearly_all_are_read() {
+    let (readable, _) = measured("tuned.jsonl");
+    let (held_out, _) = measured("held-out.jsonl");
+    assert!(readable + held_out >= 300, "{readable} {held_out}");
+}
+
+#[test]
+fn each_step_has_its_name_in_the_record() {
+    for (reply, step, words) in [
+        (r#"{"answer":"a1"}"#, Step::Exact, "exact JSON"),
+        (
+            "```json\n{\"answer\":\"a1\"}\n```",
+            Step::Fenced,
+            "fenced JSON",
+        ),
+        (r#"Here: {"answer":"a1"}"#, Step::Embedded, "embedded JSON"),
+        (r#"{"answer":"a1",}"#, Step::Repaired, "repaired JSON"),
+        ("Answer: a1", Step::Labelled, "labelled line"),
+        ("I choose a1.", Step::Words, "option words"),
+    ] {
+        assert_eq!(
+            said("choice:a1|b1", reply),
+            Ok(("a1".into(), step)),
+            "{reply}"
+        );
+        assert_eq!(step.words(), words);
+    }
+    let number = said("number", "6 times 7 makes 42");
+    assert_eq!(number, Ok(("42".into(), Step::LastLine)));
+}
+
+#[test]
+fn a_reply_cut_at_any_byte_is_read_as_what_it_says_or_not_at_all() {
+    for reply in [
+        r#"{"reason":"r","answer":"PostgreSQL","confidence":0.8}"#,
+        "Sure:\n```json\n{\"answer\": \"PostgreSQL\", \"reason\": \"SQLite locks\"}\n```",
+        "{'answer': 'PostgreSQL', 'reason': 'x',}",
+    ] {
+        for end in 0..reply.len() {
+            if let Some(cut) = reply.get(..end)
+                && let Ok((got, _)) = said("choice:SQLite|PostgreSQL", cut)
+            {
+                assert_eq!(got, "PostgreSQL", "{cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_replies_end_soon() {
+    for piece in [
+        "{",
+        "{\"a\":",
+        "[[",
+        "{\"a\":[",
+        "{'",
+        "**",
+        "\\boxed{",
+        "\\frac{1}{",
+        "<think>",
+        "</think>",
+        "1,",
+        "A or B, not ",
+        "Answer:\n",
+        "\"",
+        "```\n",
+    ] {
+        let reply = piece.repeat(5_000);
+        for kind in [
+            "choice:SQLite|PostgreSQL",
+            "number",
+            "label:1|2|3",
+            "yes-no",
+            "text",
+            "json",
+        ] {
+            let _ = said(kind, &reply);
+        }
+    }
+}
