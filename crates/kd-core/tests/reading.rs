@@ -4,6 +4,7 @@
 //! is reported in its first line.
 #![allow(clippy::unwrap_used)]
 
+use kd_core::reading::kinds::{self, Kind};
 use kd_core::reading::{Answer, Options, Step, Unread, Wanted, read};
 use serde_json::Value;
 
@@ -81,6 +82,37 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     let (readable, _) = measured("tuned.jsonl");
     let (held_out, _) = measured("held-out.jsonl");
     assert!(readable + held_out >= 300, "{readable} {held_out}");
+}
+
+#[test]
+fn the_kind_of_a_question_is_recognised_in_five_languages() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in ["questions-tuned.jsonl", "questions-held-out.jsonl"] {
+        let path = format!("{}/tests/data/replies/{file}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|l| l.contains("\"question\"")) {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let question = case["question"].as_str().unwrap();
+            let found = match kinds::of(question) {
+                Kind::Choice(options) => format!("choice:{}", options.join("|")),
+                Kind::YesNo => "yes-no".into(),
+                Kind::Number => "number".into(),
+                Kind::Date => "date".into(),
+                Kind::Open => "open".into(),
+            };
+            count += 1;
+            if case["kind"].as_str() != Some(found.as_str()) {
+                wrong.push(format!("{question}: {found}, not {}", case["kind"]));
+            }
+        }
+    }
+    assert!(count >= 200, "{count}");
+    assert!(
+        100 * wrong.len() <= 5 * count,
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! key is found the answer is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
-use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
+use crate::reading::{self, Answer, Options, Step, Unread, Wanted, date};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ pub enum AnswerKind {
     },
     /// A number, its units and separators apart.
     Number,
+    /// A day, a month or a year.
+    Date,
     /// A text, but for case, white space and marks around it.
     Exact,
     /// A JSON value, whatever the order of its keys.
@@ -34,7 +36,7 @@ pub enum AnswerKind {
 const KEY_CHARS_MAX: usize = 200;
 
 impl AnswerKind {
-    /// Reads `choice:a,b`, `yes-no`, `number`, `exact`, `json`, `set`, `judged`, `text`.
+    /// Reads `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `judged`, `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let options: Vec<String> = rest
@@ -49,6 +51,7 @@ impl AnswerKind {
                 options: vec!["yes".into(), "no".into()],
             },
             "number" => Self::Number,
+            "date" => Self::Date,
             "exact" => Self::Exact,
             "json" => Self::Json,
             "set" => Self::Set,
@@ -56,7 +59,7 @@ impl AnswerKind {
             "text" => Self::Text,
             other => {
                 return Err(format!(
-                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, exact, json, set, judged or text"
+                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, date, exact, json, set, judged or text"
                 ));
             }
         })
@@ -67,6 +70,7 @@ impl AnswerKind {
         match self {
             Self::Choice { options } => format!("choice:{}", options.join(",")),
             Self::Number => "number".into(),
+            Self::Date => "date".into(),
             Self::Exact => "exact".into(),
             Self::Json => "json".into(),
             Self::Set => "set".into(),
@@ -80,6 +84,7 @@ impl AnswerKind {
         match self {
             Self::Choice { options } => format!("a choice of {}", options.join(", ")),
             Self::Number => "a number".into(),
+            Self::Date => "a date".into(),
             Self::Exact => "an exact text".into(),
             Self::Json => "a JSON value".into(),
             Self::Set => "a set".into(),
@@ -100,6 +105,7 @@ impl AnswerKind {
                 format!("one of: {}", options.join(" | "))
             }
             Self::Number => "one number".into(),
+            Self::Date => "one date as YYYY-MM-DD".into(),
             Self::Exact => "the bare answer".into(),
             Self::Json => "one JSON value".into(),
             Self::Set => "items, separated by commas".into(),
@@ -126,6 +132,7 @@ impl AnswerKind {
         match self {
             Self::Choice { options } => choice(options, stated),
             Self::Number => number(stated),
+            Self::Date => date::only(stated),
             Self::Exact | Self::Judged => Some(plain(stated)).filter(|k| !k.is_empty()),
             Self::Json => serde_json::from_str(stated)
                 .ok()
@@ -153,13 +160,14 @@ impl AnswerKind {
             Self::Choice { options } => Wanted::Option(Options::new(options)),
             Self::Number => Wanted::Number,
             Self::Json => Wanted::Json,
+            Self::Date => Wanted::Date,
             Self::Exact | Self::Set | Self::Judged | Self::Text => Wanted::Short,
         };
         let (answer, step) = reading::read(&wanted, reply)?;
         let key = match (self, answer) {
             (Self::Choice { options }, Answer::Option(at)) => options.get(at).cloned(),
             (_, Answer::Option(_)) => None,
-            (Self::Number, Answer::Text(number)) => Some(number),
+            (Self::Number | Self::Date, Answer::Text(key)) => Some(key),
             (_, Answer::Text(text)) => self.key(&text),
         };
         key.map(|key| (key, step)).ok_or(Unread::Missing)

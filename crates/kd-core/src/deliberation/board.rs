@@ -4,7 +4,7 @@ use super::answer::AnswerKind;
 use super::fact::Counted;
 use super::plan::Plan;
 use crate::memory::similarity;
-use crate::reading::{self, Step};
+use crate::reading::{self, Step, sameness};
 use serde_json::Value;
 
 /// The table of one pass, of the council or of a sub-council.
@@ -178,13 +178,14 @@ impl Board {
     /// Whether all answers that can be compared are the same, and there are two at least.
     pub fn agreed(&self, kind: &AnswerKind) -> bool {
         let voting = self.answers.iter().filter(|a| a.key.is_some()).count();
-        kind.is_keyed() && self.candidates.len() == 1 && voting >= 2 && voting == self.answers.len()
+        let open = matches!(kind, AnswerKind::Text) && self.answers.len() >= 2;
+        let keyed = kind.is_keyed() && voting >= 2 && voting == self.answers.len();
+        self.candidates.len() == 1 && (keyed || open)
     }
 
     /// Whether two have given the same answer.
     pub fn two_agree(&self) -> bool {
-        self.answers.iter().any(|a| a.key.is_some())
-            && self.candidates.iter().any(|c| c.authors.len() >= 2)
+        self.candidates.iter().any(|c| c.authors.len() >= 2)
     }
 
     /// Whether anything here was not said in the pass before.
@@ -198,16 +199,29 @@ impl Board {
     }
 }
 
-/// Classes of equal answers, in the order of their first authors. Open text: each answer by itself.
+/// Classes of equal answers, in the order of their first authors.
 fn candidates(answers: &[Answer], plan: &Plan) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
+    // Open answers with the same words stand for election once, under the name of the first.
+    let mut open: Vec<(String, String)> = Vec::new();
     let has_keys = answers.iter().any(|a| a.key.is_some());
     for answer in answers {
         let name = match &answer.key {
             Some(key) => key.clone(),
             None if has_keys => continue,
             None if plan.answers.is_keyed() => continue,
-            None => own_name(answer, plan),
+            None if plan.reading == 0 => own_name(answer, plan),
+            None => {
+                let key = sameness::key(&answer.text);
+                match open.iter().find(|(same, _)| *same == key) {
+                    Some((_, name)) => name.clone(),
+                    None => {
+                        let name = own_name(answer, plan);
+                        open.push((key, name.clone()));
+                        name
+                    }
+                }
+            }
         };
         match found.iter_mut().find(|c| c.name == name) {
             Some(candidate) => {

@@ -453,15 +453,20 @@ impl Deliberation {
                 })
                 .collect()
         });
+        let agreement = counted.map_or(0.0, |c| c.agreement);
         PassEnd {
-            agreement: counted.map_or(0.0, |c| c.agreement),
-            stands,
-            news: self
-                .passes
-                .last()
-                .is_none_or(|(before, _)| board.has_news(before)),
+            agreement,
+            news: self.passes.last().is_none_or(|(before, end)| {
+                // A changed mind and more agreement are progress too.
+                let moved = match keyed {
+                    true => end.stands != stands,
+                    false => agreement > end.agreement,
+                };
+                board.has_news(before) || self.plan.reading > 0 && moved
+            }),
             unanimous: counted.is_some_and(|c| c.form == Outcome::Unanimous && c.voters >= 2),
             tokens: self.ledger.used().tokens,
+            stands,
         }
     }
 

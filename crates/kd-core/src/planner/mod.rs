@@ -35,6 +35,8 @@ pub struct Brief<'a> {
     pub asked: &'a str,
     /// Who may sit; empty means as configured.
     pub members: &'a [String],
+    /// Whether all of them must sit: the user named them.
+    pub all_sit: bool,
     /// Fixes every chance.
     pub seed: u64,
     /// Whether models shall be seeded too.
@@ -78,6 +80,14 @@ pub enum PlanError {
         /// Money.
         usd: f64,
     },
+    /// Members that the user named have no seat.
+    #[error("{} cannot sit: {why}", .names.join(", "))]
+    NoSeat {
+        /// Who.
+        names: Vec<String>,
+        /// Why.
+        why: String,
+    },
     /// Money is limited, and the price of somebody is not known.
     #[error("the price of {seat} is not known, so a limit of money cannot be kept")]
     NoPrice {
@@ -98,6 +108,7 @@ impl PlanError {
             PlanError::TooLow { .. } => {
                 "raise the limit, or lower `deliberation.answerTokens`".into()
             }
+            PlanError::NoSeat { .. } => "name fewer members, or change that setting".into(),
             PlanError::NoPrice { provider, .. } => {
                 format!(
                     "set `providers.{provider}.prices.<model>.input` and `.output`, or leave `--max-usd` out"
@@ -401,7 +412,7 @@ fn seats(
         .members
         .clone()
         .or_else(|| choice.members.clone());
-    let wanted: Vec<MemberPlan> = match listed {
+    let mut wanted: Vec<MemberPlan> = match listed {
         Some(listed) => listed,
         None => {
             let size = settings
@@ -435,6 +446,9 @@ fn seats(
                 .collect()
         }
     };
+    if brief.all_sit {
+        seat_all(config, &agents, &mut wanted)?;
+    }
     let mut seats: Vec<Seat> = Vec::new();
     for (place, wanted) in wanted.iter().enumerate() {
         let seat = seat(config, brief, wanted, &seats, place as u64)?;
@@ -447,6 +461,60 @@ fn seats(
         notices.push("only one seat gives an opinion: there is nothing to compare it with".into());
     }
     Ok(seats)
+}
+
+/// The most seats of a council.
+const SEATS_MAX: usize = 9;
+
+/// Gives a seat to every named member that has none, before whoever concludes.
+fn seat_all(
+    config: &Config,
+    named: &[String],
+    wanted: &mut Vec<MemberPlan>,
+) -> Result<(), PlanError> {
+    let mut missing: Vec<String> = Vec::new();
+    for name in named {
+        if !missing.contains(name) && wanted.iter().all(|seat| seat.model != *name) {
+            missing.push(name.clone());
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let council = &config.deliberation.council;
+    let seats = wanted.len() + missing.len();
+    let why = if council.members.is_some() {
+        Some("`deliberation.council.members` lists who sits".to_owned())
+    } else if let Some(size) = council.size.filter(|size| seats > *size as usize) {
+        Some(format!(
+            "`deliberation.council.size` is {size}, and they need {seats} seats"
+        ))
+    } else if seats > SEATS_MAX {
+        Some(format!(
+            "a council has at most {SEATS_MAX} seats, and they need {seats}"
+        ))
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return Err(PlanError::NoSeat {
+            names: missing,
+            why,
+        });
+    }
+    let last = wanted
+        .iter()
+        .rposition(|seat| roles::duties(&seat.role).contains(&Duty::Conclude))
+        .unwrap_or(wanted.len());
+    wanted.splice(
+        last..last,
+        missing.into_iter().map(|model| MemberPlan {
+            model,
+            role: "opinion-giver".into(),
+            ..MemberPlan::default()
+        }),
+    );
+    Ok(())
 }
 
 /// Names of those who can sit, in order; the built-in model where nobody is configured.
@@ -581,4 +649,53 @@ fn price(config: &Config, member: &Member) -> Option<Price> {
     let model = member.model.as_ref().or(provider.model.as_ref())?;
     let price = provider.prices.get(model)?;
     Some(Price::per_million(price.input, price.output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::AgentConfig;
+
+    fn five() -> (Config, Vec<String>) {
+        let mut config = Config::default();
+        let names: Vec<String> = (1..=5).map(|n| format!("m{n}")).collect();
+        for name in &names {
+            let agent = AgentConfig {
+                backend: "scripted".into(),
+                ..AgentConfig::default()
+            };
+            config.agents.insert(name.clone(), agent);
+        }
+        (config, names)
+    }
+
+    #[test]
+    fn whoever_the_user_names_has_a_seat_or_the_error_says_why() {
+        let (mut config, names) = five();
+        let brief = Brief {
+            question: "What is 17*23?",
+            asked: "What is 17*23?",
+            members: &names,
+            all_sit: true,
+            ..Brief::default()
+        };
+        let planned = plan(&config, &brief).unwrap().plan;
+        for name in &names {
+            let opines = |s: &Seat| s.agent == *name && s.has(Duty::Opine);
+            assert!(planned.seats.iter().any(opines), "{name}");
+        }
+        config.deliberation.council.size = Some(4);
+        let error = plan(&config, &brief).unwrap_err().to_string();
+        assert!(error.contains("m4") && error.contains("size"), "{error}");
+        let many: Vec<String> = (0..10).map(|n| format!("m{}", n % 5 + 1)).collect();
+        config.deliberation.council.size = None;
+        let twice = Brief {
+            members: &many,
+            ..brief
+        };
+        assert!(
+            plan(&config, &twice).is_ok(),
+            "a name that stands twice sits once"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{Complexity, Task};
+use crate::reading::kinds::{self, Kind};
 
 /// What the rules make of a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,90 +198,17 @@ pub fn find(asked: &str) -> Found {
     }
 }
 
-/// How answers to a question can be compared, where its form tells: options in lines, yes or no, one of two words, a
-/// number. Open text otherwise.
+/// How answers to a question can be compared, where its form tells; open text otherwise.
 pub fn answers_of(asked: &str) -> AnswerKind {
-    let options = listed_options(asked);
-    if options.len() >= 2 {
-        return AnswerKind::Choice { options };
-    }
-    let Some(question) = last_question(asked) else {
-        return AnswerKind::Text;
-    };
-    let lower = question.to_lowercase();
-    if let Some(options) = either_or(question) {
-        return AnswerKind::Choice { options };
-    }
-    let first = lower.split_whitespace().next().unwrap_or_default();
-    const VERBS: [&str; 16] = [
-        "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should",
-        "has", "have", "may", "must",
-    ];
-    if VERBS.contains(&first) && !lower.contains(" or ") {
-        return AnswerKind::Choice {
+    match kinds::of(asked) {
+        Kind::Choice(options) => AnswerKind::Choice { options },
+        Kind::YesNo => AnswerKind::Choice {
             options: vec!["yes".into(), "no".into()],
-        };
+        },
+        Kind::Number => AnswerKind::Number,
+        Kind::Date => AnswerKind::Date,
+        Kind::Open => AnswerKind::Text,
     }
-    if [
-        "how many",
-        "how much",
-        "calculate",
-        "what is the sum",
-        "estimate",
-    ]
-    .iter()
-    .any(|w| lower.contains(w))
-    {
-        return AnswerKind::Number;
-    }
-    AnswerKind::Text
-}
-
-/// Options that stand in lines of their own: `A) …`, `b. …`, `(c) …`, in order from A.
-fn listed_options(text: &str) -> Vec<String> {
-    let mut options = Vec::new();
-    for line in text.lines() {
-        let line = line.trim().trim_start_matches('(');
-        let mut chars = line.chars();
-        let (Some(letter), Some(mark)) = (chars.next(), chars.next()) else {
-            continue;
-        };
-        let wanted = char::from(b'a' + (options.len() % 26) as u8);
-        if letter.to_ascii_lowercase() == wanted && matches!(mark, ')' | '.' | ':') {
-            let option = chars.as_str().trim().to_owned();
-            if !option.is_empty() {
-                options.push(option);
-            }
-        }
-    }
-    options
-}
-
-/// The last sentence that ends in a question mark.
-fn last_question(text: &str) -> Option<&str> {
-    let end = text.rfind('?')?;
-    let start = text[..end]
-        .rfind(['.', '!', '?', '\n', ':'])
-        .map_or(0, |i| i + 1);
-    Some(text[start..end].trim())
-}
-
-/// Two single words around the last "or": "… SQLite or PostgreSQL".
-fn either_or(question: &str) -> Option<Vec<String>> {
-    let (before, after) = question.rsplit_once(" or ")?;
-    let second = after.trim();
-    let mut words = before.split_whitespace().rev();
-    let first = words.next()?.trim_end_matches(',');
-    let bare = |w: &str| !w.is_empty() && !w.contains(' ') && w.chars().any(char::is_alphanumeric);
-    if !bare(second) || !bare(first) || first.eq_ignore_ascii_case(second) {
-        return None;
-    }
-    let mut options = vec![first.to_owned(), second.to_owned()];
-    // "A, B or C"
-    while let Some(word) = words.next().and_then(|w| w.strip_suffix(',')) {
-        options.insert(0, word.to_owned());
-    }
-    Some(options)
 }
 
 #[cfg(test)]
@@ -299,6 +227,11 @@ mod tests {
                 "SQLite|PostgreSQL",
             ),
             ("Red, green or blue?", "Red|green|blue"),
+            ("Calculate 17*23.", "Number"),
+            ("What year did WW2 end?", "Number"),
+            ("Which is heavier: (A) iron (B) gold?", "iron|gold"),
+            ("Ist das sicher?", "yes|no"),
+            ("On what date did it end?", "Date"),
             ("Is this change safe?", "yes|no"),
             ("Which?\nA) one\nB) two\nc. three", "one|two|three"),
             ("How many legs have 3 spiders?", "Number"),

@@ -20,40 +20,381 @@ pub enum Kind {
 
 /// Words that ask for something that no program can compare.
 const OPEN: &[&str] = &[
-    "why", "explain", "describe", "write", "draft", "summarize", "summarise", "how do", "how can", "how should", "how would", "tell me", "discuss", "what do you think", "what should", "give me", "implement", "refactor", "translate", "suggest", "compare", "analyze", "list ", "name ",
-    "warum", "erkläre", "beschreibe", "schreibe", "schreib", "wie kann", "wie soll", "wie funktioniert", "fasse", "erzähl", "übersetze", "vergleiche", "nenne", "was hältst", "wieso",
-    "pourquoi", "explique", "décris", "décrivez", "écris", "rédige", "comment", "résume", "traduis", "raconte", "que penses", "cite ",
-    "por qué", "explica", "describe", "escribe", "redacta", "cómo", "resume", "traduce", "cuéntame", "qué opinas", "enumera", "nombra",
-    "为什么", "解释", "描述", "写", "如何", "怎么", "怎样", "总结", "翻译", "介绍", "列出", "谈谈",
+    "why",
+    "explain",
+    "describe",
+    "write",
+    "draft",
+    "summarize",
+    "summarise",
+    "how do",
+    "how can",
+    "how should",
+    "how would",
+    "tell me",
+    "discuss",
+    "what do you think",
+    "what should",
+    "give me",
+    "implement",
+    "refactor",
+    "translate",
+    "suggest",
+    "compare",
+    "analyze",
+    "list ",
+    "name ",
+    "warum",
+    "erkläre",
+    "beschreibe",
+    "schreibe",
+    "schreib",
+    "wie kann",
+    "wie soll",
+    "wie funktioniert",
+    "fasse",
+    "erzähl",
+    "übersetze",
+    "vergleiche",
+    "nenne",
+    "was hältst",
+    "wieso",
+    "pourquoi",
+    "explique",
+    "décris",
+    "décrivez",
+    "écris",
+    "rédige",
+    "comment",
+    "résume",
+    "traduis",
+    "raconte",
+    "que penses",
+    "cite ",
+    "por qué",
+    "explica",
+    "describe",
+    "escribe",
+    "redacta",
+    "cómo",
+    "resume",
+    "traduce",
+    "cuéntame",
+    "qué opinas",
+    "enumera",
+    "nombra",
+    "为什么",
+    "解释",
+    "描述",
+    "写",
+    "如何",
+    "怎么",
+    "怎样",
+    "总结",
+    "翻译",
+    "介绍",
+    "列出",
+    "谈谈",
 ];
 
 /// Words that ask for a number.
 const NUMBER: &[&str] = &[
-    "how many", "how much", "how old", "how tall", "how far", "how high", "how deep", "how fast", "how long is", "how long was", "how heavy", "calculate", "compute", "what is the sum", "what is the product", "what is the value of", "what's the value of", "what is the square root", "estimate", "what percentage", "what number", "which number", "what year", "which year", "in what year", "the number of", "solve for", "solve the equation", "evaluate the", "what is the total", "what is the area", "what is the probability", "what is the remainder", "what is the average", "what is the speed of", "how wide", "what is the distance", "what is the population", "what is the atomic number", "what is the boiling point", "give the number", "in which year", "what is the result of", "find the value",
-    "wie viele", "wie viel", "wieviele", "wieviel", "wie alt", "wie hoch", "wie weit", "wie groß", "wie lang ist", "wie schwer", "wie tief", "wie schnell", "berechne", "rechne", "was ergibt", "was ist die summe", "in welchem jahr", "welches jahr", "wie lautet die summe", "schätze", "löse die gleichung", "wie breit", "was ist die wurzel", "welche zahl", "wie groß ist",
-    "combien", "calcule", "calculez", "quel est le nombre", "quelle est la somme", "en quelle année", "quelle année", "quel âge", "estime", "estimez", "quelle est la valeur", "quelle est la distance", "résous", "résolvez", "quel nombre", "quel est le résultat", "quel est le produit", "quelle est la hauteur", "quelle est la racine", "quel pourcentage",
-    "cuánto", "cuánta", "cuántos", "cuántas", "cuanto", "cuantos", "cuantas", "calcula", "calcule", "qué año", "que año", "cuál es la suma", "cuál es el producto", "qué edad", "resuelve", "cuál es el valor", "cuál es el resultado", "qué número", "estima", "cuál es la distancia", "cuál es la raíz", "qué porcentaje",
-    "多少", "几个", "几岁", "几年", "几月", "几天", "几只", "几条", "几", "计算", "哪一年", "哪年", "等于", "求", "多高", "多远", "多长", "多大", "多重", "估计",
+    "how many",
+    "how much",
+    "how old",
+    "how tall",
+    "how far",
+    "how high",
+    "how deep",
+    "how fast",
+    "how long is",
+    "how long was",
+    "how heavy",
+    "calculate",
+    "compute",
+    "what is the sum",
+    "what is the product",
+    "what is the value of",
+    "what's the value of",
+    "what is the square root",
+    "estimate",
+    "what percentage",
+    "what number",
+    "which number",
+    "what year",
+    "which year",
+    "in what year",
+    "the number of",
+    "solve for",
+    "solve the equation",
+    "evaluate the",
+    "what is the total",
+    "what is the area",
+    "what is the probability",
+    "what is the remainder",
+    "what is the average",
+    "what is the speed of",
+    "how wide",
+    "what is the distance",
+    "what is the population",
+    "what is the atomic number",
+    "what is the boiling point",
+    "give the number",
+    "in which year",
+    "what is the result of",
+    "find the value",
+    "wie viele",
+    "wie viel",
+    "wieviele",
+    "wieviel",
+    "wie alt",
+    "wie hoch",
+    "wie weit",
+    "wie groß",
+    "wie lang ist",
+    "wie schwer",
+    "wie tief",
+    "wie schnell",
+    "berechne",
+    "rechne",
+    "was ergibt",
+    "was ist die summe",
+    "in welchem jahr",
+    "welches jahr",
+    "wie lautet die summe",
+    "schätze",
+    "löse die gleichung",
+    "wie breit",
+    "was ist die wurzel",
+    "welche zahl",
+    "wie groß ist",
+    "combien",
+    "calcule",
+    "calculez",
+    "quel est le nombre",
+    "quelle est la somme",
+    "en quelle année",
+    "quelle année",
+    "quel âge",
+    "estime",
+    "estimez",
+    "quelle est la valeur",
+    "quelle est la distance",
+    "résous",
+    "résolvez",
+    "quel nombre",
+    "quel est le résultat",
+    "quel est le produit",
+    "quelle est la hauteur",
+    "quelle est la racine",
+    "quel pourcentage",
+    "cuánto",
+    "cuánta",
+    "cuántos",
+    "cuántas",
+    "cuanto",
+    "cuantos",
+    "cuantas",
+    "calcula",
+    "calcule",
+    "qué año",
+    "que año",
+    "cuál es la suma",
+    "cuál es el producto",
+    "qué edad",
+    "resuelve",
+    "cuál es el valor",
+    "cuál es el resultado",
+    "qué número",
+    "estima",
+    "cuál es la distancia",
+    "cuál es la raíz",
+    "qué porcentaje",
+    "多少",
+    "几个",
+    "几岁",
+    "几年",
+    "几月",
+    "几天",
+    "几只",
+    "几条",
+    "几",
+    "计算",
+    "哪一年",
+    "哪年",
+    "等于",
+    "求",
+    "多高",
+    "多远",
+    "多长",
+    "多大",
+    "多重",
+    "估计",
 ];
 
 /// Words that ask for a day.
 const DATE: &[&str] = &[
-    "on what date", "on which date", "what date", "which date", "what is the date", "on what day", "on which day", "what day was", "exact date",
-    "an welchem tag", "an welchem datum", "welches datum", "an welchem tage", "wann genau", "genaues datum",
-    "à quelle date", "quelle date", "quel jour", "date exacte",
-    "en qué fecha", "qué fecha", "qué día", "fecha exacta",
-    "哪一天", "什么日期", "哪天", "几月几日", "几号",
+    "on what date",
+    "on which date",
+    "what date",
+    "which date",
+    "what is the date",
+    "on what day",
+    "on which day",
+    "what day was",
+    "exact date",
+    "an welchem tag",
+    "an welchem datum",
+    "welches datum",
+    "an welchem tage",
+    "wann genau",
+    "genaues datum",
+    "à quelle date",
+    "quelle date",
+    "quel jour",
+    "date exacte",
+    "en qué fecha",
+    "qué fecha",
+    "qué día",
+    "fecha exacta",
+    "哪一天",
+    "什么日期",
+    "哪天",
+    "几月几日",
+    "几号",
 ];
 
 /// The words between the last two of several options.
-const OR: &[&str] = &[" or ", " oder ", " ou ", " o ", " vs. ", " vs ", " versus ", "还是", "或者", "或", " bzw. "];
+const OR: &[&str] = &[
+    " or ", " oder ", " ou ", " o ", " vs. ", " vs ", " versus ", "还是", "或者", "或", " bzw. ",
+];
 
 /// Verbs at the beginning of a question that is answered by yes or no.
 const YES_NO: &[&str] = &[
-    "is", "isn't", "are", "aren't", "was", "wasn't", "were", "do", "does", "doesn't", "don't", "did", "didn't", "can", "can't", "could", "will", "won't", "would", "should", "shouldn't", "has", "have", "had", "may", "must", "shall", "am", "might",
-    "ist", "sind", "war", "waren", "hat", "haben", "hatte", "kann", "können", "könnte", "soll", "sollen", "sollte", "sollten", "muss", "müssen", "darf", "dürfen", "wird", "werden", "würde", "gibt", "gab", "lohnt", "stimmt", "reicht", "braucht", "brauche", "brauchen", "geht", "funktioniert", "macht", "liegt", "gehört", "enthält", "besteht", "unterstützt", "wurde", "wurden", "bin", "bist", "passt", "hilft",
-    "est-ce", "est-il", "est-elle", "existe-t-il", "y", "peut-on", "faut-il", "doit-on", "devrait-on", "peut-il", "sont-ils", "sont-elles", "a-t-il", "a-t-elle", "as-tu", "avez-vous", "pouvez-vous", "devons-nous", "est-on", "ai-je", "suis-je", "dois-je", "puis-je", "devrais-je", "vaut-il",
-    "¿es", "¿está", "¿están", "¿son", "¿fue", "¿fueron", "¿puede", "¿pueden", "¿puedo", "¿podemos", "¿debe", "¿debería", "¿deberíamos", "¿debo", "¿debemos", "¿hay", "¿existe", "¿tiene", "¿tienen", "¿vale", "¿conviene", "¿era", "¿será", "¿sirve", "¿funciona", "¿ha", "¿se",
+    "is",
+    "isn't",
+    "are",
+    "aren't",
+    "was",
+    "wasn't",
+    "were",
+    "do",
+    "does",
+    "doesn't",
+    "don't",
+    "did",
+    "didn't",
+    "can",
+    "can't",
+    "could",
+    "will",
+    "won't",
+    "would",
+    "should",
+    "shouldn't",
+    "has",
+    "have",
+    "had",
+    "may",
+    "must",
+    "shall",
+    "am",
+    "might",
+    "ist",
+    "sind",
+    "war",
+    "waren",
+    "hat",
+    "haben",
+    "hatte",
+    "kann",
+    "können",
+    "könnte",
+    "soll",
+    "sollen",
+    "sollte",
+    "sollten",
+    "muss",
+    "müssen",
+    "darf",
+    "dürfen",
+    "wird",
+    "werden",
+    "würde",
+    "gibt",
+    "gab",
+    "lohnt",
+    "stimmt",
+    "reicht",
+    "braucht",
+    "brauche",
+    "brauchen",
+    "geht",
+    "funktioniert",
+    "macht",
+    "liegt",
+    "gehört",
+    "enthält",
+    "besteht",
+    "unterstützt",
+    "wurde",
+    "wurden",
+    "bin",
+    "bist",
+    "passt",
+    "hilft",
+    "est-ce",
+    "est-il",
+    "est-elle",
+    "existe-t-il",
+    "y",
+    "peut-on",
+    "faut-il",
+    "doit-on",
+    "devrait-on",
+    "peut-il",
+    "sont-ils",
+    "sont-elles",
+    "a-t-il",
+    "a-t-elle",
+    "as-tu",
+    "avez-vous",
+    "pouvez-vous",
+    "devons-nous",
+    "est-on",
+    "ai-je",
+    "suis-je",
+    "dois-je",
+    "puis-je",
+    "devrais-je",
+    "vaut-il",
+    "¿es",
+    "¿está",
+    "¿están",
+    "¿son",
+    "¿fue",
+    "¿fueron",
+    "¿puede",
+    "¿pueden",
+    "¿puedo",
+    "¿podemos",
+    "¿debe",
+    "¿debería",
+    "¿deberíamos",
+    "¿debo",
+    "¿debemos",
+    "¿hay",
+    "¿existe",
+    "¿tiene",
+    "¿tienen",
+    "¿vale",
+    "¿conviene",
+    "¿era",
+    "¿será",
+    "¿sirve",
+    "¿funciona",
+    "¿ha",
+    "¿se",
 ];
 
 /// The kind of a question.
@@ -80,7 +421,16 @@ pub fn of(asked: &str) -> Kind {
     let first = lower.split([' ', ',']).next().unwrap_or_default();
     let asks = asked.trim_end().ends_with(['?', '？']) || question.len() < asked.trim().len();
     let has_or = OR.iter().any(|or| lower.contains(or));
-    if asks && !has_or && (YES_NO.contains(&first) && first != "y" && !(first == "was" && Language::of(&lower) == Language::German) || lower.starts_with("y a-t-il")) {
+    if asks
+        && !has_or
+        && (YES_NO.contains(&first)
+            && first != "y"
+            && !(first == "was" && Language::of(&lower) == Language::German)
+            || lower.starts_with("y a-t-il"))
+    {
+        return Kind::YesNo;
+    }
+    if asks && !has_or && is_inverted(&lower) {
         return Kind::YesNo;
     }
     if is_chinese_yes_no(&lower) && !has_or {
@@ -98,49 +448,155 @@ pub fn of(asked: &str) -> Kind {
 /// Whether a text begins with a word, behind politeness.
 fn begins(lower: &str, word: &str) -> bool {
     let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let bare = ["please ", "bitte ", "kannst du ", "can you ", "could you ", "请"]
-        .iter()
-        .find_map(|p| bare.strip_prefix(p))
-        .unwrap_or(bare);
-    bare.strip_prefix(word).is_some_and(|rest| word.ends_with(' ') || word.chars().any(is_han) || !rest.starts_with(char::is_alphanumeric))
+    let bare = [
+        "please ",
+        "bitte ",
+        "kannst du ",
+        "can you ",
+        "could you ",
+        "请",
+    ]
+    .iter()
+    .find_map(|p| bare.strip_prefix(p))
+    .unwrap_or(bare);
+    bare.strip_prefix(word).is_some_and(|rest| {
+        word.ends_with(' ') || word.chars().any(is_han) || !rest.starts_with(char::is_alphanumeric)
+    })
 }
 
 /// Whether a text holds a word.
 fn holds(lower: &str, word: &str) -> bool {
     lower.match_indices(word).any(|(at, _)| {
         let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-        word.chars().any(is_han) || edge(lower[..at].chars().next_back()) && edge(lower[at + word.len()..].chars().next())
+        word.chars().any(is_han)
+            || edge(lower[..at].chars().next_back())
+                && edge(lower[at + word.len()..].chars().next())
     })
 }
 
+/// Whether a French question without a question word turns verb and pronoun round: `les baleines sont-elles …`.
+fn is_inverted(lower: &str) -> bool {
+    const ASKS: &[&str] = &[
+        "combien",
+        "quel",
+        "quelle",
+        "quels",
+        "quelles",
+        "comment",
+        "pourquoi",
+        "où",
+        "quand",
+        "que",
+        "qui",
+        "à",
+        "en",
+        "lequel",
+        "laquelle",
+        "qu'est-ce",
+        "de",
+        "depuis",
+    ];
+    let mut words = lower.split([' ', ',']);
+    let first = words.next().unwrap_or_default();
+    let turned = [
+        "-il", "-elle", "-ils", "-elles", "-on", "-nous", "-vous", "-je",
+    ];
+    !ASKS.contains(&first) && words.any(|word| turned.iter().any(|t| word.ends_with(t)))
+}
+
 fn is_chinese_yes_no(lower: &str) -> bool {
-    lower.ends_with('吗') || ["是否", "是不是", "能不能", "可不可以", "要不要", "会不会", "应不应该", "有没有", "对不对"].iter().any(|w| lower.contains(w))
+    lower.ends_with('吗')
+        || [
+            "是否",
+            "是不是",
+            "能不能",
+            "可不可以",
+            "要不要",
+            "会不会",
+            "应不应该",
+            "有没有",
+            "对不对",
+        ]
+        .iter()
+        .any(|w| lower.contains(w))
 }
 
 /// `What is 17*23?`, `3x + 5 = 20`, `17 × 23 = ?`
 fn is_arithmetic(lower: &str) -> bool {
     let chars: Vec<char> = lower.chars().filter(|c| !c.is_whitespace()).collect();
-    let sign = |c: char| matches!(c, '+' | '*' | '×' | '·' | '÷' | '/' | '^' | '−' | '=') || c == '-';
+    let sign =
+        |c: char| matches!(c, '+' | '*' | '×' | '·' | '÷' | '/' | '^' | '−' | '=') || c == '-';
     let operand = |c: char| c.is_ascii_digit() || matches!(c, '(' | ')' | 'x' | '√' | '?');
-    let hit = chars.windows(3).any(|w| (w[0].is_ascii_digit() || w[0] == ')' || w[0] == 'x') && sign(w[1]) && operand(w[2]));
-    let words = ["plus", "minus", "times", "divided by", "mal", "geteilt", "fois", "divisé", "más", "por", "menos", "dividido", "moins", "square root", "wurzel", "factorial", "to the power", "乘以", "加", "减", "除以", "moduls", "mod"];
+    let hit = chars.windows(3).any(|w| {
+        (w[0].is_ascii_digit() || w[0] == ')' || w[0] == 'x') && sign(w[1]) && operand(w[2])
+    });
+    if lower.contains("% of ") || lower.contains("% von ") || lower.contains("% de ") {
+        return true;
+    }
+    let words = [
+        "plus",
+        "minus",
+        "times",
+        "divided by",
+        "mal",
+        "geteilt",
+        "fois",
+        "divisé",
+        "más",
+        "por",
+        "menos",
+        "dividido",
+        "moins",
+        "square root",
+        "wurzel",
+        "factorial",
+        "to the power",
+        "乘以",
+        "加",
+        "减",
+        "除以",
+        "moduls",
+        "mod",
+    ];
     let digits = lower.chars().filter(char::is_ascii_digit).count();
-    let date = chars.windows(5).any(|w| w[0].is_ascii_digit() && w[1] == '-' && w[2].is_ascii_digit() && w[3] == '-' || w[0] == '/' && w[2] == '/');
-    (hit && !date && lower.chars().count() < 200) || (digits >= 2 && words.iter().any(|w| holds(lower, w)) && Language::of(lower) != Language::English)
-        || (digits >= 2 && ["plus", "minus", "times", "divided by", "to the power", "square root", "factorial"].iter().any(|w| holds(lower, w)))
+    let date = chars.windows(5).any(|w| {
+        w[0].is_ascii_digit() && w[1] == '-' && w[2].is_ascii_digit() && w[3] == '-'
+            || w[0] == '/' && w[2] == '/'
+    });
+    (hit && !date && lower.chars().count() < 200)
+        || (digits >= 2
+            && words.iter().any(|w| holds(lower, w))
+            && Language::of(lower) != Language::English)
+        || (digits >= 2
+            && [
+                "plus",
+                "minus",
+                "times",
+                "divided by",
+                "to the power",
+                "square root",
+                "factorial",
+            ]
+            .iter()
+            .any(|w| holds(lower, w)))
 }
 
 /// The sentence that asks: the last with a question mark, else the last.
 fn last_question(text: &str) -> &str {
     let text = text.trim();
     let ends = ['?', '？'];
-    let end = text.rfind(ends).unwrap_or(text.trim_end_matches(['.', '!', '。', '！']).len());
+    let end = text
+        .rfind(ends)
+        .unwrap_or(text.trim_end_matches(['.', '!', '。', '！']).len());
     let head = text.get(..end).unwrap_or(text);
     let start = head
         .char_indices()
         .filter(|(at, c)| {
             let next = head[at + c.len_utf8()..].chars().next();
-            matches!(c, '!' | '?' | '\n' | '。' | '！' | '？') || *c == '.' && next.is_some_and(char::is_whitespace) && !head[..*at].ends_with(" vs")
+            matches!(c, '!' | '?' | '\n' | '。' | '！' | '？')
+                || *c == '.'
+                    && next.is_some_and(char::is_whitespace)
+                    && !head[..*at].ends_with(" vs")
         })
         .map(|(at, c)| at + c.len_utf8())
         .next_back();
@@ -157,7 +613,9 @@ fn in_lines(text: &str) -> Vec<String> {
             continue;
         };
         let wanted = char::from(b'a' + (options.len() % 26) as u8);
-        if letter.to_ascii_lowercase() == wanted && matches!(mark, ')' | '.' | ':' | '）' | '、' | '：') {
+        if letter.to_ascii_lowercase() == wanted
+            && matches!(mark, ')' | '.' | ':' | '）' | '、' | '：')
+        {
             let option = trimmed(chars.as_str());
             // A line with further labels holds all options.
             if !option.is_empty() {
@@ -178,8 +636,16 @@ fn inline(text: &str) -> Vec<String> {
         let (place, c) = chars[at];
         let before = at.checked_sub(1).map(|b| chars[b].1);
         let after = chars[at + 1].1;
-        let bracketed = matches!(before, Some('(' | '（' | '[')) && matches!(after, ')' | '）' | ']');
-        let free = before.is_none_or(|b| b.is_whitespace() || is_han(b) || matches!(b, ',' | ';' | ':' | '：' | '，' | '；' | '?' | '？' | '/' | '|'));
+        let bracketed =
+            matches!(before, Some('(' | '（' | '[')) && matches!(after, ')' | '）' | ']');
+        let free = before.is_none_or(|b| {
+            b.is_whitespace()
+                || is_han(b)
+                || matches!(
+                    b,
+                    ',' | ';' | ':' | '：' | '，' | '；' | '?' | '？' | '/' | '|'
+                )
+        });
         let marked = free && matches!(after, ')' | '.' | ':' | '）' | '、' | '：' | '．');
         if c.to_ascii_lowercase() == wanted && (bracketed || marked) {
             let from = if bracketed { chars[at - 1].0 } else { place };
@@ -199,7 +665,10 @@ fn inline(text: &str) -> Vec<String> {
         let piece = piece.split(['?', '？', '\n']).next().unwrap_or_default();
         options.push(trimmed(piece));
     }
-    match options.iter().all(|o| !o.is_empty() && o.chars().count() <= 120) {
+    match options
+        .iter()
+        .all(|o| !o.is_empty() && o.chars().count() <= 120)
+    {
         true => options,
         false => Vec::new(),
     }
@@ -214,7 +683,12 @@ fn trimmed(piece: &str) -> String {
             piece = rest.trim_end();
         }
     }
-    piece.trim_matches([',', ';', '.', '。', '，', '；', '、', '/', '|', ' ', '?', '？']).trim().to_owned()
+    piece
+        .trim_matches([
+            ',', ';', '.', '。', '，', '；', '、', '/', '|', ' ', '?', '？',
+        ])
+        .trim()
+        .to_owned()
 }
 
 /// The options around the last "or": `… SQLite or PostgreSQL`, `Paris, Lyon or Nice`.
@@ -223,31 +697,73 @@ fn either_or(question: &str) -> Option<Vec<String>> {
     if lower.len() != question.len() {
         return None;
     }
-    let (at, or) = OR.iter().filter_map(|or| lower.rfind(or).map(|at| (at, *or))).max_by_key(|(at, or)| (*at, or.len()))?;
+    let (at, or) = OR
+        .iter()
+        .filter_map(|or| lower.rfind(or).map(|at| (at, *or)))
+        .max_by_key(|(at, or)| (*at, or.len()))?;
     let (before, after) = (question.get(..at)?, question.get(at + or.len()..)?);
     let han = or.chars().any(is_han);
-    let second = after.trim().trim_matches(['?', '？', '.', '"', '¿', '“', '”']).trim();
+    let second = after
+        .trim()
+        .trim_matches(['?', '？', '.', '"', '¿', '“', '”'])
+        .trim();
     let listed = before.trim_end().trim_end_matches([',', '，', '、']);
-    let head_cues = [":", "：", " of ", " between ", " among ", " von ", " zwischen ", " unter ", " entre ", " parmi ", " de "];
+    let head_cues = [
+        ":",
+        "：",
+        " of ",
+        " between ",
+        " among ",
+        " von ",
+        " zwischen ",
+        " unter ",
+        " entre ",
+        " parmi ",
+        " de ",
+    ];
     // What introduces the list ends the question proper.
     let intro = head_cues
         .iter()
         .filter_map(|cue| listed.to_lowercase().rfind(cue).map(|at| at + cue.len()))
         .max();
-    let comma = listed.rfind([',', '，']).map(|at| at + listed[at..].chars().next().map_or(1, char::len_utf8));
+    let comma = listed
+        .rfind([',', '，'])
+        .map(|at| at + listed[at..].chars().next().map_or(1, char::len_utf8));
     let pieces = |text: &str| -> Vec<String> {
         text.split([',', '，', '、', ';'])
-            .map(|p| bare(p))
+            .map(bare)
             .filter(|p| !p.is_empty())
             .collect()
     };
-    let words = |text: &str| if han { text.chars().count().div_ceil(3) } else { text.split_whitespace().count() };
+    let words = |text: &str| {
+        if han {
+            text.chars().count().div_ceil(3)
+        } else {
+            text.split_whitespace().count()
+        }
+    };
     let short = |text: &str| words(text) <= 4 && !text.is_empty();
     // `Which of Paris, Lyon or Nice is largest?`: the last option ends where a verb begins.
-    let verbs = [" is ", " are ", " has ", " was ", " have ", " would ", " should ", " ist ", " sind ", " hat ", " liegt ", " est ", " a ", " sont ", " es ", " tiene ", " son ", " est-", "更", "哪", " for ", " für ", " pour ", " para ", " in ", " to ", " as ", " when ", " wenn ", " si ", " with ", " at ", " on ", " zum ", " zur ", " by ", " from ", ",", "，"];
-    let second_end = verbs.iter().filter_map(|v| second.to_lowercase().find(v)).filter(|e| *e > 0).min();
+    let verbs = [
+        " is ", " are ", " fits ", " makes ", " has ", " was ", " have ", " would ", " should ",
+        " ist ", " sind ", " hat ", " liegt ", " est ", " a ", " sont ", " es ", " tiene ",
+        " son ", " est-", "更", "哪", " for ", " für ", " pour ", " para ", " in ", " to ", " as ",
+        " when ", " wenn ", " si ", " with ", " at ", " on ", " zum ", " zur ", " by ", " from ",
+        ",", "，",
+    ];
+    let second_end = verbs
+        .iter()
+        .filter_map(|v| second.to_lowercase().find(v))
+        .filter(|e| *e > 0)
+        .min();
     let tail = second_end.map_or(second, |end| &second[..end]);
-    let second = bare(if short(second) && !second.contains([',', '，']) && second_end.is_none() { second } else { tail });
+    let second = bare(
+        if short(second) && !second.contains([',', '，']) && second_end.is_none() {
+            second
+        } else {
+            tail
+        },
+    );
     if !short(&second) {
         return None;
     }
@@ -266,14 +782,41 @@ fn either_or(question: &str) -> Option<Vec<String>> {
         if short(&first) {
             let mut options = vec![first];
             for piece in earlier.iter().rev() {
-                match lone(piece) && earlier.len() > 1 || lone(piece) && options.len() == 1 && lone(&options[0]) {
+                match lone(piece) && earlier.len() > 1
+                    || lone(piece) && options.len() == 1 && lone(&options[0])
+                {
                     true => options.insert(0, piece.clone()),
                     false => {
                         // `Should it be red, green or blue`: the last word of the head is the first option.
                         let last = piece.split_whitespace().next_back().unwrap_or_default();
-                        let asks = ["better", "best", "faster", "heavier", "larger", "besser", "schneller", "größer", "mejor", "mieux", "mayor", "correct", "largest", "older", "älter"];
-                        let question_word = ["which", "what", "who", "welche", "welcher", "welches", "was", "wer", "quel", "quelle", "qui", "lequel", "qué", "cuál", "quién", "¿cuál", "¿qué", "哪", "谁"];
-                        let introduces = piece.to_lowercase().split([' ', '\'']).any(|w| question_word.contains(&w)) || asks.contains(&last.to_lowercase().as_str()) || han;
+                        let asks = [
+                            "better",
+                            "best",
+                            "faster",
+                            "heavier",
+                            "larger",
+                            "besser",
+                            "schneller",
+                            "größer",
+                            "mejor",
+                            "mieux",
+                            "mayor",
+                            "correct",
+                            "largest",
+                            "older",
+                            "älter",
+                        ];
+                        let question_word = [
+                            "which", "what", "who", "welche", "welcher", "welches", "was", "wer",
+                            "quel", "quelle", "qui", "lequel", "qué", "cuál", "quién", "¿cuál",
+                            "¿qué", "哪", "谁",
+                        ];
+                        let introduces = piece
+                            .to_lowercase()
+                            .split([' ', '\''])
+                            .any(|w| question_word.contains(&w))
+                            || asks.contains(&last.to_lowercase().as_str())
+                            || han;
                         if !introduces && !last.is_empty() {
                             options.insert(0, last.to_owned());
                         }
@@ -287,16 +830,29 @@ fn either_or(question: &str) -> Option<Vec<String>> {
     }
     // Two single words, or two names of the same make.
     let first = match han {
-        true => bare(listed.rsplit(['，', '选', '用', '是', '喝', '吃', '买', '学', '去', '要', '在']).next()?),
+        true => bare(
+            listed
+                .rsplit([
+                    '，', '选', '用', '是', '喝', '吃', '买', '学', '去', '要', '在',
+                ])
+                .next()?,
+        ),
         false => listed.split_whitespace().next_back().map(bare)?,
     };
     let single = words(&second) == 1 || han;
-    let capital = |text: &str| text.split_whitespace().all(|w| w.starts_with(char::is_uppercase) || w.starts_with(|c: char| c.is_ascii_digit()));
+    let capital = |text: &str| {
+        text.split_whitespace().all(|w| {
+            w.starts_with(char::is_uppercase) || w.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
     if single && !first.is_empty() {
         return distinct(vec![first, second]);
     }
     // `SQLite oder PostgreSQL anfangen`: a verb behind two names.
-    let name: Vec<&str> = second.split_whitespace().take_while(|w| w.starts_with(char::is_uppercase)).collect();
+    let name: Vec<&str> = second
+        .split_whitespace()
+        .take_while(|w| w.starts_with(char::is_uppercase))
+        .collect();
     if name.len() == 1 && words(&second) == 2 && capital(&first) {
         return distinct(vec![first, name[0].to_owned()]);
     }
@@ -314,11 +870,37 @@ fn either_or(question: &str) -> Option<Vec<String>> {
 }
 
 fn bare(text: &str) -> String {
-    let text = text.trim().trim_matches(['"', '\'', '“', '”', '„', '«', '»', '`', '*', '.', '?', '？', ':', '：', '(', ')', '¿']).trim();
+    let text = text
+        .trim()
+        .trim_matches([
+            '"', '\'', '“', '”', '„', '«', '»', '`', '*', '.', '?', '？', ':', '：', '(', ')', '¿',
+        ])
+        .trim();
     let lower = text.to_lowercase();
-    let article = ["either ", "the ", "an ", "entweder ", "den ", "die ", "das ", "der ", "einen ", "eine ", "le ", "la ", "les ", "un ", "une ", "el ", "los ", "las ", "una ", "a "]
-        .iter()
-        .find(|a| lower.starts_with(**a) && !text.starts_with(char::is_uppercase));
+    let article = [
+        "either ",
+        "the ",
+        "an ",
+        "entweder ",
+        "den ",
+        "die ",
+        "das ",
+        "der ",
+        "einen ",
+        "eine ",
+        "le ",
+        "la ",
+        "les ",
+        "un ",
+        "une ",
+        "el ",
+        "los ",
+        "las ",
+        "una ",
+        "a ",
+    ]
+    .iter()
+    .find(|a| lower.starts_with(**a) && !text.starts_with(char::is_uppercase));
     article.map_or(text, |a| text[a.len()..].trim()).to_owned()
 }
 
@@ -326,7 +908,12 @@ fn distinct(options: Vec<String>) -> Option<Vec<String>> {
     let mut seen: Vec<String> = options.iter().map(|o| o.to_lowercase()).collect();
     seen.sort();
     seen.dedup();
-    let reserved = ["not", "nicht", "no", "non", "more", "less", "mehr", "so", "both", "neither", "why", "不", "it", "is"];
-    let fits = seen.len() == options.len() && options.len() >= 2 && !seen.iter().any(|o| reserved.contains(&o.as_str()));
+    let reserved = [
+        "not", "nicht", "no", "non", "more", "less", "mehr", "so", "both", "neither", "why", "不",
+        "it", "is",
+    ];
+    let fits = seen.len() == options.len()
+        && options.len() >= 2
+        && !seen.iter().any(|o| reserved.contains(&o.as_str()));
     fits.then_some(options)
 }

@@ -2,11 +2,14 @@
 //! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
 //! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
 
+pub mod date;
 pub mod json;
+pub mod kinds;
 pub mod language;
 pub mod number;
 pub mod options;
 pub mod prose;
+pub mod sameness;
 
 pub use language::Language;
 pub use options::Options;
@@ -102,6 +105,8 @@ pub enum Wanted {
     Option(Options),
     /// A number.
     Number,
+    /// A day, a month or a year.
+    Date,
     /// A JSON value.
     Json,
     /// A short text.
@@ -375,7 +380,7 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
         return Ok(None);
     }
     match wanted {
-        Wanted::Option(_) | Wanted::Number => match in_prose(wanted, &text) {
+        Wanted::Option(_) | Wanted::Number | Wanted::Date => match in_prose(wanted, &text) {
             Ok((answer, _)) => Ok(Some(answer)),
             // Another object may hold the answer.
             Err(Unread::Missing) => Ok(None),
@@ -389,6 +394,7 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let said = match wanted {
         Wanted::Option(options) => prose::option(text, options).map(Answer::Option),
         Wanted::Number => prose::number(text, Language::of(text)).map(Answer::Text),
+        Wanted::Date => prose::date(text).map(Answer::Text),
         Wanted::Json => {
             let at = text.find(['[', '{']);
             let value = at.and_then(|at| {

@@ -2,8 +2,8 @@
 //! rejected, the number of the last line. Whatever can be understood in two ways is not read.
 
 use super::language::{Language, is_han};
-use super::number;
 use super::options::{Mention, Options};
+use super::{date, number};
 
 /// Words that stand before an answer, in the five languages; a colon, a dash or a copula follows. `true`: it announces a
 /// final answer and stands above the others.
@@ -532,6 +532,30 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     match read {
         Some(key) if alone || closing || is_result(last) || words <= 8 => Said::LastLine(key),
         Some(_) | None => Said::Several,
+    }
+}
+
+/// The date that a text gives: that of a labelled line, else the only one, else the one of the last line.
+pub fn date(text: &str) -> Said<String> {
+    let read = |line: &str| match date::only(line) {
+        Some(key) => Taken::One(key),
+        None => Taken::None,
+    };
+    if let Taken::One(key) = labelled(&stated(text), read) {
+        return Said::Labelled(key);
+    }
+    if let Some(key) = date::only(text) {
+        return Said::Words(key);
+    }
+    let mut lines = text
+        .lines()
+        .rev()
+        .filter(|l| !l.trim().is_empty() && !is_about_confidence(l));
+    match lines.next().and_then(date::only) {
+        Some(key) => Said::LastLine(key),
+        None if is_refusal(text) => Said::Refused,
+        None if date::dates(text).is_empty() => Said::Nothing,
+        None => Said::Several,
     }
 }
 
@@ -1132,7 +1156,8 @@ pub fn plain_latex(text: &str) -> String {
     out.replace('$', "")
 }
 
-fn is_about_confidence(line: &str) -> bool {
+/// Whether a line states a confidence.
+pub fn is_about_confidence(line: &str) -> bool {
     let lower = line.to_lowercase();
     let lower = lower.trim_start_matches(['*', '#', '-', '>', '_', ' ', '|', '"']);
     [

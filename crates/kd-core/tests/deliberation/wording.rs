@@ -1,7 +1,7 @@
 //! Replies in words: they count, the step that read them is in the record, and what cannot be read is asked for once.
 
-use crate::room::{Answer, good, plan, run};
-use kd_core::deliberation::Fact;
+use crate::room::{Answer, good, plan, run, seat};
+use kd_core::deliberation::{AnswerKind, Fact};
 use kd_core::voting::Outcome;
 
 /// What the record says of the answers or ballots of a seat.
@@ -158,5 +158,62 @@ fn a_record_without_a_version_of_reading_is_read_as_before() {
             .expect("JSON")
             .contains("reading")
     );
+    run.replays();
+}
+
+#[test]
+fn equal_open_answers_stand_once_and_need_no_vote() {
+    let mut open = plan();
+    open.answers = AnswerKind::Text;
+    let run = run(&open, |asked| match asked.stage.as_str() {
+        "opinions" if asked.seat == "ann" => {
+            Answer::Text("**Use a queue.**\nConfidence: 0.8".into())
+        }
+        "opinions" => Answer::Text("Use a queue.".into()),
+        _ => Answer::Text(good(asked, "yes")),
+    });
+    let counted = run.facts().find_map(|fact| match fact {
+        Fact::Counted(counted) => Some(counted.clone()),
+        _ => None,
+    });
+    let counted = counted.expect("a count");
+    assert_eq!(counted.candidates.len(), 1, "{:?}", counted.candidates);
+    assert_eq!(counted.form, Outcome::Unanimous);
+    let voted = run
+        .facts()
+        .any(|fact| matches!(fact, Fact::BallotRead { .. }));
+    assert!(!voted, "all answers alike need no vote");
+    run.replays();
+}
+
+#[test]
+fn a_changed_mind_is_progress() {
+    let mut again = plan();
+    again.iteration.enabled = true;
+    again.iteration.max_iterations = 3;
+    again.iteration.convergence_threshold = 0.99;
+    again.iteration.improvement_threshold = -1.0;
+    again.seats.insert(3, seat("dan", "skeptic"));
+    let mut opinions = 0;
+    let run = run(&again, |asked| {
+        opinions += usize::from(asked.stage == "opinions");
+        // First two against two, then three against one: no answer is new.
+        let changed = asked.seat == "cyd" && opinions > 4;
+        let wants = match asked.seat.as_str() {
+            "cyd" if !changed => "no",
+            "dan" => "no",
+            _ => "yes",
+        };
+        Answer::Text(good(asked, wants))
+    });
+    let reasons: Vec<String> = run
+        .facts()
+        .filter_map(|fact| match fact {
+            Fact::IterationDecided(decision) => Some(decision.reason.clone()),
+            _ => None,
+        })
+        .collect();
+    assert!(reasons.len() >= 2, "{reasons:?}");
+    assert!(!reasons[1].contains("no progress"), "{reasons:?}");
     run.replays();
 }

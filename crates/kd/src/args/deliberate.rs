@@ -54,7 +54,7 @@ pub(crate) struct Deliberate {
     /// The rule of the vote (kd vote rules)
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) rule: Option<String>,
-    /// How answers are compared: choice:a,b, yes-no, number, exact, json, set, judged or text
+    /// How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text
     #[arg(long, value_name = "KIND", help_heading = "Plan")]
     pub(crate) answer: Option<String>,
     /// Run the plan of a file (the seed's schema, as --edit shows it)

@@ -106,6 +106,7 @@ impl Desk<'_> {
             question: &question,
             asked: &question,
             members: &names,
+            all_sit: false,
             // Whole numbers that every reader of JSON keeps.
             seed: self.wishes.seed.unwrap_or_else(clock_seed) & ((1 << 53) - 1),
             seeded: self.wishes.seed.is_some(),

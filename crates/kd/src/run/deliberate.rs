@@ -51,6 +51,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         args.seed,
     )?;
     brief.members.clone_from(&args.members);
+    brief.rest.all_sit = !args.members.is_empty();
     brief.rest.model.clone_from(&args.model);
     brief.rest.timeout = args.timeout.map(|t| t.as_secs());
     let mode = config.deliberation.meta.planning_mode;
@@ -413,6 +414,7 @@ impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         let kind = match &error {
             PlanError::Seating(_) => "unknown_member",
+            PlanError::NoSeat { .. } => "no_seat",
             PlanError::TooLow { .. } => "budget",
             PlanError::NoPrice { .. } => "no_price",
         };

@@ -47,6 +47,7 @@ pub(in crate::run) fn plan(
 ) -> Result<Planned, Error> {
     let mut brief = brief(config, layout, question.into(), question.into(), None)?;
     brief.members = members.to_vec();
+    brief.rest.all_sit = !members.is_empty();
     let mut planned = planner::plan(config, &brief.brief())?;
     let mode = config.deliberation.meta.planning_mode;
     if planner::wants_model(mode, question) && config.deliberation.council.members.is_none() {

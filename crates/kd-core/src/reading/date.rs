@@ -1,0 +1,272 @@
+//! Dates as people and models write them, in five languages: `1989-11-09`, `9 November 1989`, `9. November 1989`,
+//! `1989年11月9日`. What can be two days (`05/06/1989`) is none.
+
+/// A year, with its month and day where they are there.
+type Date = (u32, Option<u32>, Option<u32>);
+
+/// The beginnings of the months' names in English, German, French and Spanish.
+const MONTHS: [&[&str]; 12] = [
+    &["jan", "jän", "ene"],
+    &["feb", "fév", "fev"],
+    &["mar", "mär", "mrz"],
+    &["apr", "avr", "abr"],
+    &["may", "mai", "mayo"],
+    &["jun", "juin"],
+    &["jul", "juil"],
+    &["aug", "aoû", "aou", "ago"],
+    &["sep"],
+    &["oct", "okt"],
+    &["nov"],
+    &["dec", "dez", "déc", "dic"],
+];
+
+/// The only date of a text, in its ISO form.
+pub fn only(text: &str) -> Option<String> {
+    let all = dates(text);
+    let (first, rest) = all.split_first()?;
+    rest.iter().all(|d| d == first).then(|| first.clone())
+}
+
+/// The dates of a text, in their ISO form: the fullest ones.
+pub fn dates(text: &str) -> Vec<String> {
+    let words = words(text);
+    let mut found: Vec<Date> = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let (date, used) = here(&words[at..]);
+        found.extend(date);
+        at += used.max(1);
+    }
+    let parts = |d: &Date| usize::from(d.1.is_some()) + usize::from(d.2.is_some());
+    let most = found.iter().map(parts).max().unwrap_or(0);
+    found
+        .iter()
+        .filter(|d| parts(d) == most)
+        .map(|(year, month, day)| match (month, day) {
+            (Some(month), Some(day)) => format!("{year:04}-{month:02}-{day:02}"),
+            (Some(month), None) => format!("{year:04}-{month:02}"),
+            _ => format!("{year:04}"),
+        })
+        .collect()
+}
+
+/// The date at the beginning of these words, and how many of them it takes.
+fn here(words: &[String]) -> (Option<Date>, usize) {
+    let get = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
+    if let Some(date) = numeric(get(0)) {
+        return (Some(date), 1);
+    }
+    // `9 November 1989`, `9 de noviembre de 1989`
+    let filler = |at: usize| usize::from(matches!(get(at), "de" | "of" | "del"));
+    if let Some(day) = day(get(0)) {
+        let at = 1 + filler(1);
+        if let Some(month) = month(get(at)) {
+            let at = at + 1 + filler(at + 1);
+            if let Some(year) = year(get(at)) {
+                return (checked(year, Some(month), Some(day)), at + 1);
+            }
+        }
+    }
+    if let Some(month) = month(get(0)) {
+        // `November 9 1989`, `November 1989`
+        if let (Some(day), Some(year)) = (day(get(1)), year(get(2))) {
+            return (checked(year, Some(month), Some(day)), 3);
+        }
+        let at = 1 + filler(1);
+        if let Some(year) = year(get(at)) {
+            return (checked(year, Some(month), None), at + 1);
+        }
+    }
+    // 1989 年 11 月 9 日
+    if let (Some(year), "年") = (year(get(0)), get(1)) {
+        return match (get(2).parse(), get(3), get(4).parse(), get(5)) {
+            (Ok(month), "月", Ok(day), "日" | "号") => {
+                (checked(year, Some(month), Some(day)), 6)
+            }
+            (Ok(month), "月", ..) => (checked(year, Some(month), None), 4),
+            _ => (checked(year, None, None), 2),
+        };
+    }
+    (year(get(0)).and_then(|year| checked(year, None, None)), 1)
+}
+
+/// `1989-11-09`, `1989/11/09`, `09.11.1989`, and `11/25/1989` where only one reading is a day.
+fn numeric(word: &str) -> Option<Date> {
+    let parts: Vec<&str> = word.split(['-', '/', '.']).collect();
+    let [a, b, c] = parts.as_slice() else {
+        return None;
+    };
+    let n = |t: &str| t.parse::<u32>().ok();
+    if a.len() == 4 {
+        return checked(n(a)?, Some(n(b)?), Some(n(c)?));
+    }
+    if c.len() != 4 {
+        return None;
+    }
+    let (first, second, year) = (n(a)?, n(b)?, n(c)?);
+    match () {
+        () if word.contains('.') || first > 12 => checked(year, Some(second), Some(first)),
+        () if second > 12 || first == second => checked(year, Some(first), Some(second)),
+        () => None,
+    }
+}
+
+fn checked(year: u32, month: Option<u32>, day: Option<u32>) -> Option<Date> {
+    let fits =
+        month.is_none_or(|m| (1..=12).contains(&m)) && day.is_none_or(|d| (1..=31).contains(&d));
+    fits.then_some((year, month, day))
+}
+
+fn year(word: &str) -> Option<u32> {
+    let fits = word.len() == 4 && word.chars().all(|c| c.is_ascii_digit());
+    word.parse()
+        .ok()
+        .filter(|year| fits && (1000..=2999).contains(year))
+}
+
+fn day(word: &str) -> Option<u32> {
+    let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let rest = word.get(digits.len()..)?;
+    let fits = matches!(rest, "" | "." | "st" | "nd" | "rd" | "th" | "er" | "º");
+    digits
+        .parse()
+        .ok()
+        .filter(|day| fits && (1..=31).contains(day))
+}
+
+fn month(word: &str) -> Option<u32> {
+    let known = word.chars().count() >= 3 && word.chars().all(|c| c.is_alphabetic() || c == '.');
+    let at = MONTHS
+        .iter()
+        .position(|names| names.iter().any(|name| word.starts_with(name)))?;
+    // `market` begins as `march` does.
+    let long = word.trim_end_matches('.').chars().count();
+    let whole = [
+        "january",
+        "januar",
+        "jänner",
+        "janvier",
+        "enero",
+        "february",
+        "februar",
+        "février",
+        "fevrier",
+        "febrero",
+        "march",
+        "märz",
+        "mars",
+        "marzo",
+        "april",
+        "avril",
+        "abril",
+        "may",
+        "mai",
+        "mayo",
+        "june",
+        "juni",
+        "juin",
+        "junio",
+        "july",
+        "juli",
+        "juillet",
+        "julio",
+        "august",
+        "août",
+        "aout",
+        "agosto",
+        "september",
+        "septembre",
+        "septiembre",
+        "october",
+        "oktober",
+        "octobre",
+        "octubre",
+        "november",
+        "novembre",
+        "noviembre",
+        "december",
+        "dezember",
+        "décembre",
+        "decembre",
+        "diciembre",
+        "sept",
+    ];
+    (known && (long == 3 || whole.contains(&word))).then_some(at as u32 + 1)
+}
+
+/// Words in lower case; Chinese characters are words of their own.
+fn words(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for piece in text.to_lowercase().split(|c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                ',' | '(' | ')' | '*' | '"' | ':' | '，' | '。' | '`' | '“' | '”'
+            )
+    }) {
+        let mut word = String::new();
+        for c in piece.chars() {
+            if super::language::is_han(c) {
+                out.push(std::mem::take(&mut word));
+                out.push(c.to_string());
+            } else {
+                word.push(c);
+            }
+        }
+        out.push(word);
+    }
+    out.iter()
+        .map(|word| match word.strip_suffix('.') {
+            Some(bare)
+                if bare.len() == 4
+                    || bare.contains(['-', '/'])
+                    || bare.matches('.').count() == 2 =>
+            {
+                bare.to_owned()
+            }
+            _ => word.clone(),
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only;
+
+    #[test]
+    fn one_day_has_one_form() {
+        for text in [
+            "1989-11-09",
+            "9 November 1989",
+            "November 9, 1989",
+            "The wall fell on 9 November 1989.",
+            "9. November 1989",
+            "Am 9. November 1989 fiel die Mauer.",
+            "le 9 novembre 1989",
+            "9 de noviembre de 1989",
+            "1989年11月9日",
+            "09.11.1989",
+            "Nov 9th, 1989",
+            "1989/11/09.",
+        ] {
+            assert_eq!(only(text).as_deref(), Some("1989-11-09"), "{text}");
+        }
+        assert_eq!(only("November 1989").as_deref(), Some("1989-11"));
+        assert_eq!(only("in 1989").as_deref(), Some("1989"));
+        assert_eq!(only("11/25/1989").as_deref(), Some("1989-11-25"));
+    }
+
+    #[test]
+    fn what_can_be_two_days_is_none() {
+        for text in [
+            "05/06/1989",
+            "9 November 1989 or 10 November 1989",
+            "no idea",
+            "13/13/1989",
+            "42",
+        ] {
+            assert_eq!(only(text), None, "{text}");
+        }
+    }
+}

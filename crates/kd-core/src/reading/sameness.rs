@@ -1,0 +1,225 @@
+//! When two open answers are the same without a judge: the same words but for marks around them, the same number with
+//! its unit, the same things in another order, the same JSON. Signs that carry meaning (`<`, `-`, `=`) stay.
+
+use super::language::Language;
+use super::{number, prose};
+use serde_json::Value;
+
+/// The longest text that is compared as a number or a list, in bytes; longer ones are compared word by word.
+const SHORT_BYTES_MAX: usize = 120;
+
+/// Units with several spellings, the one that is kept first.
+const UNITS: &[&[&str]] = &[
+    &[
+        "km",
+        "kilometer",
+        "kilometers",
+        "kilometre",
+        "kilometres",
+        "kilomètres",
+        "kilómetros",
+    ],
+    &[
+        "m", "meter", "meters", "metre", "metres", "mètres", "metros",
+    ],
+    &[
+        "cm",
+        "centimeter",
+        "centimeters",
+        "zentimeter",
+        "centimètres",
+        "centímetros",
+    ],
+    &[
+        "kg",
+        "kilogram",
+        "kilograms",
+        "kilogramm",
+        "kilogrammes",
+        "kilogramos",
+    ],
+    &["g", "gram", "grams", "gramm", "grammes", "gramos"],
+    &[
+        "s", "sec", "second", "seconds", "sekunde", "sekunden", "seconde", "secondes", "segundo",
+        "segundos",
+    ],
+    &["min", "minute", "minutes", "minuten", "minuto", "minutos"],
+    &[
+        "h", "hour", "hours", "stunde", "stunden", "heure", "heures", "hora", "horas",
+    ],
+    &["%", "percent", "prozent", "pour cent", "por ciento"],
+    &["€", "eur", "euro", "euros"],
+    &["$", "usd", "dollar", "dollars", "dólares"],
+];
+
+/// What an open answer is compared by.
+pub fn key(text: &str) -> String {
+    let text = prose::without_thoughts(text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !prose::is_about_confidence(line))
+        .collect();
+    let text = lines.join("\n");
+    let text = text.trim();
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(text) {
+        return sorted(&value).to_string();
+    }
+    if text.contains("```") {
+        return code(text);
+    }
+    let bare = prose::bare(text);
+    let stated = prose::labelled_text(text).filter(|_| !bare.contains('\n'));
+    let bare = stated.unwrap_or(bare);
+    if bare.len() <= SHORT_BYTES_MAX && !bare.contains('\n') {
+        if let Some(amount) = amount(&bare) {
+            return amount;
+        }
+        if let Some(list) = list(&bare) {
+            return list;
+        }
+    }
+    words(&bare).join(" ")
+}
+
+/// A number and its unit, where the text is nothing else.
+fn amount(text: &str) -> Option<String> {
+    let all = number::numbers(text, Language::of(text));
+    let [one] = all.as_slice() else { return None };
+    let around = format!("{} {}", text.get(..one.start)?, text.get(one.end..)?);
+    // A minus and a currency before the number belong to it.
+    let around = around
+        .trim_end_matches(['-', '−', '.'])
+        .replace(['-', '−'], " ");
+    let left: Vec<String> = around
+        .split_whitespace()
+        .map(|w| w.trim_matches(['.', '*']).to_lowercase())
+        .filter(|w| !w.is_empty())
+        .collect();
+    let unit = left.join(" ");
+    let known = UNITS.iter().find(|names| names.contains(&unit.as_str()));
+    let unit = match known {
+        Some(names) => names[0].to_owned(),
+        None if left.len() <= 1 => unit,
+        None => return None,
+    };
+    Some(format!("{} {unit}", one.key).trim_end().to_owned())
+}
+
+/// Things in any order: `red, green and blue`.
+fn list(text: &str) -> Option<String> {
+    if !text.contains([',', '、', '，']) || text.contains(['.', '?', '!', ':', ';', '。']) {
+        return None;
+    }
+    let mut text = text.to_lowercase();
+    for and in [" and ", " und ", " et ", " y "] {
+        text = text.replace(and, ", ");
+    }
+    let mut items: Vec<String> = text
+        .split([',', '、', '，'])
+        .map(|item| words(item).join(" "))
+        .filter(|item| !item.is_empty())
+        .collect();
+    // Clauses are no items.
+    if items.len() < 2 || items.iter().any(|item| item.split(' ').count() > 3) {
+        return None;
+    }
+    items.sort();
+    items.dedup();
+    Some(items.join(", "))
+}
+
+/// The fenced code of a text, its blanks at the ends of lines and its empty lines apart.
+fn code(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join("\n")
+}
+
+/// Words in lower case, without marks that carry no meaning.
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace()
+        .map(|word| {
+            word.to_lowercase()
+                .replace('’', "'")
+                .trim_matches(['*', '_', '`', '"', '“', '”', '„', '«', '»', '\''])
+                .trim_end_matches(['.', ',', ';', ':', '!', '。', '，'])
+                .trim_matches(['*', '_', '`', '"', '“', '”', '„', '«', '»', '\''])
+                .to_owned()
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// A value with the fields of its objects in order, whole numbers without a point.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), sorted(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::Number(number) => match number::of_json(number) {
+            Some(key) => serde_json::from_str(&key).unwrap_or(value.clone()),
+            None => value.clone(),
+        },
+        leaf => leaf.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key;
+
+    #[test]
+    fn the_same_in_other_words_of_form_is_the_same() {
+        for same in [
+            &[
+                "Use a queue.",
+                "use a queue",
+                "**Use a queue.**\nConfidence: 0.8",
+                "<think>hm</think>Use a queue",
+            ][..],
+            &["391", "391.", "**391**", "Answer: 391"],
+            &["3.5 km", "3,5 Kilometer", "3.5 kilometers"],
+            &["12 %", "12%", "12 percent"],
+            &["red, green and blue", "Blue, red, green"],
+            &["{\"a\": 1, \"b\": 2.0}", "{\"b\":2,\"a\":1}"],
+            &["```rust\nfn a() {}\n```", "```rust\nfn a() {}  \n\n```"],
+        ] {
+            for text in same {
+                assert_eq!(key(text), key(same[0]), "{text:?} and {:?}", same[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_differs_in_meaning_stays_apart() {
+        for (a, b) in [
+            ("Use a queue.", "Do not use a queue."),
+            ("x < 5", "x > 5"),
+            ("5", "-5"),
+            ("3.5 km", "3.5 m"),
+            ("3.5", "35"),
+            ("red, green", "red, blue"),
+            ("```\na+b\n```", "```\na-b\n```"),
+            ("```py\nif x:\n  y\n```", "```py\nif x:\ny\n```"),
+            ("{\"a\":1}", "{\"a\":2}"),
+            ("[1,2]", "[2,1]"),
+            ("Alice, then Bob.", "Bob, then Alice."),
+            ("1 and 2", "1"),
+            ("yes", "no"),
+            ("C++", "C"),
+        ] {
+            assert_ne!(key(a), key(b), "{a:?} and {b:?}");
+        }
+    }
+}
