@@ -156,6 +156,7 @@ const AGAINST_AFTER: &[&str] = &[
     "ist falsch",
     "ist nicht",
     "scheidet aus",
+    "nicht",
     "reicht nicht",
     "fällt aus",
     "ist schlechter",
