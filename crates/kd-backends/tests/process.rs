@@ -442,6 +442,46 @@ async fn any_program_with_a_known_dialect_can_be_described() {
 }
 
 #[tokio::test]
+async fn a_program_that_runs_code_of_the_project_is_not_started_where_nobody_trusts_it() {
+    let row = PROGRAMS
+        .iter()
+        .find(|row| row.backend == "opencode")
+        .unwrap();
+    let stage = Stage::new();
+    let at = stage.path("project/sub");
+    std::fs::create_dir_all(&at).unwrap();
+    std::fs::create_dir(stage.path("project/.git")).unwrap();
+    let mark = stage.path("ran");
+    let script = stage.path("script");
+    std::fs::write(&script, json!([{"write": mark}]).to_string()).unwrap();
+    let ask = async |trusted: bool| {
+        let command = [
+            kd_fake::fake_agent().to_str().unwrap(),
+            "--script",
+            script.to_str().unwrap(),
+        ];
+        let choice = Choice {
+            command: command.map(str::to_owned).to_vec(),
+            folder: Some(at.clone()),
+            trusted,
+            ..Choice::default()
+        };
+        let env = Env::of([("PATH", "/usr/bin")]);
+        let end = run(&AgentCli::new(row, choice, env), request("q")).await.2;
+        (end.unwrap_err(), mark.exists())
+    };
+    std::fs::create_dir_all(stage.path("project/.opencode/plugin")).unwrap();
+    let (failure, ran) = ask(false).await;
+    assert!(failure.message.contains(".opencode") && !ran, "{failure}");
+    assert!(failure.hint().contains("kd trust"), "{}", failure.hint());
+    assert!(ask(true).await.1, "a trusted one is started");
+    std::fs::remove_file(&mark).unwrap();
+    std::fs::remove_dir_all(stage.path("project/.opencode")).unwrap();
+    assert!(ask(false).await.1, "without such files it is started");
+    settled();
+}
+
+#[tokio::test]
 async fn a_program_that_prints_plain_text_is_a_member() {
     let stage = Stage::new();
     let script = stage.path("script");

@@ -314,6 +314,7 @@ impl AgentCli {
         let more = self.choice.sees.iter().map(String::as_str).chain(to_write);
         let mut launch = match &self.how {
             How::Known(program) => {
+                allowed(program, call)?;
                 let own = program.sees(|name| self.env.on(name));
                 let mut env = self.seen(own.into_iter().chain(more));
                 for (name, value) in program.given {
@@ -410,6 +411,35 @@ impl AgentCli {
             .or_else(|| std::env::current_dir().ok())?;
         which::which_in(self.env.expand(name), Some(folders), here).ok()
     }
+}
+
+/// Whether a program may be started in this folder: one that runs code of the project at its start may only where the user
+/// trusts it.
+fn allowed(program: &Program, call: &Call<'_>) -> Result<(), Failure> {
+    if call.trusted || program.runs.is_empty() {
+        return Ok(());
+    }
+    let top = call.folder.ancestors().find(|up| up.join(".git").exists());
+    for up in call.folder.ancestors() {
+        let found = program.runs.iter().map(|name| up.join(name));
+        if let Some(path) = found
+            .into_iter()
+            .find(|path| path.symlink_metadata().is_ok())
+        {
+            let said = format!(
+                "{} would run what {} names, and this folder is not trusted",
+                program.title,
+                path.display()
+            );
+            return Err(Failure::new(FailureKind::Invalid, said).advise(
+                "look at it, then type `kd trust`; or take the member out of the council",
+            ));
+        }
+        if Some(up) == top.or(Some(call.folder)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// What is started.

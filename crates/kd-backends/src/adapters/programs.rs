@@ -92,6 +92,8 @@ pub struct Program {
     pub(super) path_variable: Option<&'static str>,
     /// Variables of ours that it may see.
     pub(super) sees: &'static [Seen],
+    /// Files and folders of a project from which it runs code as soon as it starts, with no flag that stops it.
+    pub(super) runs: &'static [&'static str],
     /// Variables that it is given.
     pub(super) given: &'static [(&'static str, &'static str)],
     /// The signal that it ends well on, its tools with it where it can.
@@ -180,6 +182,7 @@ pub const PROGRAMS: &[Program] = &[
                 ],
             ),
         ],
+        runs: &[],
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "3"),
@@ -214,6 +217,7 @@ pub const PROGRAMS: &[Program] = &[
             seen(&["OPENAI_BASE_URL"]),
             seen(&["CODEX_HOME"]),
         ],
+        runs: &[],
         given: &[],
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,
@@ -249,6 +253,8 @@ pub const PROGRAMS: &[Program] = &[
                 &["GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS"],
             ),
         ],
+        runs: &[],
+        // Without it it starts itself again as a child, which does not hear our signals.
         given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
         prompt_as_argument: false,
@@ -285,6 +291,7 @@ pub const PROGRAMS: &[Program] = &[
             ]),
             seen(&["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]),
         ],
+        runs: &[".opencode", "opencode.json", "opencode.jsonc"],
         given: &[
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -311,6 +318,7 @@ pub const PROGRAMS: &[Program] = &[
         dialect: "cursor",
         path_variable: None,
         sees: &[seen(&["CURSOR_API_KEY"])],
+        runs: &[],
         given: &[],
         gentle: Gentle::Terminate,
         // Its documentation knows no other way.

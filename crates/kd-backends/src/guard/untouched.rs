@@ -104,7 +104,9 @@ impl Watch {
         let unwatched = match self.before.take()?.await.ok()? {
             Ok(before) => match self.look().await.ok()? {
                 Ok(after) => {
-                    let changed = changed(&before, &after, self.began);
+                    let mut changed = changed(&before, &after, self.began);
+                    // A new repository brings many files of its own.
+                    changed.sort_by_key(|path| path.iter().any(|part| part == ".git"));
                     return (!changed.is_empty()).then(|| told(&changed, &self.folder));
                 }
                 Err(unwatched) => unwatched,
