@@ -129,7 +129,8 @@ def home(messages):
     (folder / "script.json").write_text(json.dumps(script))
     agents = {m: {"backend": "scripted", "model": str(folder / "script.json")} for m in members}
     config = {"council": {"members": members, "auto_messages": 0}, "agents": agents}
-    (work / ".kd" / "config.local.json").write_text(json.dumps(config))
+    (folder / ".config" / "kd").mkdir(parents=True)
+    (folder / ".config" / "kd" / "config.json").write_text(json.dumps(config))
     env = {"HOME": str(folder), "TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
     screen = Screen([KD, "chat", "--new"], work, env)
     screen.until(b"your message")

@@ -64,9 +64,11 @@ class House:
 
     def config(self, value: object) -> None:
         (self.kd_folder / "config.json").write_text(json.dumps(value))
+        self.ours("trust", "--yes")
 
     def local(self, value: object) -> None:
         (self.kd_folder / "config.local.json").write_text(json.dumps(value))
+        self.ours("trust", "--yes")
 
     def run(self, program: str, *args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program, *args], cwd=self.work, env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)

@@ -45,7 +45,8 @@ holds() {
 # A folder with two scripted seats, so that nothing is called.
 mkdir -p "$work/home/.kd"
 cp "$here"/../../examples/think/{lite,prime}.json "$work/home"
-cp "$here/../../examples/think/config.json" "$work/home/.kd/config.local.json"
+mkdir -p "$work/home/.config/kd"
+cp "$here/../../examples/think/config.json" "$work/home/.config/kd/config.json"
 export HOME=$work/home
 cd "$work/home"
 token=0123456789abcdef0123456789abcdef

@@ -34,6 +34,8 @@ pub struct Started {
     pub session: Session,
     /// To be sent into it.
     pub say: Op,
+    /// What the caller should know before the answer, for example settings that are held back.
+    pub notices: Vec<String>,
 }
 
 /// A thread in a list.

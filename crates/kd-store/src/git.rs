@@ -18,6 +18,62 @@ pub(crate) struct Checkout {
     common: Option<PathBuf>,
 }
 
+/// Whether git tracks a file. No program that the repository names is run. Where git itself cannot tell, a file of that
+/// name in the index counts as tracked.
+pub(crate) fn tracks(file: &Path) -> bool {
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+        return false;
+    };
+    let Some(checkout) = Checkout::find(folder) else {
+        return false;
+    };
+    let mut pathspec = std::ffi::OsString::from(":(icase,literal)");
+    pathspec.push(name);
+    let mut git = Command::new("git");
+    git.args([
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "--no-pager",
+    ])
+    .args(["ls-files", "--error-unmatch", "--"])
+    .arg(&pathspec)
+    .current_dir(folder)
+    .env("GIT_NO_LAZY_FETCH", "1")
+    .env("GIT_OPTIONAL_LOCKS", "0")
+    .stdin(Stdio::null());
+    for variable in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_LITERAL_PATHSPECS",
+        "GIT_GLOB_PATHSPECS",
+    ] {
+        git.env_remove(variable);
+    }
+    match git.output().ok().and_then(|output| output.status.code()) {
+        Some(0) => true,
+        Some(1) => false,
+        _ => {
+            let name = name.as_encoded_bytes();
+            let index = read_bounded(&checkout.git_dir.join("index"));
+            index.is_none_or(|index| index.windows(name.len()).any(|window| window == name))
+        }
+    }
+}
+
+/// The bytes of an index; empty where there is none, `None` where it cannot be read.
+fn read_bounded(path: &Path) -> Option<Vec<u8>> {
+    const INDEX_MAX: u64 = 256 << 20;
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
+        Ok(meta) if meta.is_file() && meta.len() <= INDEX_MAX => fs::read(path).ok(),
+        _ => None,
+    }
+}
+
 impl Checkout {
     /// The checkout that a folder is in.
     pub(crate) fn find(start: &Path) -> Option<Checkout> {

@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use kd_core::memory::LongTerm;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 /// What is remembered; nothing where there is no file.
 pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
@@ -17,6 +18,39 @@ pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
 /// Writes what is remembered in place of what was.
 pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
     json::write(&layout.memory_file(), memory)
+}
+
+/// The files of a project whose text reaches models, below `.kd`, with their sizes: roles, memory, personas of the forum.
+/// What cannot be read is not listed: it reaches nobody.
+pub fn text_files(layout: &Layout) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    let mut add = |prefix: &str, folder: &Path, is_text: &dyn Fn(&str) -> bool, bound| {
+        let Ok(Some(folder)) = Folder::find(folder) else {
+            return;
+        };
+        for item in folder.items().unwrap_or_default() {
+            let name = item.name.to_string_lossy();
+            if is_text(&name)
+                && let Ok(Some(bytes)) = folder.read(&item.name, bound)
+                && !bytes.is_empty()
+            {
+                found.push((format!("{prefix}{name}"), bytes.len() as u64));
+            }
+        }
+    };
+    add(
+        "",
+        &layout.kd(),
+        &|name| name == "memory.json",
+        bounds::MEMORY,
+    );
+    let is_role = |name: &str| name.ends_with(".md");
+    add("roles/", &layout.roles_folder(), &is_role, bounds::ROLE);
+    let is_persona = |name: &str| name.ends_with(".yaml") || name.ends_with(".yml");
+    let personas = layout.forum_agents_folder();
+    add("forum/agents/", &personas, &is_persona, bounds::PERSONA);
+    found.sort();
+    found
 }
 
 /// The king's own words for roles, by role: `.kd/roles/<role>.md`.

@@ -223,6 +223,7 @@ impl TrustStore {
     /// Reads the file; an absent file allows nothing. Only a regular file of the user's own that nobody else can write
     /// is believed.
     fn read(&self) -> Result<Contents, Error> {
+        self.check_folder()?;
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = match OpenOptions::new()
             .read(true)
@@ -257,6 +258,25 @@ impl TrustStore {
             path: self.file.clone(),
             source,
         })
+    }
+
+    /// Refuses a state folder that another user could have filled.
+    fn check_folder(&self) -> Result<(), Error> {
+        let folder = self.file.parent().unwrap_or(Path::new("/"));
+        let meta = match fs::metadata(folder) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io("look at", folder)(error)),
+        };
+        let why = if meta.uid() != rustix::process::geteuid().as_raw() {
+            "it belongs to another user"
+        } else if meta.mode() & 0o022 != 0 {
+            "others can write to it"
+        } else {
+            return Ok(());
+        };
+        let path = folder.to_path_buf();
+        Err(Error::Unsafe { path, why })
     }
 
     /// Replaces the file in one step; the caller holds the lock.
@@ -402,6 +422,10 @@ mod tests {
         assert!(refused(), "writable by others");
         fs::set_permissions(store.file(), fs::Permissions::from_mode(0o600)).unwrap();
         assert!(!refused());
+        let folder = store.file().parent().unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(refused(), "in a folder that others can write to");
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
         let kept = stage.top.path().join("kept");
         fs::rename(store.file(), &kept).unwrap();
         std::os::unix::fs::symlink(&kept, store.file()).unwrap();

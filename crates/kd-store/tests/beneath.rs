@@ -265,6 +265,8 @@ fn everything(stage: &Stage) {
         user: None,
         project: Some(layout.config_file()),
         local: Some(layout.local_config_file()),
+        personas: Some(layout.forum_agents_folder()),
+        trust: None,
     };
     let key = "council.timeout".parse().unwrap();
     let layer = kd_core::config::Layer::Project;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_core::config::{Config, InitSeat, KeyPath, Layer, parse_text, render_init};
+use kd_store::TrustStore;
 use kd_store::config::{Change, ConfigError, ConfigPaths, Loaded, create, load, set, unset, write};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ impl House {
             user: Some(dir.path().join("home/kd/config.json")),
             project: Some(kd.join("config.json")),
             local: Some(kd.join("config.local.json")),
+            personas: Some(kd.join("forum/agents")),
+            trust: Some(TrustStore::at(&dir.path().join("state"))),
         };
         Self { _dir: dir, paths }
     }
@@ -46,6 +49,14 @@ impl House {
 
     fn load(&self) -> Result<Loaded, ConfigError> {
         load(&self.paths, [], &[])
+    }
+
+    /// Allows what the project's files want.
+    fn allowed(self) -> Self {
+        if let Some(consent) = self.load().unwrap().project.consent {
+            consent.allow().unwrap();
+        }
+        self
     }
 
     fn load_env(&self, env: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
@@ -102,7 +113,8 @@ fn each_layer_wins_over_those_below_and_every_setting_knows_its_place() {
     let house = House::new()
         .has(Layer::User, "{\n  \"council\": {\n    \"timeout\": 1, \"first_secs\": 1, \"idle_secs\": 1, \"mode\": \"manual\",\n    \"conclude\": false }}")
         .has(Layer::Project, "{\"council\": {\n\"timeout\": 2, \"first_secs\": 2,\n \"idle_secs\": 2, \"mode\": \"natural\"}}")
-        .has(Layer::Local, "{\"council\": {\"timeout\": 3,\n\n\"first_secs\": 3, \"idle_secs\": 3}}");
+        .has(Layer::Local, "{\"council\": {\"timeout\": 3,\n\n\"first_secs\": 3, \"idle_secs\": 3}}")
+        .allowed();
     let env = [("KD_COUNCIL_TIMEOUT", "4"), ("KD_COUNCIL_FIRST_SECS", "4")]
         .map(|(a, b)| (OsString::from(a), OsString::from(b)));
     let loaded = load(&house.paths, env, &[(path("council.timeout"), json!(5))]).unwrap();
@@ -141,7 +153,8 @@ fn each_layer_wins_over_those_below_and_every_setting_knows_its_place() {
 fn objects_are_merged_and_lists_are_replaced() {
     let house = House::new()
         .has(Layer::User, r#"{"agents": {"a": {"backend": "local", "model": "m"}, "b": {"backend": "local"}}, "council": {"members": ["a", "b"]}}"#)
-        .has(Layer::Local, r#"{"agents": {"a": {"model": null, "role": "r"}, "b": null}, "council": {"members": ["a"]}}"#);
+        .has(Layer::Local, r#"{"agents": {"a": {"model": null, "role": "r"}, "b": null}, "council": {"members": ["a"]}}"#)
+        .allowed();
     let loaded = house.load().unwrap();
     assert_eq!(loaded.config.council.members, ["a"]);
     assert_eq!(loaded.config.agents.keys().collect::<Vec<_>>(), ["a"]);
@@ -164,7 +177,9 @@ fn objects_are_merged_and_lists_are_replaced() {
 
 #[test]
 fn kingdom_clis_own_file_is_read_and_its_idle_settings_are_told() {
-    let house = House::new().has(Layer::Project, include_str!("data/config/kingdom-cli.json"));
+    let house = House::new()
+        .has(Layer::Project, include_str!("data/config/kingdom-cli.json"))
+        .allowed();
     let loaded = house.load().unwrap();
     assert_eq!(loaded.config.council.members, ["claude", "codex", "cursor"]);
     assert_eq!(loaded.without_effect(), []);
@@ -380,33 +395,6 @@ fn a_variable_that_is_no_text_is_a_problem() {
 }
 
 #[test]
-fn a_repository_cannot_take_keys_away() {
-    let house = House::new().has(
-        Layer::Project,
-        r#"{"providers": {"openai": {
-            "base_url": "https://example.org/v1",
-            "key_file": "/etc/key",
-            "key_command": ["sh"],
-            "key_env": "K"}, "here": {"base_url": "http://127.0.0.1:8000/v1"}, "six": {"base_url": "http://[::1]/"}}}"#,
-    );
-    let told = house.problems();
-    assert_eq!(told.len(), 3, "{told:#?}");
-    for (at, key) in ["base_url", "key_file", "key_command"].iter().enumerate() {
-        assert!(
-            told[at].contains(&format!(
-                "providers.openai.{key} cannot be set in .kd/config.json"
-            )),
-            "{told:#?}"
-        );
-    }
-    let near = House::new().has(
-        Layer::Project,
-        r#"{"providers": {"p": {"base_url": "http://localhost.example.org/"}}}"#,
-    );
-    assert_eq!(near.problems().len(), 1);
-}
-
-#[test]
 fn a_key_file_in_the_repository_is_refused() {
     let house = House::new();
     let inside = house
@@ -605,7 +593,9 @@ fn an_agent_and_its_seat_can_come_together() {
 
 #[test]
 fn what_kingdom_cli_would_refuse_goes_to_the_local_file() {
-    let house = House::new().has(Layer::Project, include_str!("data/config/kingdom-cli.json"));
+    let house = House::new()
+        .has(Layer::Project, include_str!("data/config/kingdom-cli.json"))
+        .allowed();
     let shared = set(
         &house.paths,
         Layer::Project,

@@ -212,7 +212,9 @@ impl Stage {
             "agents": agents,
         });
         std::fs::create_dir_all(project.join(".kd")).unwrap();
-        std::fs::write(project.join(".kd/config.local.json"), config.to_string()).unwrap();
+        let own = self.dir.path().join(".config/kd");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("config.json"), config.to_string()).unwrap();
     }
 
     fn kd(&self, project: &Path, args: &[&str]) -> Command {

@@ -2,32 +2,49 @@
 
 use kd_core::event::Outcome;
 
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Exit {
+/// Declares the codes once: the enum, the list of all, and what each means.
+macro_rules! exits {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
+        /// How a command ended.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Exit {
+            $($(#[$doc])* $name = $code,)*
+        }
+
+        #[cfg(test)]
+        impl Exit {
+            /// Every code with its meaning, as the help page and the manual say it.
+            const ALL: &[(Exit, &str)] = &[$((Exit::$name, $meaning)),*];
+        }
+    };
+}
+
+exits! {
     /// Everybody who was asked answered.
-    Done = 0,
+    Done = 0, "everybody who was asked answered";
     /// Something could not be read, written or understood.
-    Error = 1,
+    Error = 1, "an error: something could not be read, written or understood";
     /// The command line or the configuration is wrong.
-    Usage = 2,
+    Usage = 2, "usage: the command line or the configuration is wrong";
     /// Nobody could be seated: a model, program or key is missing.
-    NoSeat = 3,
+    NoSeat = 3, "nobody could be seated: a model, program or key is missing";
     /// A limit cut a deliberation; the answer is the best so far.
-    Cut = 4,
+    Cut = 4, "a limit cut a deliberation; the answer is the best so far";
     /// Some members answered, some failed.
-    Partial = 5,
+    Partial = 5, "partial: some members answered, some failed (degraded)";
     /// Every member failed.
-    Failed = 6,
+    Failed = 6, "every member failed";
     /// The council is split: nothing was decided.
-    Split = 7,
+    Split = 7, "the council is split: nothing was decided";
     /// Too few readable votes to decide.
-    NoQuorum = 8,
+    NoQuorum = 8, "no quorum: too few readable votes to decide";
+    /// A member that was named, or every member, needs settings of this folder that the user did not allow.
+    HeldBack = 9, "held back: the members need settings of this folder that you did not allow (kd trust)";
     /// Every member ran out of time.
-    Timeout = 124,
-    /// Interrupted; what came is kept.
-    Interrupted = 130,
+    Timeout = 124, "every member ran out of time";
+    /// Interrupted; partial answers are saved.
+    Interrupted = 130, "interrupted; partial answers are saved in the thread";
 }
 
 impl Exit {
@@ -54,30 +71,36 @@ mod tests {
     use super::*;
     use clap::Parser;
 
+    /// Rows of a table: the code, and its meaning.
+    fn rows(text: &str, split: impl Fn(&str) -> Option<(&str, &str)>) -> Vec<(String, String)> {
+        let rows = text.lines().filter_map(split);
+        let rows = rows.filter(|(code, _)| code.parse::<u8>().is_ok());
+        rows.map(|(code, meaning)| (code.to_owned(), meaning.to_owned()))
+            .collect()
+    }
+
     #[test]
-    fn the_help_page_lists_every_code() {
+    fn the_help_page_and_the_manual_list_every_code_and_no_other() {
+        let all: Vec<(String, String)> = Exit::ALL
+            .iter()
+            .map(|(exit, meaning)| ((*exit as u8).to_string(), (*meaning).to_owned()))
+            .collect();
         let page = crate::args::Cli::try_parse_from(["kd", "exit-codes", "--help"])
             .expect_err("help is an early exit")
             .to_string();
-        for exit in [
-            Exit::Done,
-            Exit::Error,
-            Exit::Usage,
-            Exit::NoSeat,
-            Exit::Cut,
-            Exit::Partial,
-            Exit::Failed,
-            Exit::Split,
-            Exit::NoQuorum,
-            Exit::Timeout,
-            Exit::Interrupted,
-        ] {
-            let code = (exit as u8).to_string();
-            assert!(
-                page.lines()
-                    .any(|l| l.split_whitespace().next() == Some(&code)),
-                "{code} is missing in:\n{page}"
-            );
-        }
+        let help = rows(&page, |line| {
+            let (code, meaning) = line.trim().split_once(' ')?;
+            Some((code, meaning.trim()))
+        });
+        assert_eq!(help, all, "kd help exit-codes");
+        let manual = include_str!("../../../docs/ask.md");
+        let docs = rows(manual, |line| {
+            let (code, meaning) = line
+                .strip_prefix("| ")?
+                .strip_suffix(" |")?
+                .split_once(" | ")?;
+            Some((code.trim(), meaning.trim()))
+        });
+        assert_eq!(docs, all, "docs/ask.md");
     }
 }

@@ -34,12 +34,14 @@ impl Home {
         let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
         let config =
             serde_json::json!({"council": {"members": names, "conclude": false}, "agents": agents});
-        std::fs::write(
-            home.work().join(".kd/config.local.json"),
-            config.to_string(),
-        )
-        .expect("written");
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
         home
+    }
+
+    fn config_file(&self) -> PathBuf {
+        let folder = self.dir.path().join(".config/kd");
+        std::fs::create_dir_all(&folder).expect("made");
+        folder.join("config.json")
     }
 
     fn work(&self) -> PathBuf {
@@ -386,7 +388,7 @@ fn completions_and_man_pages_come_from_the_definitions() {
 #[test]
 fn init_seats_what_is_found_and_keeps_what_is_there() {
     let home = Home::new(&[]);
-    std::fs::remove_file(home.work().join(".kd/config.local.json")).expect("removed");
+    std::fs::remove_file(home.config_file()).expect("removed");
     let kd = |args: &[&str]| {
         said(
             home.kd(args)

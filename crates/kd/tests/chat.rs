@@ -29,7 +29,7 @@ fn home() -> Home {
             "ann": {"backend": "scripted", "model": script},
         },
     });
-    let file = home.work().join(".kd/config.local.json");
+    let file = home.config_file();
     std::fs::write(file, config.to_string()).expect("written");
     std::fs::create_dir(home.path().join("bin")).expect("made");
     for name in ["claude", "codex"] {

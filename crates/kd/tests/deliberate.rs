@@ -314,3 +314,18 @@ fn what_was_written_in_the_editor_is_kept_when_it_cannot_be_used() {
         said.out
     );
 }
+
+#[test]
+fn texts_of_the_project_are_marked_in_the_record() {
+    let home = home(["yes", "yes", "yes"]);
+    let config = json!({"council": {"preamble": "Be brief."}});
+    std::fs::write(home.work().join(".kd/config.json"), config.to_string()).expect("written");
+    let roles = home.work().join(".kd/roles");
+    std::fs::create_dir(&roles).expect("made");
+    std::fs::write(roles.join("skeptic.md"), "You doubt.").expect("written");
+    let said = home.run(&["deliberate", "--plan", "plan.json", "--json", QUESTION]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let why = home.run(&["why"]);
+    let line = "texts from this project: council.preamble (.kd/config.json:1, 9 characters), roles/skeptic.md (10 bytes)";
+    assert!(why.out.contains(line), "{}", why.out);
+}

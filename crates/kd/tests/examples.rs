@@ -12,9 +12,9 @@ fn examples() -> PathBuf {
 /// Runs `kd` in a hermetic home with an example as its configuration.
 fn kd(example: &Path, args: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
-    let kd = home.path().join(".kd");
-    std::fs::create_dir(&kd).unwrap();
-    std::fs::copy(example, kd.join("config.local.json")).unwrap();
+    let own = home.path().join(".config/kd");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::copy(example, own.join("config.json")).unwrap();
     Command::new(env!("CARGO_BIN_EXE_kd"))
         .args(args)
         .current_dir(home.path())

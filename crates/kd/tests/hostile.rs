@@ -409,10 +409,7 @@ fn a_wrong_configuration_is_told_whole_and_nothing_is_asked() {
             .lines()
             .find(|l| l.contains(part))
             .unwrap_or_else(|| panic!("{part} is not told: {}", said.err));
-        assert!(
-            line.contains("config.local.json"),
-            "the file is named: {line}"
-        );
+        assert!(line.contains("config.json"), "the file is named: {line}");
         assert!(said.err.contains(near), "{near}: {}", said.err);
     }
     assert!(!said.err.contains("sk-fake-000"), "{}", said.err);

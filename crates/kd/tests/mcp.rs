@@ -718,3 +718,23 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
     assert!(listed["result"]["tools"].is_array(), "{listed}");
     client.leave();
 }
+
+#[test]
+fn settings_that_are_held_back_are_told_with_the_answer_and_a_member_of_them_is_refused() {
+    let home = Home::scripted(&[("ann", say("Ann."))]);
+    let wants = json!({"council": {"members": ["ann", "e"]},
+        "agents": {"e": {"backend": "command", "dialect": "codex", "command": ["sh", "-c", "id"]}}});
+    std::fs::write(home.work().join(".kd/config.json"), wants.to_string()).expect("written");
+    let mut client = Client::start(&home, &[]);
+    let answer = client.tool("ask_council", json!({"question": "Q"}));
+    let result = &answer["result"]["structuredContent"];
+    let notice = result["notices"][0].as_str().unwrap_or_default();
+    assert!(notice.contains("held back: 3 project settings"), "{answer}");
+    let refused = client.tool("ask_council", json!({"question": "Q", "members": ["e"]}));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert!(
+        refused.to_string().contains("member e is held back"),
+        "{refused}"
+    );
+    client.leave();
+}

@@ -59,7 +59,9 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     }
     let config =
         serde_json::json!({"council": {"members": ["ada", "bob", "cyd"]}, "agents": agents});
-    std::fs::write(work.join(".kd/config.local.json"), config.to_string()).expect("written");
+    let own = home.path().join(".config/kd");
+    std::fs::create_dir_all(&own).expect("made");
+    std::fs::write(own.join("config.json"), config.to_string()).expect("written");
 
     let pty = native_pty_system()
         .openpty(size(80, 24))
@@ -120,8 +122,9 @@ fn home(config: &serde_json::Value) -> (tempfile::TempDir, std::path::PathBuf) {
     let work = home.path().join("work");
     std::fs::create_dir_all(work.join(".kd")).expect("made");
     if !config.is_null() {
-        let file = work.join(".kd/config.local.json");
-        std::fs::write(file, config.to_string()).expect("written");
+        let own = home.path().join(".config/kd");
+        std::fs::create_dir_all(&own).expect("made");
+        std::fs::write(own.join("config.json"), config.to_string()).expect("written");
     }
     (home, work)
 }

@@ -189,16 +189,11 @@ fn a_cap_a_failure_and_no_answer_have_codes_of_their_own() {
 #[test]
 fn the_settings_seat_and_bound_them() {
     let home = debaters();
-    let mut config: Value = serde_json::from_str(
-        &std::fs::read_to_string(home.work().join(".kd/config.local.json")).expect("there"),
-    )
-    .expect("JSON");
+    let mut config: Value =
+        serde_json::from_str(&std::fs::read_to_string(home.config_file()).expect("there"))
+            .expect("JSON");
     config["think"] = json!({"fast": "prime", "exchanges_max": 1});
-    std::fs::write(
-        home.work().join(".kd/config.local.json"),
-        config.to_string(),
-    )
-    .expect("written");
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
     let said = home.run(&["think", "--json", "Q"]);
     let value = said.json();
     assert_eq!(value["think"]["ended"], "cap", "{value}");

@@ -3,6 +3,9 @@
 use super::keys::{KEYS, Key, Reader};
 use super::text::env_name;
 
+const HEAD: &str =
+    "| key | takes | default | a project may set it | meaning |\n|---|---|---|---|---|\n";
+
 /// All keys with type, default and meaning, as Markdown: what kd reads first, then what only kingdom-cli reads.
 pub fn docs_table() -> String {
     let mut out = String::new();
@@ -15,12 +18,12 @@ pub fn docs_table() -> String {
                 "{}### `{section}`\n\n",
                 if out.is_empty() { "" } else { "\n" }
             ));
-            out.push_str("| key | takes | default | meaning |\n|---|---|---|---|\n");
+            out.push_str(HEAD);
         }
         out.push_str(&row(key));
     }
     out.push_str("\n### Only for kingdom-cli\n\nAccepted, so that both programs can share `.kd/config.json`; without effect in kd.\n\n");
-    out.push_str("| key | takes | default | meaning |\n|---|---|---|---|\n");
+    out.push_str(HEAD);
     KEYS.iter()
         .filter(|key| key.reader == Reader::KingdomCli)
         .for_each(|key| out.push_str(&row(key)));
@@ -51,15 +54,11 @@ fn row(key: &Key) -> String {
         "null" | "\"\"" => String::new(),
         default => format!("`{default}`"),
     };
-    let refused = if key.from_project {
-        ""
-    } else {
-        " Not in `.kd/config.json`."
-    };
     let doc = key.doc.replace("<name>", "\\<name\\>");
     format!(
-        "| `{}` | {} | {default} | {doc}{refused} |\n",
+        "| `{}` | {} | {default} | {} | {doc} |\n",
         key.path,
-        key.kind.words()
+        key.kind.words(),
+        key.project.words()
     )
 }

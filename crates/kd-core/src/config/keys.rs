@@ -3,6 +3,7 @@
 //! To add a key: one row here, and the field of the same name in the typed [`Config`](super::Config).
 
 use super::path::KeyPath;
+use super::project::{FromProject, Limit};
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,8 +101,8 @@ pub struct Key {
     pub kingdom: bool,
     /// A second, shorter variable for it.
     pub short_env: Option<&'static str>,
-    /// Whether the committed file may set it. Some keys would let a repository run a command or take a key away.
-    pub from_project: bool,
+    /// What a project's files may do with it. A new row is [`FromProject::Trusted`] unless it says otherwise.
+    pub project: FromProject,
 }
 
 impl Key {
@@ -151,8 +152,27 @@ impl Key {
         self
     }
 
-    const fn never_from_project(mut self) -> Self {
-        self.from_project = false;
+    /// A project may set it without being asked about: nothing it can say costs money, runs, sends or reveals anything.
+    const fn free(mut self) -> Self {
+        self.project = FromProject::Free;
+        self
+    }
+
+    /// Words that reach models.
+    const fn text(mut self) -> Self {
+        self.project = FromProject::Text;
+        self
+    }
+
+    /// A project may only make it stricter.
+    const fn limit(mut self, limit: Limit) -> Self {
+        self.project = FromProject::Limit(limit);
+        self
+    }
+
+    /// Names members.
+    const fn members(mut self) -> Self {
+        self.project = FromProject::Members;
         self
     }
 }
@@ -248,138 +268,138 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'stati
         reader: Reader::Kd,
         kingdom: false,
         short_env: None,
-        from_project: true,
+        project: FromProject::Trusted,
     }
 }
 
 /// All keys, in the order of the manual.
 #[rustfmt::skip] // one row, one line where it fits: it is a table
 pub const KEYS: &[Key] = &[
-    key("$schema", Kind::Text, "null", "Where an editor finds the schema of this file (`kd config schema` prints it).").only_editor(),
+    key("$schema", Kind::Text, "null", "Where an editor finds the schema of this file (`kd config schema` prints it).").only_editor().free(),
 
-    key("council.members", Kind::Agents, "[]", "Who sits, in this order; empty means all agents, or three built-in members when there are none.").also_kingdom().short_env("KD_MEMBERS"),
-    key("council.timeout", TIMEOUT, "600", "Seconds for one member's turn.").also_kingdom().short_env("KD_TIMEOUT"),
-    key("council.auto_messages", Kind::Whole { min: -1, max: 1000 }, "null", "Turns that members take by themselves after the first answers; unset or -1 means one for each unmuted member."),
-    key("council.mode", Kind::OneOf(&["broadcast", "sequential", "natural", "manual"]), "\"broadcast\"", "Who speaks when: all at once and then in turn, one by one, at once and then in shuffled order, or only who is mentioned.").short_env("KD_MODE"),
-    key("council.preamble", Kind::Words, "null", "The first words of every prompt; unset means the built-in text.").also_kingdom(),
-    key("council.conclude", Kind::Bool, "true", "Whether the chair concludes after `kd ask`."),
-    key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means that the first member that answered lends its backend."),
-    key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom(),
-    key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own."),
-    key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own."),
-    key("council.warm_secs", WAIT, "300", "Seconds that the program of a member is kept running without a question; 0 starts one for each."),
-    key("council.review_members", Kind::Texts, "[]", "Who sits in `kd council review`; empty means those of `council.members`.").also_kingdom(),
-    key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom(),
-    key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded and not used by kingdom-cli; here `council.mode` counts.").only_kingdom(),
-    key("council.ask.auto_messages", Kind::Whole { min: -1, max: 1_000_000 }, "-1", "Loaded and not used by kingdom-cli; here `council.auto_messages` counts.").only_kingdom(),
-    key("council.chat.mode", Kind::OneOf(&["natural", "round_robin", "manual", "broadcast"]), "\"natural\"", "Who speaks when in its chat; here `council.mode` counts.").only_kingdom(),
-    key("council.chat.auto_rounds", Kind::Whole { min: 0, max: 1_000_000 }, "1", "Rounds without the king in its chat; here `council.auto_messages` counts.").only_kingdom(),
+    key("council.members", Kind::Agents, "[]", "Who sits, in this order; empty means all agents, or three built-in members when there are none.").also_kingdom().short_env("KD_MEMBERS").members(),
+    key("council.timeout", TIMEOUT, "600", "Seconds for one member's turn.").also_kingdom().short_env("KD_TIMEOUT").limit(Limit::Default),
+    key("council.auto_messages", Kind::Whole { min: -1, max: 1000 }, "null", "Turns that members take by themselves after the first answers; unset or -1 means one for each unmuted member.").limit(Limit::As(0.0)),
+    key("council.mode", Kind::OneOf(&["broadcast", "sequential", "natural", "manual"]), "\"broadcast\"", "Who speaks when: all at once and then in turn, one by one, at once and then in shuffled order, or only who is mentioned.").short_env("KD_MODE").free(),
+    key("council.preamble", Kind::Words, "null", "The first words of every prompt; unset means the built-in text.").also_kingdom().text(),
+    key("council.conclude", Kind::Bool, "true", "Whether the chair concludes after `kd ask`.").limit(Limit::Off),
+    key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means that the first member that answered lends its backend.").members(),
+    key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom().limit(Limit::Off),
+    key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own.").limit(Limit::ZeroIsNone),
+    key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own.").limit(Limit::ZeroIsNone),
+    key("council.warm_secs", WAIT, "300", "Seconds that the program of a member is kept running without a question; 0 starts one for each.").limit(Limit::Default),
+    key("council.review_members", Kind::Texts, "[]", "Who sits in `kd council review`; empty means those of `council.members`.").also_kingdom().members(),
+    key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom().free(),
+    key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded and not used by kingdom-cli; here `council.mode` counts.").only_kingdom().free(),
+    key("council.ask.auto_messages", Kind::Whole { min: -1, max: 1_000_000 }, "-1", "Loaded and not used by kingdom-cli; here `council.auto_messages` counts.").only_kingdom().free(),
+    key("council.chat.mode", Kind::OneOf(&["natural", "round_robin", "manual", "broadcast"]), "\"natural\"", "Who speaks when in its chat; here `council.mode` counts.").only_kingdom().free(),
+    key("council.chat.auto_rounds", Kind::Whole { min: 0, max: 1_000_000 }, "1", "Rounds without the king in its chat; here `council.auto_messages` counts.").only_kingdom().free(),
 
-    key("deliberation.meta.planningMode", Kind::OneOf(&["static", "llm", "hybrid"]), "\"static\"", "Who plans a deliberation: rules, a model, or rules with a model for what they call complex."),
-    key("deliberation.meta.complexity", Kind::OneOf(&["simple", "moderate", "complex", "expert"]), "null", "How hard the question is; unset leaves it to the planner."),
-    key("deliberation.meta.domain", Kind::Text, "null", "What the question is about; unset leaves it to the planner."),
-    key("deliberation.meta.reasoning", Kind::Text, "null", "A note on why the plan is as it is."),
-    key("deliberation.meta.planner", Kind::Agent, "null", "The agent that plans in the modes `llm` and `hybrid`; unset means the first member."),
-    key("deliberation.council.size", Kind::Whole { min: 3, max: 9 }, "null", "How many seats; unset means as many as the preset has."),
-    key("deliberation.council.members", Kind::Seats, "null", "Exactly these seats: model (an agent, or local), role, persona, systemPrompt, temperature, weight; unset means the preset's."),
-    key("deliberation.council.voting.method", Kind::Words, "null", "The rule of the vote (`kd vote rules`); unset means the preset's."),
-    key("deliberation.council.voting.threshold", SHARE, "null", "The share of the votes that the winner needs; unset means what the rule asks for."),
-    key("deliberation.iteration.enabled", Kind::Bool, "false", "Whether a council that does not agree begins anew."),
-    key("deliberation.iteration.maxIterations", Kind::Whole { min: 1, max: 5 }, "3", "The most passes, the first included."),
-    key("deliberation.iteration.maxTokens", Kind::Whole { min: 1, max: 1_000_000_000 }, "100000", "The most tokens of a deliberation, prompts and answers of all passes together."),
-    key("deliberation.iteration.maxDurationMs", Kind::Whole { min: 1, max: WEEK * 1000 }, "120000", "The most milliseconds of a deliberation with iteration."),
-    key("deliberation.iteration.maxDepth", Kind::Whole { min: 0, max: 4 }, "2", "How deep sub-councils may nest."),
-    key("deliberation.iteration.convergenceThreshold", SHARE, "0.85", "The council stops once its agreement reaches this; a heuristic."),
-    key("deliberation.iteration.improvementThreshold", SHARE, "0.05", "The council stops when a pass adds less than this to its agreement; a heuristic."),
-    key("deliberation.iteration.strategy", Kind::OneOf(&["refine", "escalate", "specialize", "debate"]), "\"refine\"", "What the next pass does differently: the same seats improve, more seats join, sub-councils settle open issues, or the leading answers are argued."),
-    key("deliberation.memory.enabled", Kind::Bool, "true", "Whether a pass knows of the ones before."),
-    key("deliberation.memory.compression", Kind::Bool, "true", "Whether a seat sums a pass up for the next; else sentences are taken out of it."),
-    key("deliberation.memory.maxContextTokens", Kind::Whole { min: 100, max: 1_000_000 }, "8000", "The most tokens of memory in a prompt."),
-    key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are remembered across deliberations (`kd memory`)."),
-    key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council works; `auto` chooses by the task and by what is known of the members."),
-    key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "Who sits and how they decide; unset leaves it to the planner."),
-    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text; unset means what the question's form tells."),
-    key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "The most rounds of protocols with rounds."),
-    key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "Answers of the one member in `sample-vote`."),
-    key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "The most calls of models in a deliberation."),
-    key("deliberation.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "The most money of a deliberation, in US dollars; unset means no limit."),
-    key("deliberation.answerTokens", Kind::Whole { min: 16, max: 1_000_000 }, "null", "The most tokens of one answer; unset means 192 for the built-in model and 2048 for others."),
+    key("deliberation.meta.planningMode", Kind::OneOf(&["static", "llm", "hybrid"]), "\"static\"", "Who plans a deliberation: rules, a model, or rules with a model for what they call complex.").free(),
+    key("deliberation.meta.complexity", Kind::OneOf(&["simple", "moderate", "complex", "expert"]), "null", "How hard the question is; unset leaves it to the planner.").free(),
+    key("deliberation.meta.domain", Kind::Text, "null", "What the question is about; unset leaves it to the planner.").text(),
+    key("deliberation.meta.reasoning", Kind::Text, "null", "A note on why the plan is as it is.").text(),
+    key("deliberation.meta.planner", Kind::Agent, "null", "The agent that plans in the modes `llm` and `hybrid`; unset means the first member.").members(),
+    key("deliberation.council.size", Kind::Whole { min: 3, max: 9 }, "null", "How many seats; unset means as many as the preset has.").limit(Limit::As(3.0)),
+    key("deliberation.council.members", Kind::Seats, "null", "Exactly these seats: model (an agent, or local), role, persona, systemPrompt, temperature, weight; unset means the preset's.").members(),
+    key("deliberation.council.voting.method", Kind::Words, "null", "The rule of the vote (`kd vote rules`); unset means the preset's.").free(),
+    key("deliberation.council.voting.threshold", SHARE, "null", "The share of the votes that the winner needs; unset means what the rule asks for.").free(),
+    key("deliberation.iteration.enabled", Kind::Bool, "false", "Whether a council that does not agree begins anew.").limit(Limit::Off),
+    key("deliberation.iteration.maxIterations", Kind::Whole { min: 1, max: 5 }, "3", "The most passes, the first included.").limit(Limit::Default),
+    key("deliberation.iteration.maxTokens", Kind::Whole { min: 1, max: 1_000_000_000 }, "100000", "The most tokens of a deliberation, prompts and answers of all passes together.").limit(Limit::Default),
+    key("deliberation.iteration.maxDurationMs", Kind::Whole { min: 1, max: WEEK * 1000 }, "120000", "The most milliseconds of a deliberation with iteration.").limit(Limit::Default),
+    key("deliberation.iteration.maxDepth", Kind::Whole { min: 0, max: 4 }, "2", "How deep sub-councils may nest.").limit(Limit::Default),
+    key("deliberation.iteration.convergenceThreshold", SHARE, "0.85", "The council stops once its agreement reaches this; a heuristic.").free(),
+    key("deliberation.iteration.improvementThreshold", SHARE, "0.05", "The council stops when a pass adds less than this to its agreement; a heuristic.").free(),
+    key("deliberation.iteration.strategy", Kind::OneOf(&["refine", "escalate", "specialize", "debate"]), "\"refine\"", "What the next pass does differently: the same seats improve, more seats join, sub-councils settle open issues, or the leading answers are argued.").free(),
+    key("deliberation.memory.enabled", Kind::Bool, "true", "Whether a pass knows of the ones before.").limit(Limit::Off),
+    key("deliberation.memory.compression", Kind::Bool, "true", "Whether a seat sums a pass up for the next; else sentences are taken out of it.").limit(Limit::Off),
+    key("deliberation.memory.maxContextTokens", Kind::Whole { min: 100, max: 1_000_000 }, "8000", "The most tokens of memory in a prompt.").limit(Limit::Default),
+    key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are remembered across deliberations (`kd memory`).").limit(Limit::Off),
+    key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council works; `auto` chooses by the task and by what is known of the members.").free(),
+    key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "Who sits and how they decide; unset leaves it to the planner.").free(),
+    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text; unset means what the question's form tells.").free(),
+    key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "The most rounds of protocols with rounds.").limit(Limit::Default),
+    key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "Answers of the one member in `sample-vote`.").limit(Limit::Default),
+    key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "The most calls of models in a deliberation.").limit(Limit::Default),
+    key("deliberation.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "The most money of a deliberation, in US dollars; unset means no limit.").limit(Limit::NoLimit),
+    key("deliberation.answerTokens", Kind::Whole { min: 16, max: 1_000_000 }, "null", "The most tokens of one answer; unset means 192 for the built-in model and 2048 for others.").limit(Limit::As(192.0)),
 
-    key("agents.<name>.backend", Kind::Backend, "\"\"", "What answers for this member (required): a backend or the name of a provider.").also_kingdom(),
+    key("agents.<name>.backend", Kind::Backend, "\"\"", "What answers for this member (required): a backend or the name of a provider.").also_kingdom().members(),
     key("agents.<name>.model", Kind::Text, "null", "The model; unset means the backend's own choice.").also_kingdom(),
-    key("agents.<name>.role", Kind::Text, "null", "The part it plays, in a word or two, shown beside its name."),
-    key("agents.<name>.prompt", Kind::Text, "\"\"", "Its own prompt: who it is and how it looks at things.").also_kingdom(),
-    key("agents.<name>.prompts.council", Kind::Text, "\"\"", "Its own words for council talks, in place of `prompts.council`.").also_kingdom(),
-    key("agents.<name>.prompts.design", Kind::Text, "\"\"", "Its own words for designing, in place of `prompts.design`.").also_kingdom(),
-    key("agents.<name>.prompts.review", Kind::Text, "\"\"", "Its own words for reviews, in place of `prompts.review`.").also_kingdom(),
-    key("agents.<name>.prompts.peasant", Kind::Text, "\"\"", "Its own words for work on tickets, in place of `prompts.peasant`.").also_kingdom(),
-    key("agents.<name>.command", Kind::Texts, "[]", "The program and its arguments: of a member of the kind `command` or `acp`, or in place of a known program.").never_from_project(),
+    key("agents.<name>.role", Kind::Text, "null", "The part it plays, in a word or two, shown beside its name.").text(),
+    key("agents.<name>.prompt", Kind::Text, "\"\"", "Its own prompt: who it is and how it looks at things.").also_kingdom().text(),
+    key("agents.<name>.prompts.council", Kind::Text, "\"\"", "Its own words for council talks, in place of `prompts.council`.").also_kingdom().text(),
+    key("agents.<name>.prompts.design", Kind::Text, "\"\"", "Its own words for designing, in place of `prompts.design`.").also_kingdom().text(),
+    key("agents.<name>.prompts.review", Kind::Text, "\"\"", "Its own words for reviews, in place of `prompts.review`.").also_kingdom().text(),
+    key("agents.<name>.prompts.peasant", Kind::Text, "\"\"", "Its own words for work on tickets, in place of `prompts.peasant`.").also_kingdom().text(),
+    key("agents.<name>.command", Kind::Texts, "[]", "The program and its arguments: of a member of the kind `command` or `acp`, or in place of a known program."),
     key("agents.<name>.dialect", Kind::OneOf(&["claude", "codex", "gemini", "opencode", "cursor", "acp", "text"]), "null", "What the program of `command` prints."),
-    key("agents.<name>.env", Kind::Texts, "[]", "Names of further environment variables that the program may see.").never_from_project(),
-    key("agents.<name>.warm", Kind::Bool, "null", "Whether its program is kept running between questions; unset means where that is known to work."),
-    key("agents.<name>.writable", Kind::Bool, "null", "Whether it may change files, in place of `council.writable`.").never_from_project(),
+    key("agents.<name>.env", Kind::Texts, "[]", "Names of further environment variables that the program may see."),
+    key("agents.<name>.warm", Kind::Bool, "null", "Whether its program is kept running between questions; unset means where that is known to work.").limit(Limit::Off),
+    key("agents.<name>.writable", Kind::Bool, "null", "Whether it may change files, in place of `council.writable`.").limit(Limit::Off),
     key("agents.<name>.extra_flags", Kind::Texts, "[]", "Further arguments for an agent program.").also_kingdom(),
     key("agents.<name>.effort", Kind::Text, "\"\"", "How hard it thinks, in the backend's words, for example low, medium, high.").also_kingdom(),
-    key("agents.<name>.temperature", Kind::Number { min: 0.0, max: 2.0 }, "null", "How freely it picks words: 0 always takes the likeliest; unset means the backend's own."),
-    key("agents.<name>.top_p", SHARE, "null", "Picks only among the likeliest words that together reach this share; unset means the backend's own."),
-    key("agents.<name>.min_p", SHARE, "null", "Drops words less likely than this share of the likeliest (built-in model, and servers that know it)."),
-    key("agents.<name>.max_tokens", Kind::Whole { min: 1, max: 10_000_000 }, "null", "The most tokens of one answer; unset means the backend's own limit."),
-    key("agents.<name>.seed", Kind::Whole { min: 0, max: u64::MAX }, "null", "Fixes the chance, where the backend can."),
+    key("agents.<name>.temperature", Kind::Number { min: 0.0, max: 2.0 }, "null", "How freely it picks words: 0 always takes the likeliest; unset means the backend's own.").free(),
+    key("agents.<name>.top_p", SHARE, "null", "Picks only among the likeliest words that together reach this share; unset means the backend's own.").free(),
+    key("agents.<name>.min_p", SHARE, "null", "Drops words less likely than this share of the likeliest (built-in model, and servers that know it).").free(),
+    key("agents.<name>.max_tokens", Kind::Whole { min: 1, max: 10_000_000 }, "null", "The most tokens of one answer; unset means the backend's own limit.").limit(Limit::As(192.0)),
+    key("agents.<name>.seed", Kind::Whole { min: 0, max: u64::MAX }, "null", "Fixes the chance, where the backend can.").free(),
     key("agents.<name>.weight", Kind::Number { min: 0.0, max: 1000.0 }, "null", "What its vote counts; unset means 1."),
     key("agents.<name>.reliability", SHARE, "null", "How often it is right, where that was measured (`kd eval`): breaks ties, and weighs votes by `log-odds`."),
-    key("agents.<name>.timeout", TIMEOUT, "null", "Seconds for its turn, in place of `council.timeout`."),
+    key("agents.<name>.timeout", TIMEOUT, "null", "Seconds for its turn, in place of `council.timeout`.").limit(Limit::Like("council.timeout")),
 
-    key("prompts.council", Kind::Text, "\"\"", "Words for every member in council talks.").also_kingdom(),
-    key("prompts.design", Kind::Text, "\"\"", "Words for every member when designing.").also_kingdom(),
-    key("prompts.review", Kind::Text, "\"\"", "Words for every member in reviews.").also_kingdom(),
-    key("prompts.peasant", Kind::Text, "\"\"", "Words for every member at work on tickets.").also_kingdom(),
+    key("prompts.council", Kind::Text, "\"\"", "Words for every member in council talks.").also_kingdom().text(),
+    key("prompts.design", Kind::Text, "\"\"", "Words for every member when designing.").also_kingdom().text(),
+    key("prompts.review", Kind::Text, "\"\"", "Words for every member in reviews.").also_kingdom().text(),
+    key("prompts.peasant", Kind::Text, "\"\"", "Words for every member at work on tickets.").also_kingdom().text(),
 
     key("providers.<name>.wire", Kind::OneOf(&["openai", "anthropic", "gemini"]), "\"openai\"", "What the service speaks; most speak `openai`."),
-    key("providers.<name>.base_url", Kind::Url, "null", "Where the service is, for example http://localhost:8000/v1; unset means the vendor's own address.").never_from_project(),
+    key("providers.<name>.base_url", Kind::Url, "null", "Where the service is, for example http://localhost:8000/v1; unset means the vendor's own address."),
     key("providers.<name>.key_env", Kind::Variable, "null", "The environment variable that holds the key."),
-    key("providers.<name>.key_file", Kind::File, "null", "A file outside the repository that holds the key.").never_from_project(),
-    key("providers.<name>.key_command", Kind::Texts, "[]", "A command and its arguments that print the key.").never_from_project(),
-    key("providers.<name>.requests_per_minute", COUNT, "null", "The most requests a minute; unset means no limit of ours."),
-    key("providers.<name>.attempts", Kind::Whole { min: 1, max: 20 }, "null", "The most attempts for one turn, the first included; unset means the built-in number."),
+    key("providers.<name>.key_file", Kind::File, "null", "A file outside the repository that holds the key."),
+    key("providers.<name>.key_command", Kind::Texts, "[]", "A command and its arguments that print the key."),
+    key("providers.<name>.requests_per_minute", COUNT, "null", "The most requests a minute; unset means no limit of ours.").limit(Limit::NoLimit),
+    key("providers.<name>.attempts", Kind::Whole { min: 1, max: 20 }, "null", "The most attempts for one turn, the first included; unset means the built-in number.").limit(Limit::As(1.0)),
     key("providers.<name>.model", Kind::Words, "null", "The model where a member names none."),
     key("providers.<name>.prices.<model>.input", PRICE, "0.0", "US dollars for a million tokens of the prompt."),
     key("providers.<name>.prices.<model>.output", PRICE, "0.0", "US dollars for a million tokens of the answer."),
     key("providers.<name>.prices.<model>.cached", PRICE, "null", "US dollars for a million tokens of the prompt that the service had kept; unset means as `input`."),
 
     key("local.model", Kind::Words, "null", "The built-in model: a path to a GGUF file or a key of `kd model list`; unset means the default one.").short_env("KD_MODEL"),
-    key("local.threads", Kind::Whole { min: 1, max: 1024 }, "null", "Threads of the built-in model; unset means one for each core, at most 8.").short_env("KD_THREADS"),
-    key("local.context", Kind::Whole { min: 64, max: 16_777_216 }, "null", "The most tokens of prompt and answer together; unset means what the model allows.").short_env("KD_CONTEXT"),
-    key("local.offline", Kind::Bool, "false", "Never fetch a model; say what is missing instead.").short_env("KD_OFFLINE"),
+    key("local.threads", Kind::Whole { min: 1, max: 1024 }, "null", "Threads of the built-in model; unset means one for each core, at most 8.").short_env("KD_THREADS").limit(Limit::As(1.0)),
+    key("local.context", Kind::Whole { min: 64, max: 16_777_216 }, "null", "The most tokens of prompt and answer together; unset means what the model allows.").short_env("KD_CONTEXT").limit(Limit::NoLimit),
+    key("local.offline", Kind::Bool, "false", "Never fetch a model; say what is missing instead.").short_env("KD_OFFLINE").limit(Limit::On),
 
-    key("think.fast", Kind::Agent, "null", "Who looks first in `kd think`; unset means the first member of the council."),
-    key("think.rigorous", Kind::Agent, "null", "Who checks in `kd think`; unset means the second member of the council."),
-    key("think.arbiter", Kind::Agent, "null", "Who answers when the two seats of `kd think` do not agree; unset means the rigorous one."),
-    key("think.exchanges_max", Kind::Whole { min: 1, max: 100 }, "6", "The most messages between the two seats of `kd think`."),
-    key("think.exchanges_min", Kind::Whole { min: 0, max: 100 }, "null", "The fewest: replies before that are checked by the other seat; unset means 1 for the built-in model and 0 for others."),
-    key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit."),
-    key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit."),
+    key("think.fast", Kind::Agent, "null", "Who looks first in `kd think`; unset means the first member of the council.").members(),
+    key("think.rigorous", Kind::Agent, "null", "Who checks in `kd think`; unset means the second member of the council.").members(),
+    key("think.arbiter", Kind::Agent, "null", "Who answers when the two seats of `kd think` do not agree; unset means the rigorous one.").members(),
+    key("think.exchanges_max", Kind::Whole { min: 1, max: 100 }, "6", "The most messages between the two seats of `kd think`.").limit(Limit::Default),
+    key("think.exchanges_min", Kind::Whole { min: 0, max: 100 }, "null", "The fewest: replies before that are checked by the other seat; unset means 1 for the built-in model and 0 for others.").limit(Limit::As(0.0)),
+    key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit.").limit(Limit::NoLimit),
+    key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit.").limit(Limit::NoLimit),
 
-    key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colours of the screen of `kd chat`: as the terminal's ground is, for a dark or a light one, only the sixteen of its palette, or none.").short_env("KD_THEME"),
-    key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the screen of `kd chat` tells that the members are done while its window has no focus.").short_env("KD_NOTIFY"),
+    key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colours of the screen of `kd chat`: as the terminal's ground is, for a dark or a light one, only the sixteen of its palette, or none.").short_env("KD_THEME").free(),
+    key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the screen of `kd chat` tells that the members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
 
-    key("forum.store", Kind::Words, "null", "Where the forum is kept: a path, or postgresql://user@host/name; unset means .kd/forum.db.").never_from_project(),
-    key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL)."),
-    key("forum.skip_probability", SHARE, "0.2", "How likely an agent sits a cycle out (also SKIP_PROBABILITY)."),
-    key("forum.delay_secs_min", SECS, "30.0", "The shortest wait between two agents, in seconds (also MIN_DELAY)."),
-    key("forum.delay_secs_max", SECS, "120.0", "The longest wait between two agents, in seconds (also MAX_DELAY)."),
-    key("forum.max_tool_calls", Kind::Whole { min: 1, max: 1000 }, "10", "Tool calls of one visit (also MAX_TOOL_CALLS)."),
-    key("forum.skips_max", Kind::Whole { min: 0, max: 1000 }, "3", "How many cycles in a row an agent is left out at most."),
-    key("forum.scheduler", Kind::OneOf(&["shuffle", "williams", "weighted", "deficit", "energy", "fixed", "rotate"]), "\"shuffle\"", "Who goes when in a cycle."),
+    key("forum.store", Kind::Words, "null", "Where the forum is kept: a path, or postgresql://user@host/name; unset means .kd/forum.db."),
+    key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL).").limit(Limit::AtLeast),
+    key("forum.skip_probability", SHARE, "0.2", "How likely an agent sits a cycle out (also SKIP_PROBABILITY).").limit(Limit::AtLeast),
+    key("forum.delay_secs_min", SECS, "30.0", "The shortest wait between two agents, in seconds (also MIN_DELAY).").limit(Limit::AtLeast),
+    key("forum.delay_secs_max", SECS, "120.0", "The longest wait between two agents, in seconds (also MAX_DELAY).").limit(Limit::AtLeast),
+    key("forum.max_tool_calls", Kind::Whole { min: 1, max: 1000 }, "10", "Tool calls of one visit (also MAX_TOOL_CALLS).").limit(Limit::Default),
+    key("forum.skips_max", Kind::Whole { min: 0, max: 1000 }, "3", "How many cycles in a row an agent is left out at most.").limit(Limit::AtLeast),
+    key("forum.scheduler", Kind::OneOf(&["shuffle", "williams", "weighted", "deficit", "energy", "fixed", "rotate"]), "\"shuffle\"", "Who goes when in a cycle.").free(),
     key("forum.interval", Kind::OneOf(&["fixed", "adaptive"]), "\"fixed\"", "Whether the time between cycles follows the activity."),
     key("forum.voting_cycles", Kind::Whole { min: 1, max: 1000 }, "3", "Cycles in which a motion can be voted on."),
     key("forum.quorum", SHARE, "0.5", "The share of agents that must vote on a motion."),
     key("forum.rule", Kind::Words, "\"majority\"", "The voting rule by which motions are decided (`kd vote rules`)."),
-    key("forum.unconfirmed", Kind::Text, "\"\"", "Kinds of motions that take effect without a person, with commas between: keep, set, scheduler, undo, text.").never_from_project(),
+    key("forum.unconfirmed", Kind::Text, "\"\"", "Kinds of motions that take effect without a person, with commas between: keep, set, scheduler, undo, text."),
 
-    key("peasant.agent", Kind::Text, "\"claude\"", "Who works on tickets.").only_kingdom(),
-    key("peasant.max_iterations", COUNT, "50", "The most steps of a worker.").only_kingdom(),
-    key("lord.agent", Kind::Text, "null", "Who watches the workers.").only_kingdom(),
-    key("lord.max_cycles", COUNT, "200", "The most rounds of the watcher.").only_kingdom(),
+    key("peasant.agent", Kind::Text, "\"claude\"", "Who works on tickets.").only_kingdom().free(),
+    key("peasant.max_iterations", COUNT, "50", "The most steps of a worker.").only_kingdom().free(),
+    key("lord.agent", Kind::Text, "null", "Who watches the workers.").only_kingdom().free(),
+    key("lord.max_cycles", COUNT, "200", "The most rounds of the watcher.").only_kingdom().free(),
 ];
 
 /// The row of a path.

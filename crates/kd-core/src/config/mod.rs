@@ -10,6 +10,7 @@ mod keys;
 mod kingdom;
 mod path;
 mod problem;
+mod project;
 mod schema;
 mod seats;
 mod settle;
@@ -27,6 +28,9 @@ pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
 pub(crate) use problem::nearest;
 pub use problem::{Layer, Origin, Problem};
+pub use project::{
+    FromProject, Limit, Remainder, Wanted, Why, effect, hold_back, project_texts, unseat, wanted,
+};
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 

@@ -26,9 +26,19 @@ pub(super) struct Answer {
     /// How it ended, and what it used.
     pub(super) ended: Option<(Outcome, Usage)>,
     notices: Vec<String>,
+    /// Notices of the host, before the session's own.
+    before: Vec<String>,
 }
 
 impl Answer {
+    /// A consultation that begins with notices of the host.
+    pub(super) fn new(before: Vec<String>) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
     /// Takes a record in; gives a line about it, if it is worth one.
     pub(super) fn hear(&mut self, record: &Record) -> Option<String> {
         if self.thread.is_empty() {
@@ -157,7 +167,7 @@ impl Answer {
             };
             let _ = writeln!(text, "## {}{failed}\n\n{}\n", message.from, message.body);
         }
-        for notice in &self.notices {
+        for notice in self.before.iter().chain(&self.notices) {
             let _ = writeln!(text, "*{notice}*\n");
         }
         let _ = write!(text, "Thread: {}", self.thread);
@@ -173,12 +183,13 @@ impl Answer {
                 json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "cut": m.is_cut(), "message": m.seq})
             })
             .collect();
+        let notices = [self.before.as_slice(), &self.notices].concat();
         let mut value = json!({
             "thread": self.thread,
             "outcome": self.ended.map(|(outcome, _)| outcome),
             "answer": self.main().map(|m| m.body.as_str()),
             "answers": answers,
-            "notices": self.notices,
+            "notices": notices,
             "usage": self.ended.map(|(_, usage)| usage).unwrap_or_default(),
         });
         if let Some(verdict) = &self.council.verdict {
@@ -187,7 +198,8 @@ impl Answer {
                 "agreement": verdict.confidence, "support": verdict.support, "dissent": verdict.dissent,
                 "stopped": verdict.stopped, "spent": verdict.spent, "count": self.council.count(),
             });
-            value["notices"] = json!(self.council.notices);
+            let notices = [self.before.as_slice(), &self.council.notices].concat();
+            value["notices"] = json!(notices);
         }
         if let Some((why, exchanged, _)) = self.duet {
             value["ended"] = json!(why);

@@ -62,12 +62,16 @@ async fn run(
     caller: Option<(ProgressToken, Peer<RoleServer>)>,
     stop: CancellationToken,
 ) -> CallToolResult {
-    let Started { mut session, say } = started;
+    let Started {
+        mut session,
+        say,
+        notices,
+    } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {
         return refused(&format!("{why}: {}", why.hint()));
     }
-    let mut answer = Answer::default();
+    let mut answer = Answer::new(notices);
     let mut progress = 0.0;
     let mut stopped = false;
     while answer.ended.is_none() {

@@ -4,7 +4,8 @@
 //! In: settings and the layer that should hold them. Out: which file holds them now. Settings that kingdom-cli would refuse in
 //! `.kd/config.json` go to `.kd/config.local.json` instead.
 
-use super::{ConfigError, ConfigPaths, Stack, not_from_project, read};
+use super::project::{self, Because, Project};
+use super::{ConfigError, ConfigPaths, Stack, read};
 use crate::beneath::Folder;
 use crate::json;
 use crate::layout;
@@ -89,7 +90,9 @@ pub fn write(
         held.push(take(&local)?);
         drafts.push(Draft::open(Layer::Local, local)?);
     }
-    let before = stack(paths, &[]).problems();
+    let before = stack(paths, &[]);
+    let had = project::look(&before.parts, paths);
+    let before = before.problems();
 
     let mut written = Vec::new();
     for change in changes {
@@ -117,6 +120,14 @@ pub fn write(
     }
     for draft in &drafts {
         draft.save()?;
+    }
+    if matches!(layer, Layer::Project | Layer::Local) {
+        bless(
+            &had,
+            &project::look(&after.parts, paths),
+            None,
+            &mut written,
+        );
     }
     for written in &mut written {
         let said = origins.of(&written.path);
@@ -158,7 +169,9 @@ pub fn create(
             )
             .into());
     }
-    let problems = stack(paths, std::slice::from_ref(&draft)).problems();
+    let had = project::look(&stack(paths, &[]).parts, paths);
+    let after = stack(paths, std::slice::from_ref(&draft));
+    let problems = after.problems();
     if !problems.is_empty() {
         return Err(ConfigError { problems });
     }
@@ -169,6 +182,14 @@ pub fn create(
         }
     }
     draft.save()?;
+    if matches!(layer, Layer::Project | Layer::Local) {
+        bless(
+            &had,
+            &project::look(&after.parts, paths),
+            Some(layer),
+            &mut [],
+        );
+    }
     Ok(draft.file)
 }
 
@@ -177,6 +198,34 @@ fn one(paths: &ConfigPaths, layer: Layer, change: Change) -> Result<Written, Con
     match written.pop() {
         Some(written) => Ok(written),
         None => Err(Problem::new(change.path, "was not written").into()),
+    }
+}
+
+/// Allows what the user's own command wrote, unless the files held settings before that they did not allow: those must
+/// not come along. `replaced` is a layer whose file was written as a whole.
+fn bless(had: &Project, wants: &Project, replaced: Option<Layer>, written: &mut [Written]) {
+    let may_come = had.held.iter().all(|setting| {
+        matches!(setting.why, Because::Tracked(_)) || Some(setting.origin.layer) == replaced
+    });
+    let refused = match &wants.consent {
+        Some(consent) if may_come => consent.allow().err().map(|error| error.to_string()),
+        _ => None,
+    };
+    for written in written {
+        let held = |setting: &&project::WantedSetting| {
+            setting.path.is_within(&written.path) && setting.origin.layer == written.layer
+        };
+        let notice = match (wants.held.iter().find(held).map(|setting| setting.why), &refused) {
+            (Some(Because::Tracked(_)), _) => {
+                "held back: git tracks the file; `git rm --cached .kd/config.local.json` stops that".to_owned()
+            }
+            (Some(_), Some(why)) => format!("held back, since the decision cannot be kept: {why}"),
+            (Some(_), None) if !may_come => {
+                "held back, with settings of this folder that you did not allow; `kd trust` shows and allows them".to_owned()
+            }
+            _ => continue,
+        };
+        written.notices.push(notice);
     }
 }
 
@@ -246,11 +295,7 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
             let refused = kingdom_problems(&after)
                 .into_iter()
                 .find(|problem| !known.contains(problem));
-            let closed = not_from_project(&after)
-                .into_iter()
-                .next()
-                .filter(|problem| problem.path.is_within(&change.path));
-            let Some(problem) = closed.or(refused) else {
+            let Some(problem) = refused else {
                 let text = changed.text().unwrap_or_default();
                 let plain = serde_json::from_str::<Value>(text).is_ok();
                 let notice = "the file holds comments, which kingdom-cli cannot read".to_owned();

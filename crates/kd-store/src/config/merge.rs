@@ -78,6 +78,11 @@ impl Origins {
         Origin::builtin()
     }
 
+    /// Forgets the origins of paths that are gone.
+    pub(super) fn keep(&mut self, is_there: impl Fn(&KeyPath) -> bool) {
+        self.0.retain(|path, _| is_there(path));
+    }
+
     /// All settings that a layer sets, in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (&KeyPath, &Origin)> {
         self.0.iter()

@@ -7,16 +7,20 @@
 
 mod edit;
 mod merge;
+mod project;
 mod read;
 
 pub use edit::{Change, Written, create, set, unset, write};
 pub use merge::Origins;
+pub use project::{Because, Consent, Project, ProjectText, WantedSetting};
 
 use crate::layout::Layout;
+use crate::trust::TrustStore;
+use crate::user_dirs::UserDirs;
 use etcetera::BaseStrategy;
 use kd_core::config::{
     Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
-    default_value, env_path, find_key, nested, parse_text,
+    default_value, env_path, nested, parse_text,
 };
 use merge::{Part, Places, merge};
 use serde_json::{Map, Value};
@@ -34,6 +38,10 @@ pub struct ConfigPaths {
     pub project: Option<PathBuf>,
     /// This checkout's own file; none outside any project.
     pub local: Option<PathBuf>,
+    /// The personas of the project's forum.
+    pub personas: Option<PathBuf>,
+    /// The user's decisions about projects; without them no project is allowed anything.
+    pub trust: Option<TrustStore>,
 }
 
 impl ConfigPaths {
@@ -45,6 +53,8 @@ impl ConfigPaths {
             user: user.map(|dirs| dirs.config_dir().join("kd").join("config.json")),
             project: layout.map(Layout::config_file),
             local: layout.map(Layout::local_config_file),
+            personas: layout.map(Layout::forum_agents_folder),
+            trust: TrustStore::new(&UserDirs::from_env(&|name| std::env::var_os(name))).ok(),
         }
     }
 
@@ -59,7 +69,7 @@ impl ConfigPaths {
     }
 
     /// The folder that holds `.kd`.
-    fn repository(&self) -> Option<&Path> {
+    pub fn repository(&self) -> Option<&Path> {
         self.project.as_deref()?.parent()?.parent()
     }
 }
@@ -77,6 +87,8 @@ pub struct Loaded {
     pub files: Vec<(Layer, PathBuf)>,
     /// What the person should know and is no error: for example a variable that is probably mistyped.
     pub notices: Vec<String>,
+    /// What the project's files want, and what of it is held back.
+    pub project: Project,
 }
 
 /// One setting in force.
@@ -182,7 +194,8 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Loads the configuration.
+/// Loads the configuration. What a project may not decide without consent is held back: there is no way to load it
+/// without this step.
 ///
 /// `env` is usually [`std::env::vars_os`]; `flags` are settings of this call, already JSON (see [`parse_text`]).
 pub fn load(
@@ -198,7 +211,15 @@ pub fn load(
     }
     stack.env(env);
     stack.flags(flags);
-    stack.finish(paths)
+    // Checked as written, before anything is held back: a mistake is told all the same.
+    let linked = stack.link(paths);
+    let mut project = project::look(&stack.parts, paths);
+    let (value, origins) = if project.holds_back() {
+        project::hold(&mut stack.parts, &mut project)
+    } else {
+        linked
+    };
+    stack.finish(value, origins, project)
 }
 
 /// Layers on the way to a configuration.
@@ -241,10 +262,7 @@ impl Stack {
     }
 
     fn add(&mut self, part: Part) {
-        let mut found = check_shape(&part.value);
-        if part.layer == Layer::Project {
-            found.extend(not_from_project(&part.value));
-        }
+        let found = check_shape(&part.value);
         self.problems.extend(found.into_iter().map(|problem| {
             let origin = part.origin(&problem.path);
             problem.at(origin)
@@ -334,8 +352,12 @@ impl Stack {
         (value, origins)
     }
 
-    fn finish(mut self, paths: &ConfigPaths) -> Result<Loaded, ConfigError> {
-        let (value, origins) = self.link(paths);
+    fn finish(
+        mut self,
+        value: Value,
+        origins: Origins,
+        project: Project,
+    ) -> Result<Loaded, ConfigError> {
         if self.problems.is_empty() {
             match Config::from_value(&value) {
                 Ok(config) => {
@@ -346,6 +368,7 @@ impl Stack {
                         origins,
                         files,
                         notices,
+                        project,
                     });
                 }
                 Err(problems) => self.problems = problems,
@@ -380,43 +403,6 @@ fn merge_into(below: &mut Value, above: Value) {
         }
         (below, above) => *below = above,
     }
-}
-
-/// Settings that only the person may make: a cloned repository could otherwise run a command, or have a key sent to its host.
-fn not_from_project(value: &Value) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut refuse = |path: KeyPath| {
-        let what = "cannot be set in .kd/config.json: a repository that you clone could use it to take your keys; \
-                    put it into .kd/config.local.json or your own file (`kd config set --layer local`)";
-        problems.push(Problem::new(path, what));
-    };
-    let providers = value.get("providers").and_then(Value::as_object);
-    for (name, provider) in providers.into_iter().flatten() {
-        for (field, value) in provider.as_object().into_iter().flatten() {
-            let path = KeyPath::new(["providers", name, field]);
-            let closed = find_key(&path).is_some_and(|key| !key.from_project);
-            let harmless =
-                value.is_null() || (field == "base_url" && value.as_str().is_some_and(is_loopback));
-            if closed && !harmless {
-                refuse(path);
-            }
-        }
-    }
-    problems
-}
-
-/// Whether an address is on this machine.
-fn is_loopback(url: &str) -> bool {
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let name = match host.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Key files inside the repository: one day somebody commits them.

@@ -13,8 +13,9 @@ use clap::Args;
 ///   6    every member failed
 ///   7    the council is split: nothing was decided
 ///   8    no quorum: too few readable votes to decide
+///   9    held back: the members need settings of this folder that you did not allow (kd trust)
 ///   124  every member ran out of time
-///   130  interrupted; what came is kept in the thread
+///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ExitCodes {}

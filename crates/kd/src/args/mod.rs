@@ -18,6 +18,7 @@ pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod serve;
 pub(crate) mod think;
+pub(crate) mod trust;
 mod values;
 pub(crate) mod vote;
 
@@ -114,6 +115,8 @@ pub(crate) enum Command {
     Fsck(fsck::Fsck),
     /// Seat your own agents and models
     Init(init::Init),
+    /// See what this folder's settings would do, and allow them
+    Trust(trust::Trust),
     /// See, check and change the settings
     #[command(arg_required_else_help = true)]
     Config(Group<config::Config>),
@@ -276,6 +279,7 @@ mod tests {
             &["config"],
             &["config", "show"],
             &["config", "set"],
+            &["trust"],
             &["model"],
             &["model", "pull"],
             &["mcp"],

@@ -43,6 +43,9 @@ pub(crate) struct Answered<'a> {
     think: Option<Think<'a>>,
     outcome: Option<Outcome>,
     usage: Usage,
+    /// Settings of the folder that are held back.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    held_back: &'a [String],
     /// The command that goes on from here.
     resume: Option<String>,
 }
@@ -130,6 +133,7 @@ pub(crate) fn object(round: &Round, council: bool) -> Answered<'_> {
             .as_ref()
             .map(|(_, usage)| *usage)
             .unwrap_or_default(),
+        held_back: &round.held_back,
         resume: thread.map(|t| {
             let command = if round.duet.is_some() { "think" } else { "ask" };
             format!("kd {command} --thread {t} …")

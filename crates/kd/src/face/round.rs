@@ -11,6 +11,8 @@ use std::time::Duration;
 /// What is known of the round so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
+    /// Settings of the folder that are held back.
+    pub(crate) held_back: Vec<String>,
     /// The thread, once a record named it.
     pub(crate) thread: Option<ThreadId>,
     /// Members in order: their place gives colour and glyph.

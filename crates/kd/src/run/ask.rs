@@ -3,7 +3,7 @@
 use super::here::Here;
 use super::question::{self, Question};
 use super::seats::REVIEW;
-use super::{background, first, model, seats, stage, terminal, thread};
+use super::{background, first, model, seats, stage, terminal, thread, trust};
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -142,7 +142,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if let Some(layout) = &found {
         sweep(layout, args.output.quiet);
     }
-    let loaded = here.config(found.as_ref())?;
+    let loaded = trust::settings(here, found.as_ref())?;
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
     let members = old.as_ref().map(Thread::members);
@@ -156,6 +156,13 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         args.members
             .clone_from(&loaded.config.council.review_members);
     }
+    let named = trust::Named {
+        members: &args.members,
+        asked: &args.to,
+        thread: members,
+        reviews: phase == REVIEW,
+    };
+    let members = trust::check(&loaded.project, named)?;
     let seated = seats::seat(&loaded.config, args, members.as_deref())?;
     let question = match job {
         Job::Ask => Some(question::read(&args.question, args.output.quiet)?),

@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{aside, export, first, model, outfile, screen, seats, thread};
+use super::{aside, export, first, model, outfile, screen, seats, thread, trust};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -18,6 +18,7 @@ use kd_core::seating::Wishes;
 use kd_core::slash::{self, Line, Slash, Way};
 use kd_core::{Address, Aside, Budget, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, Session};
+use kd_store::config::Project;
 use kd_store::{Layout, Place, Thread};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -33,6 +34,7 @@ struct Room<'a> {
     here: &'a Here,
     layout: Layout,
     config: Config,
+    project: Project,
     engine: Engine,
     keyboard: Keyboard,
     told: bool,
@@ -54,7 +56,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     }
     let opened = here.make_layout()?;
     let layout = told(opened.layout, "the threads are", false);
-    let loaded = here.config(Some(&layout))?;
+    let loaded = trust::settings(here, Some(&layout))?;
     for notice in &loaded.notices {
         notice_line(notice);
     }
@@ -71,6 +73,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         here,
         layout,
         config: loaded.config,
+        project: loaded.project,
         engine: Engine::new(hands),
         keyboard: Keyboard::start(),
         told: opened.created,
@@ -153,6 +156,11 @@ impl Room<'_> {
     /// One thread, from its opening to its end.
     async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
         let members = old.as_ref().map(Thread::members);
+        let named = trust::Named {
+            thread: members,
+            ..trust::Named::only(&self.args.members)
+        };
+        let members = trust::check(&self.project, named)?;
         let wishes = Wishes {
             members: self.args.members.clone(),
             ..seats::wishes(&self.args.model, self.args.timeout)

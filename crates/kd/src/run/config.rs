@@ -1,6 +1,7 @@
 //! `kd config …`: see, check and change the settings.
 
 use super::here::Here;
+use super::trust;
 use crate::args::config::{Check, Config, File, Set, Show, Unset};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -30,12 +31,23 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     for notice in &loaded.notices {
         let _ = writeln!(io::stderr(), "{}", clean::line(notice));
     }
+    if loaded.project.holds_back() {
+        let _ = writeln!(
+            io::stderr(),
+            "{}",
+            clean::line(&trust::held_line(&loaded.project))
+        );
+    }
     let mut settings = loaded.settings();
     if !args.json {
         settings.retain(|s| !is_blank(s));
     }
     let mut out = io::stdout().lock();
     if args.json {
+        let held = loaded.project.held.iter().filter(|_| args.origin);
+        let held = held.map(|s| {
+            json!({"key": s.path.to_string(), "value": s.value, "origin": s.origin, "held_back": s.why.words()})
+        });
         let rows: Vec<Value> = settings
             .iter()
             .map(|s| {
@@ -45,6 +57,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
                 }
                 row
             })
+            .chain(held)
             .collect();
         writeln!(out, "{}", json::text(&rows, true)?)?;
         return Ok(());
@@ -65,6 +78,16 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
             );
         }
         writeln!(out, "{line}{}", styles.dim(idle(setting)))?;
+    }
+    for held in loaded.project.held.iter().filter(|_| args.origin) {
+        let why = format!("(held back: {}; {})", held.why.words(), held.origin);
+        writeln!(
+            out,
+            "{} = {}  {}",
+            held.path,
+            trust::shown(&held.value),
+            styles.dim(&clean::line(&why))
+        )?;
     }
     Ok(())
 }
@@ -123,6 +146,9 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
     let mut err = io::stderr().lock();
     for notice in &loaded.notices {
         writeln!(err, "{}", clean::line(notice))?;
+    }
+    if loaded.project.holds_back() {
+        writeln!(err, "{}", clean::line(&trust::held_line(&loaded.project)))?;
     }
     let read = match loaded.files.len() {
         0 => "no configuration file: the built-in settings are in force".to_owned(),

@@ -7,7 +7,7 @@ pub(super) mod record;
 use super::ask::{new_layout, notice_line};
 use super::here::Here;
 use super::stage::{self, Played};
-use super::{first, model, outfile, question, terminal};
+use super::{first, model, outfile, question, terminal, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -34,7 +34,8 @@ use std::rc::Rc;
 pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
     let found = here.find_layout()?;
-    let loaded = here.config(found.as_ref())?;
+    let loaded = trust::settings(here, found.as_ref())?;
+    trust::check(&loaded.project, trust::Named::only(&args.members))?;
     let config = settings(args, &loaded.config)?;
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
@@ -65,6 +66,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     } else {
         planner::plan(&config, &brief.brief())?
     };
+    planned
+        .notices
+        .extend(trust::texts_line(&loaded, found.as_ref()));
     if args.edit {
         planned = edit::plan(&planned.plan, &config, &brief)?;
     }

@@ -1,6 +1,7 @@
 //! `kd doctor`: who is called, all at once, and the table of what came of it.
 
 use super::here::Here;
+use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -22,7 +23,9 @@ const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
-    let config = here.config(found.as_ref())?.config;
+    let loaded = trust::settings(here, found.as_ref())?;
+    trust::check(&loaded.project, trust::Named::only(&args.members))?;
+    let config = loaded.config;
     let scratch = tempfile::tempdir()
         .map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -8,6 +8,7 @@ mod talk;
 mod tui;
 
 use super::here::Here;
+use super::trust;
 use crate::args::forum::{Agent, Forum, Where};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -15,6 +16,7 @@ use kd_core::config::Config;
 use kd_core::forum::MAIN;
 use kd_core::forum::settings::Settings;
 use kd_store::Layout;
+use kd_store::config::Project;
 use kd_store::forum::{ForumError, ForumStore, Place};
 use std::path::PathBuf;
 
@@ -63,13 +65,16 @@ struct Site {
     store: ForumStore,
     config: Config,
     agents: PathBuf,
+    /// What of the project is held back; nothing where the user named the folder of the personas.
+    project: Project,
 }
 
 impl Site {
     /// Opens the store that flags, else the configuration name; it is made where there is none.
     fn open(place: &Where, here: &Here) -> Result<Self, Error> {
         let layout = here.make_layout()?.layout;
-        let config = here.config(Some(&layout))?.config;
+        let loaded = trust::settings(here, Some(&layout))?;
+        let config = loaded.config;
         let at = self::place(place.store.as_deref(), &config, &layout, here)?;
         let agents = match &place.agents_dir {
             Some(folder) => here.folder()?.join(folder),
@@ -82,6 +87,10 @@ impl Site {
             store,
             config,
             agents,
+            project: match &place.agents_dir {
+                Some(_) => Project::default(),
+                None => loaded.project,
+            },
         })
     }
 

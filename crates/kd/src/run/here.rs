@@ -10,6 +10,7 @@ use kd_store::{Layout, UserDirs};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// How agents run here: the environment, and whether the user trusts the working folder. Without a state folder, or with
 /// one that cannot be relied on, it is not trusted.
@@ -28,11 +29,28 @@ pub(super) fn agents() -> kd_backends::Options {
 /// Where we run.
 pub(super) struct Here {
     color: Color,
+    held: Mutex<Vec<String>>,
 }
 
 impl Here {
     pub(super) fn new(color: Color) -> Self {
-        Self { color }
+        Self {
+            color,
+            held: Mutex::default(),
+        }
+    }
+
+    /// Remembers the settings of this folder that are held back, for output as JSON.
+    pub(super) fn hold_back(&self, settings: Vec<String>) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// The settings of this folder that are held back.
+    pub(super) fn held_back(&self) -> Vec<String> {
+        self.held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// A variable of the environment, if it is text.
@@ -79,7 +97,8 @@ impl Here {
         ConfigPaths::usual(layout)
     }
 
-    /// The settings in force.
+    /// The settings in force. What needs consent and has none is held back; commands that act on the settings take them
+    /// from `trust::settings`, which asks.
     pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
         Ok(kd_store::config::load(
             &self.config_paths(layout),

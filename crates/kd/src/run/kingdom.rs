@@ -3,7 +3,7 @@
 use super::ask::new_thread;
 use super::deliberate::opening;
 use super::here::Here;
-use super::{ask, forum, model, seats, think, thread};
+use super::{ask, forum, model, seats, think, thread, trust};
 use crate::args::Color;
 use crate::error::Error;
 use crate::render::clean;
@@ -16,6 +16,7 @@ use kd_core::{Address, Message, Op, SeatName, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
+use kd_store::config::Project;
 use kd_store::forum::{Caller, ForumError, ForumStore};
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
@@ -36,6 +37,10 @@ pub(super) struct Visit {
 pub(super) struct House {
     here: Here,
     config: Config,
+    /// What the project wants, and what of it is held back.
+    project: Project,
+    /// The notice that marks texts of the project.
+    texts: Option<String>,
     engine: Engine,
     offline: bool,
     /// Which forum.
@@ -52,7 +57,8 @@ impl House {
     /// The house of the working folder. Fails on settings that cannot be read.
     pub(super) fn open(here: &Here, offline: bool) -> Result<Self, Error> {
         let found = here.find_layout()?;
-        let loaded = here.config(found.as_ref())?;
+        let loaded = trust::settings(here, found.as_ref())?;
+        let texts = trust::texts_line(&loaded, found.as_ref());
         if let Some(layout) = &found {
             super::ask::sweep(layout, false);
         }
@@ -61,6 +67,8 @@ impl House {
             // Nothing that goes through a server has colours.
             here: Here::new(Color::Never),
             config: loaded.config,
+            project: loaded.project,
+            texts,
             engine: Engine::new(hands),
             offline,
             forum_name: MAIN.to_owned(),
@@ -116,6 +124,11 @@ impl House {
     fn council(&self, ask: &Ask) -> Result<Session, Error> {
         let old = self.old(ask.thread.as_deref())?;
         let members: Option<Vec<SeatName>> = old.as_ref().map(Thread::members);
+        let named = trust::Named {
+            thread: members,
+            ..trust::Named::only(&ask.members)
+        };
+        let members = trust::check(&self.project, named)?;
         let wishes = Wishes {
             members: ask.members.clone(),
             ..Wishes::default()
@@ -133,6 +146,7 @@ impl House {
 
     fn duet(&self, ask: &Ask) -> Result<Session, Error> {
         let old = self.old(ask.thread.as_deref())?;
+        trust::check(&self.project, trust::Named::only(&ask.members))?;
         let wishes = DuetWishes {
             fast: ask.members.first().cloned(),
             rigorous: ask.members.get(1).cloned(),
@@ -154,7 +168,10 @@ impl House {
     fn deliberation(&self, ask: &Ask) -> Result<(Session, Op), Error> {
         let old = self.old(ask.thread.as_deref())?;
         let layout = self.here.find_layout()?;
-        let planned = opening::plan(&self.config, layout.as_ref(), &ask.question, &ask.members)?;
+        trust::check(&self.project, trust::Named::only(&ask.members))?;
+        let mut planned =
+            opening::plan(&self.config, layout.as_ref(), &ask.question, &ask.members)?;
+        planned.notices.extend(self.texts.clone());
         let roster = opening::roster(&planned.plan);
         model::make_ready(&self.config, self.offline, true, &roster)?;
         let thread = match old {
@@ -211,7 +228,15 @@ impl Kingdom for House {
             Method::Deliberate => self.deliberation(ask),
         };
         let (session, say) = started.map_err(refusal)?;
-        Ok(Started { session, say })
+        let held = self
+            .project
+            .holds_back()
+            .then(|| trust::held_line(&self.project));
+        Ok(Started {
+            session,
+            say,
+            notices: held.into_iter().collect(),
+        })
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

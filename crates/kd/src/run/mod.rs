@@ -38,6 +38,7 @@ mod status;
 mod terminal;
 mod think;
 mod thread;
+mod trust;
 mod vote;
 mod watch;
 
@@ -75,6 +76,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Fsck(args) => return fsck::run(&args, here),
         Command::Debug(args) => return debug::run(&args.command),
         Command::Init(args) => init::run(&args, here)?,
+        Command::Trust(args) => return trust::run(&args, here),
         Command::Config(args) => return config::run(&args.command, here),
         Command::Model(args) => return model::run(&args.command, here),
         Command::Deliberate(args) => return deliberate::run(&args, here),

@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL};
-use super::{aside, export, first, model, outfile, seats, thread};
+use super::{aside, export, first, model, outfile, seats, thread, trust};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -17,6 +17,7 @@ use kd_core::seating::{Seated, Wishes};
 use kd_core::slash::Way;
 use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
+use kd_store::config::Project;
 use kd_store::{Layout, Thread, beneath, bounds};
 use kd_tui::desk::Joining;
 use kd_tui::notify::Notify;
@@ -40,7 +41,7 @@ const FILES_MAX: usize = 50;
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     let opened = here.make_layout()?;
     let layout = told(opened.layout, "the threads are", false);
-    let loaded = here.config(Some(&layout))?;
+    let loaded = trust::settings(here, Some(&layout))?;
     for notice in &loaded.notices {
         notice_line(notice);
     }
@@ -59,6 +60,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         )),
         layout,
         config: loaded.config,
+        project: loaded.project,
     };
     // Before the screen is taken: a model may have to be fetched, and that is told in plain lines.
     let members = match &start {
@@ -154,6 +156,7 @@ struct House {
     args: Chat,
     layout: Layout,
     config: Config,
+    project: Project,
     engine: Engine,
 }
 
@@ -169,11 +172,16 @@ fn line(error: impl Into<Error>) -> String {
 
 impl House {
     fn seat(&self, members: Option<&[SeatName]>) -> Result<Seated, Error> {
+        let named = trust::Named {
+            thread: members.map(<[SeatName]>::to_vec),
+            ..trust::Named::only(&self.args.members)
+        };
+        let members = trust::check(&self.project, named)?;
         let wishes = Wishes {
             members: self.args.members.clone(),
             ..seats::wishes(&self.args.model, self.args.timeout)
         };
-        seats::seat_in(&self.config, wishes, members)
+        seats::seat_in(&self.config, wishes, members.as_deref())
     }
 
     fn thread(&self, id: &str) -> Result<Thread, String> {

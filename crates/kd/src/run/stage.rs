@@ -62,7 +62,7 @@ pub(super) fn perform(
 ) -> Result<Ended, Error> {
     let repaint = repaints(output, here);
     let face = face(output, council, here, repaint);
-    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
+    let (stage, id, stopped) = put_on(face, repaint, here.held_back(), refusal, open)?;
     finish(output, council, stage, &id, stopped)
 }
 
@@ -81,7 +81,7 @@ pub(super) fn play(
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Played, Error> {
-    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
+    let (stage, id, stopped) = put_on(face, repaint, Vec::new(), refusal, open)?;
     if let Some(why) = stage.unwritten {
         return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
     }
@@ -95,6 +95,7 @@ pub(super) fn play(
 fn put_on(
     face: Box<dyn Face>,
     repaint: bool,
+    held_back: Vec<String>,
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<(Stage, ThreadId, bool), Error> {
@@ -105,6 +106,7 @@ fn put_on(
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
     let mut stage = Stage::new(face);
+    stage.round.held_back = held_back;
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);

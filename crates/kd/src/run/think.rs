@@ -2,7 +2,7 @@
 
 use super::ask::{closing, going_on, new_thread, notice_line};
 use super::here::Here;
-use super::{first, model, question, seats, stage};
+use super::{first, model, question, seats, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -16,11 +16,17 @@ use kd_store::Thread;
 pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
     let found = here.find_layout()?;
-    let loaded = here.config(found.as_ref())?;
+    let loaded = trust::settings(here, found.as_ref())?;
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }
     let place = going_on(&args.going, found.as_ref(), here)?;
+    let named: Vec<String> = [&args.fast, &args.rigorous, &args.arbiter]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    trust::check(&loaded.project, trust::Named::only(&named))?;
     let wishes = DuetWishes {
         fast: args.fast.clone(),
         rigorous: args.rigorous.clone(),

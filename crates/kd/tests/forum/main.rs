@@ -45,6 +45,7 @@ fn persona(home: &Home, name: &str, lines: &str) {
         format!("name: {name}\n{lines}"),
     )
     .expect("written");
+    home.trust();
 }
 
 /// A scripted agent whose answers are these calls, one after another.

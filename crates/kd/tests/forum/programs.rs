@@ -77,7 +77,7 @@ fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
         "backend: claude_code\nsystem_prompt: You love bees.\n",
     );
     let agent = json!({"agents": {"ada": {"backend": "claude_code", "command": [kd_fake::fake_agent(), "--script", file]}}});
-    std::fs::write(home.work().join(".kd/config.local.json"), agent.to_string()).expect("written");
+    std::fs::write(home.config_file(), agent.to_string()).expect("written");
     let ran = forum(&home, &["run-once"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     check(&home, &note, &ran.out);
@@ -116,7 +116,7 @@ fn an_acp_agent_is_given_the_server_with_its_session() {
         "backend: acp\nsystem_prompt: You love bees.\n",
     );
     let agent = json!({"agents": {"ada": {"backend": "acp", "command": [kd_fake::fake_agent(), "--script", file]}}});
-    std::fs::write(home.work().join(".kd/config.local.json"), agent.to_string()).expect("written");
+    std::fs::write(home.config_file(), agent.to_string()).expect("written");
     let ran = forum(&home, &["run-once"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     check(&home, &note, &ran.out);

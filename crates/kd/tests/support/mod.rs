@@ -4,7 +4,8 @@
 pub(crate) mod pty;
 
 use kd_core::{Event, Message, Record};
-use kd_store::Thread;
+use kd_store::config::ConfigPaths;
+use kd_store::{Thread, TrustStore};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,17 +17,13 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// A home whose folder has this configuration in the layer that git ignores.
+    /// A home with this configuration in the user's own file, and a folder to work in.
     pub(crate) fn new(config: &Value) -> Self {
         let home = Self {
             dir: tempfile::tempdir().expect("a folder"),
         };
         std::fs::create_dir_all(home.work().join(".kd")).expect("made");
-        std::fs::write(
-            home.work().join(".kd/config.local.json"),
-            config.to_string(),
-        )
-        .expect("written");
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
         home
     }
 
@@ -44,12 +41,31 @@ impl Home {
         }
         let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
         let config = json!({"council": {"members": names, "conclude": false}, "agents": agents});
-        std::fs::write(
-            home.work().join(".kd/config.local.json"),
-            config.to_string(),
-        )
-        .expect("written");
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
         home
+    }
+
+    /// Allows what the folder wants, as `kd trust --yes` does.
+    pub(crate) fn trust(&self) {
+        let kd = self.work().join(".kd");
+        let paths = ConfigPaths {
+            user: Some(self.config_file()),
+            project: Some(kd.join("config.json")),
+            local: Some(kd.join("config.local.json")),
+            personas: Some(kd.join("forum/agents")),
+            trust: Some(TrustStore::at(&self.path().join(".local/state/kd"))),
+        };
+        let loaded = kd_store::config::load(&paths, [], &[]).expect("settings");
+        if let Some(consent) = loaded.project.consent {
+            consent.allow().expect("kept");
+        }
+    }
+
+    /// The user's own configuration file; its folder is made.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        let folder = self.path().join(".config/kd");
+        std::fs::create_dir_all(&folder).expect("made");
+        folder.join("config.json")
     }
 
     /// The home itself.

@@ -1,10 +1,12 @@
 //! Personas: read from their folder, listed, added.
 
 use super::super::here::Here;
+use super::super::trust;
 use super::Site;
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_core::config::KeyPath;
 use kd_core::forum::persona::Persona;
 use kd_core::ids::SeatName;
 use kd_store::beneath::{self, Folder};
@@ -141,10 +143,21 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     };
     let text = Persona::template(name.as_str(), &backend, model.as_deref(), &prompt);
     Persona::parse(&text).map_err(|e| Error::usage(e.to_string()))?;
+    let layout = here.find_layout()?;
+    let before = here.config(layout.as_ref())?.project;
     if !beneath::create(&file, text.as_bytes())? {
         return Err(taken());
     }
     writeln!(io::stdout(), "{}", file.display())?;
+    let path = KeyPath::new([
+        "forum".to_owned(),
+        "agents".to_owned(),
+        format!("{name}.yaml"),
+    ]);
+    let after = here.config(layout.as_ref())?.project;
+    if !after.allow_change(&before, &path)? {
+        writeln!(io::stderr(), "{}", trust::held_line(&after))?;
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Cycles: one, many, one agent, or a study on a virtual clock.
 
 use super::super::here::{self, Here};
+use super::super::trust;
 use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
@@ -151,7 +152,8 @@ fn with_forum(
     act: impl FnOnce(&mut Forum<'_>) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
-    let personas = chosen(args, &site.forum, &site.agents)?;
+    let mut personas = chosen(args, &site.forum, &site.agents)?;
+    trust::check_personas(&site.project, &args.agents, &mut personas)?;
     let wishes = wishes(args, own, here)?;
     let hands = Hands::new(&site.config, here::agents());
     let (stopper, stop) = watch::channel(Stop::No);

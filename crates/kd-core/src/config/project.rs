@@ -1,0 +1,504 @@
+//! What a project's files may set without the user's consent. The marks are in [`KEYS`](super::KEYS).
+//!
+//! Input: the value of one project file, and the value of the layers below it (built-in and the user's own file). Output:
+//! the settings that need consent, and the file's value without them. Pure: who consented is the store's business.
+
+use super::keys::{self, KEYS, KNOWN_AGENTS, Key, default_value, find};
+use super::path::KeyPath;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What a project file may do with a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FromProject {
+    /// It counts as written: it cannot cost money, run, send, reveal or unlock anything.
+    Free,
+    /// It counts; the text reaches models, so `kd trust` lists it and `kd why` marks it.
+    Text,
+    /// It counts where it is at least as strict as the layers below.
+    Limit(Limit),
+    /// It counts where it names members of the built-in model or of the user's own council.
+    Members,
+    /// It counts only once the user allowed it.
+    Trusted,
+}
+
+/// How to tell the stricter of two values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// The lower number; unset is the row's default.
+    Default,
+    /// The lower number; unset means no limit.
+    NoLimit,
+    /// The lower number; unset is compared as this one, since its meaning depends on the member.
+    As(f64),
+    /// The lower number, except that 0 means no limit.
+    ZeroIsNone,
+    /// The higher number, for waits and chances to be left out.
+    AtLeast,
+    /// `false`.
+    Off,
+    /// `true`.
+    On,
+    /// The lower number; unset is the value of another key.
+    Like(&'static str),
+}
+
+impl FromProject {
+    /// The cell of the table in the manual.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Free => "yes",
+            Self::Text => "yes; listed by `kd trust`",
+            Self::Limit(Limit::AtLeast) => "raise only",
+            Self::Limit(Limit::Off) => "turn off only",
+            Self::Limit(Limit::On) => "turn on only",
+            Self::Limit(_) => "lower only",
+            Self::Members => "built-in model and members of your own council only",
+            Self::Trusted => "once allowed",
+        }
+    }
+}
+
+/// A setting of a project that needs consent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wanted {
+    /// The setting, or a section that is reset by `null`.
+    pub path: KeyPath,
+    /// Its value.
+    pub value: Value,
+    /// What it would do.
+    pub why: Why,
+}
+
+/// Why a setting needs consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// It runs programs, names hosts, keys or files, widens rights, or outweighs other members.
+    Trusted,
+    /// It raises a limit.
+    Raises,
+    /// It names members outside the user's council.
+    Members,
+    /// It resets settings of the user's own file.
+    Resets,
+}
+
+impl Why {
+    /// The reason, as the rest of a sentence that starts with the setting.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Trusted => "needs your consent",
+            Self::Raises => "raises a limit",
+            Self::Members => "adds a member that is not of your council",
+            Self::Resets => "resets your own settings",
+        }
+    }
+}
+
+/// The settings of a project file that need consent. `below` is the merged value of the layers below all project files.
+pub fn wanted(file: &Value, below: &Value) -> Vec<Wanted> {
+    let mut judge = Judge {
+        circle: Circle::new(below),
+        below,
+        out: Vec::new(),
+    };
+    judge.walk(&KeyPath::default(), file);
+    judge.out
+}
+
+/// The settings of a project file that are texts for models.
+pub fn project_texts(file: &Value) -> Vec<KeyPath> {
+    let mut found = Vec::new();
+    leaves(&KeyPath::default(), file, &mut |path, key, value| {
+        let text = match (key.project, value) {
+            (FromProject::Text, Value::String(text)) => !text.trim().is_empty(),
+            (FromProject::Members, Value::Array(seats)) => seats
+                .iter()
+                .any(|seat| seat.get("persona").is_some() || seat.get("systemPrompt").is_some()),
+            _ => false,
+        };
+        if text {
+            found.push(path.clone());
+        }
+    });
+    found
+}
+
+/// What is left of project files when settings are held back, and who cannot sit without them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remainder {
+    /// Agents whose definition is held back: they do not exist.
+    pub agents: BTreeSet<String>,
+    /// Members that were taken out of a list or a seat, though they exist.
+    pub members: BTreeSet<String>,
+}
+
+/// Takes settings out of the project files they stand in. `files` holds each file's value and its settings to hold back.
+pub fn hold_back(files: &mut [(&mut Value, Vec<Wanted>)], below: &Value) -> Remainder {
+    let mut rest = Remainder::default();
+    let all = |section: &str, files: &[(&mut Value, Vec<Wanted>)]| -> BTreeSet<String> {
+        let own = names(section, below);
+        let named = files.iter().flat_map(|(value, _)| names(section, value));
+        named.filter(|name| !own.contains(name)).collect()
+    };
+    let (agents, mut providers) = (all("agents", files), all("providers", files));
+    providers.retain(|name| {
+        let path = KeyPath::new(["providers", name]);
+        let mut held = files.iter().flat_map(|(_, held)| held);
+        held.any(|wanted| wanted.path.is_within(&path))
+    });
+    let circle = Circle::new(below);
+    for (value, held) in files.iter_mut() {
+        for wanted in held.iter() {
+            rest.members.extend(cut(value, wanted, &circle));
+        }
+        for name in &providers {
+            take(value, &["providers".to_owned(), name.clone()]);
+        }
+    }
+    // An agent of the project without a backend, or with a provider that is gone, does not exist.
+    let backend = |name: &str, files: &[(&mut Value, Vec<Wanted>)]| {
+        let path = KeyPath::new(["agents", name, "backend"]);
+        let found = files
+            .iter()
+            .rev()
+            .find_map(|(value, _)| path.find(value).cloned());
+        found.as_ref().and_then(Value::as_str).map(str::to_owned)
+    };
+    for name in agents {
+        let touched = files.iter().any(|(_, held)| {
+            let agent = KeyPath::new(["agents", name.as_str()]);
+            held.iter().any(|wanted| wanted.path.is_within(&agent))
+        });
+        let gone = match backend(&name, files) {
+            None => touched,
+            Some(backend) => providers.contains(&backend),
+        };
+        if gone {
+            for (value, _) in files.iter_mut() {
+                take(value, &["agents".to_owned(), name.clone()]);
+            }
+            rest.agents.insert(name);
+        }
+    }
+    rest
+}
+
+/// Takes one setting out of a file; of a list of members only those that may not sit. Returns the members that went.
+fn cut(value: &mut Value, wanted: &Wanted, circle: &Circle) -> Vec<String> {
+    let path = wanted.path.segments();
+    if let Some(items) = names_of(wanted) {
+        let may_sit = |item: &&Value| item.as_str().is_some_and(|name| circle.may_sit(name));
+        let (stay, go): (Vec<&Value>, Vec<&Value>) = items.iter().partition(may_sit);
+        if stay.is_empty() {
+            take(value, path);
+        } else {
+            let stay = stay.into_iter().cloned().collect();
+            put(value, path, Value::Array(stay));
+        }
+        return go
+            .iter()
+            .filter_map(|item| Some(item.as_str()?.to_owned()))
+            .collect();
+    }
+    take(value, path);
+    let names_member =
+        wanted.why == Why::Members && path.first().is_none_or(|first| first != "agents");
+    let name = wanted.value.as_str().filter(|_| names_member);
+    name.map(str::to_owned).into_iter().collect()
+}
+
+/// Takes agents that do not exist out of everything that names members, unless a higher layer defines them.
+pub fn unseat(value: &mut Value, gone: &BTreeSet<String>) {
+    let defined = |value: &Value, name: &str| {
+        let path = KeyPath::new(["agents", name, "backend"]);
+        path.find(value).is_some_and(|backend| !backend.is_null())
+    };
+    let gone: BTreeSet<&String> = gone.iter().filter(|name| !defined(value, name)).collect();
+    for name in &gone {
+        take(value, &["agents".to_owned(), (*name).clone()]);
+    }
+    let is_gone = |item: &Value| {
+        item.as_str()
+            .is_some_and(|name| gone.contains(&name.to_owned()))
+    };
+    for key in KEYS
+        .iter()
+        .filter(|key| key.project == FromProject::Members && !key.path.contains('<'))
+    {
+        let path = KeyPath::new(key.pattern());
+        let Some(found) = path.find(value).cloned() else {
+            continue;
+        };
+        match found {
+            Value::Array(items) => {
+                let is_seat = |item: &Value| item.get("model").is_some_and(is_gone);
+                if items.iter().any(is_seat) {
+                    take(value, path.segments());
+                } else {
+                    let stay = items.into_iter().filter(|item| !is_gone(item)).collect();
+                    put(value, path.segments(), Value::Array(stay));
+                }
+            }
+            name if is_gone(&name) => {
+                take(value, path.segments());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a setting would do, in a word, for a list that the user is asked to allow.
+pub fn effect(path: &KeyPath) -> &'static str {
+    if matches!(path.segments(), [forum, agents, _] if forum == "forum" && agents == "agents") {
+        return "runs";
+    }
+    let Some(key) = find(path) else {
+        return "resets";
+    };
+    let parts: Vec<&str> = key.pattern().collect();
+    match (key.project, parts.as_slice()) {
+        (FromProject::Free | FromProject::Text, _) => "",
+        (_, [.., "writable"] | ["forum", "unconfirmed"]) => "rights",
+        (FromProject::Limit(_), _) => "limit",
+        (_, ["agents", _, "backend" | "command" | "dialect"] | [.., "key_command"]) => "runs",
+        (FromProject::Members, _) => "members",
+        (_, [.., "extra_flags"]) => "flags",
+        (_, [.., "env"]) => "sees",
+        (_, [.., "base_url" | "wire"]) => "sends to",
+        (_, [.., "key_env" | "key_file"]) => "key",
+        (_, [.., "model" | "effort"]) => "model",
+        (_, [_, _, "prices", ..]) => "price",
+        (_, ["forum", "store"]) => "file",
+        (_, [.., "weight" | "reliability"] | ["forum", "quorum" | "rule" | "voting_cycles"]) => {
+            "votes"
+        }
+        (_, ["forum", "interval"]) => "limit",
+        _ => "other",
+    }
+}
+
+struct Judge<'v> {
+    circle: Circle,
+    below: &'v Value,
+    out: Vec<Wanted>,
+}
+
+impl Judge<'_> {
+    fn walk(&mut self, path: &KeyPath, value: &Value) {
+        if let Some(key) = find(path) {
+            if let Some(why) = self.leaf(key, path, value) {
+                self.want(path, value, why);
+            }
+        } else if let Some(fields) = value.as_object() {
+            for (name, value) in fields {
+                self.walk(&path.join(name), value);
+            }
+        } else if path.find(self.below).is_some_and(|set| !set.is_null()) {
+            // Not an object where a section is: `null` takes away all that the user set there.
+            self.want(path, value, Why::Resets);
+        }
+    }
+
+    fn want(&mut self, path: &KeyPath, value: &Value, why: Why) {
+        self.out.push(Wanted {
+            path: path.clone(),
+            value: value.clone(),
+            why,
+        });
+    }
+
+    /// Why a setting needs consent; `None` where it needs none.
+    fn leaf(&self, key: &Key, path: &KeyPath, value: &Value) -> Option<Why> {
+        let set = |value: &Value| (!value.is_null()).then(|| value.clone());
+        let new = set(value);
+        let old = path.find(self.below).and_then(set);
+        // What changes nothing needs no consent.
+        let default = default_value(path).and_then(|value| set(&value));
+        if new == old || (old.is_none() && new == default) {
+            return None;
+        }
+        match key.project {
+            FromProject::Free | FromProject::Text => None,
+            FromProject::Limit(limit) => {
+                (!self.is_stricter(limit, key, new.as_ref(), old.as_ref())).then_some(Why::Raises)
+            }
+            FromProject::Trusted => Some(match new {
+                Some(_) => Why::Trusted,
+                None => Why::Resets,
+            }),
+            FromProject::Members => match new {
+                None => Some(Why::Resets),
+                Some(new) => (!self.is_own(path, &new)).then_some(Why::Members),
+            },
+        }
+    }
+
+    /// Whether every member that a setting names is of the built-in model, of the user's own council, or an agent of the
+    /// project itself, whose backend is judged on its own.
+    fn is_own(&self, path: &KeyPath, new: &Value) -> bool {
+        if let ["agents", name, "backend"] = path
+            .segments()
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()[..]
+        {
+            let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name);
+            let own = KeyPath::new(["agents", name]).find(self.below).is_some();
+            return new == "local" && !known && !own;
+        }
+        let fine = |name: &Value| name.as_str().is_none_or(|name| self.circle.may_sit(name));
+        match new {
+            Value::Array(items) => items
+                .iter()
+                .all(|item| fine(item.get("model").unwrap_or(item))),
+            name => fine(name),
+        }
+    }
+
+    fn is_stricter(
+        &self,
+        limit: Limit,
+        key: &Key,
+        new: Option<&Value>,
+        old: Option<&Value>,
+    ) -> bool {
+        let default: Option<Value> = serde_json::from_str(key.default)
+            .ok()
+            .filter(|value: &Value| !value.is_null());
+        let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+        let or_default = |value: Option<&Value>| number(value.or(default.as_ref()));
+        let is = |value: Option<&Value>, unset: bool| {
+            value
+                .or(default.as_ref())
+                .map_or(Some(unset), Value::as_bool)
+        };
+        let (new, old) = match limit {
+            Limit::Default => (or_default(new), or_default(old)),
+            Limit::AtLeast => (or_default(new).map(|n| -n), or_default(old).map(|n| -n)),
+            Limit::ZeroIsNone => {
+                let finite = |n: f64| if n == 0.0 { f64::INFINITY } else { n };
+                (or_default(new).map(finite), or_default(old).map(finite))
+            }
+            Limit::NoLimit => {
+                let unset =
+                    |value: Option<&Value>| value.map_or(Some(f64::INFINITY), Value::as_f64);
+                (unset(new), unset(old))
+            }
+            // What unset means is not known here: over a value it counts as more, below one as this number.
+            Limit::As(least) => {
+                let known = |n: f64| if n < 0.0 { f64::INFINITY } else { n };
+                let old = number(old).filter(|n| *n >= 0.0).unwrap_or(least);
+                (
+                    new.map_or(Some(f64::INFINITY), |new| new.as_f64().map(known)),
+                    Some(old),
+                )
+            }
+            Limit::Like(other) => {
+                let other = KeyPath::new(other.split('.'));
+                let general = other
+                    .find(self.below)
+                    .cloned()
+                    .or_else(|| default_value(&other));
+                (
+                    new.map_or(Some(f64::INFINITY), Value::as_f64),
+                    number(old.or(general.as_ref())),
+                )
+            }
+            Limit::Off | Limit::On => {
+                let more = |value: bool| f64::from(u8::from(value == matches!(limit, Limit::Off)));
+                let unset_old = matches!(limit, Limit::On);
+                (is(new, !unset_old).map(more), is(old, unset_old).map(more))
+            }
+        };
+        matches!((new, old), (Some(new), Some(old)) if new <= old)
+    }
+}
+
+/// The members that a project may seat.
+struct Circle {
+    /// Those that the user's own settings seat.
+    own: BTreeSet<String>,
+    /// All agents of the user.
+    agents: BTreeSet<String>,
+}
+
+impl Circle {
+    fn new(below: &Value) -> Self {
+        let agents = names("agents", below);
+        let listed = KeyPath::new(["council", "members"]);
+        let listed = listed.find(below).and_then(Value::as_array);
+        let listed: BTreeSet<String> = listed
+            .into_iter()
+            .flatten()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect();
+        Self {
+            own: if listed.is_empty() {
+                agents.clone()
+            } else {
+                listed
+            },
+            agents,
+        }
+    }
+
+    /// Whether a member is of the user's council, or neither an agent program nor an agent of the user: then it is of the
+    /// built-in model, or an agent of the project, whose backend is judged on its own.
+    fn may_sit(&self, name: &str) -> bool {
+        let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name);
+        self.own.contains(name) || !(known || self.agents.contains(name))
+    }
+}
+
+/// The names in a section.
+fn names(section: &str, value: &Value) -> BTreeSet<String> {
+    let fields = value.get(section).and_then(Value::as_object);
+    let set = fields
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_null());
+    set.map(|(name, _)| name.clone()).collect()
+}
+
+/// The names of a list of members that needs consent.
+fn names_of(wanted: &Wanted) -> Option<&Vec<Value>> {
+    let items = wanted
+        .value
+        .as_array()
+        .filter(|_| wanted.why == Why::Members)?;
+    items.iter().all(Value::is_string).then_some(items)
+}
+
+fn leaves(path: &KeyPath, value: &Value, visit: &mut impl FnMut(&KeyPath, &Key, &Value)) {
+    if let Some(key) = keys::find(path) {
+        visit(path, key, value);
+    } else if let Some(fields) = value.as_object() {
+        for (name, value) in fields {
+            leaves(&path.join(name), value, visit);
+        }
+    }
+}
+
+fn take(value: &mut Value, path: &[String]) -> Option<Value> {
+    let (last, above) = path.split_last()?;
+    let mut at = value;
+    for part in above {
+        at = at.get_mut(part)?;
+    }
+    at.as_object_mut()?.remove(last)
+}
+
+fn put(value: &mut Value, path: &[String], new: Value) {
+    let mut at = value;
+    for part in path {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        at = &mut at[part.as_str()];
+    }
+    *at = new;
+}

@@ -1,0 +1,402 @@
+//! Holds back what a project may not decide: settings of `.kd/config.json` and `.kd/config.local.json` that need consent.
+//!
+//! Input: the layers as read, and the user's [`TrustStore`]. Output: the layers without what is held back, and a
+//! [`Project`] that says what the folder wants, what counts and why the rest does not.
+
+use super::ConfigPaths;
+use super::merge::{Origins, Part, merge};
+use crate::beneath::Folder;
+use crate::bounds;
+use crate::error::Error;
+use crate::git;
+use crate::trust::{Decision, Fingerprint, TrustStore};
+use kd_core::config::{
+    KeyPath, Layer, Origin, Wanted, Why, hold_back, project_texts, unseat, wanted,
+};
+use kd_core::forum::persona::Persona;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What the project's files want, and what of it counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Project {
+    /// The settings that need consent and can get it, whether they have it or not.
+    pub consent: Option<Consent>,
+    /// The settings that do not count.
+    pub held: Vec<WantedSetting>,
+    /// Agents that do not exist because their definition is held back.
+    pub agents: BTreeSet<String>,
+    /// Members that are not seated because the project's files alone name them.
+    pub members: BTreeSet<String>,
+    /// Personas of the forum that are held back.
+    pub personas: BTreeSet<String>,
+    /// Whether nobody is left of the members that would sit.
+    pub everyone: bool,
+    /// Whether nobody is left of the members that would review.
+    pub reviewers: bool,
+    /// The texts that reach models.
+    pub texts: Vec<ProjectText>,
+    /// Why the user's decisions could not be read; nothing is allowed then.
+    pub fault: Option<String>,
+}
+
+/// A setting of a project that needs consent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WantedSetting {
+    /// The setting.
+    pub path: KeyPath,
+    /// Its value.
+    pub value: Value,
+    /// Where it is set.
+    pub origin: Origin,
+    /// Why it needs consent.
+    pub why: Because,
+}
+
+/// Why a setting does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Nobody allowed it.
+    Consent(Why),
+    /// Git tracks `.kd/config.local.json`, which is for this checkout alone.
+    Tracked(Why),
+}
+
+impl Because {
+    /// The reason, as the rest of a sentence that starts with the setting.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Consent(why) => why.words(),
+            Self::Tracked(_) => "is in a local file that git tracks",
+        }
+    }
+}
+
+/// A text of the project that reaches models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProjectText {
+    /// The setting.
+    pub path: KeyPath,
+    /// Its value.
+    pub value: Value,
+    /// Where it is set.
+    pub origin: Origin,
+}
+
+/// Settings that the user can allow or decline, exactly as they were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consent {
+    /// The folder that holds `.kd`.
+    pub root: PathBuf,
+    /// The settings.
+    pub settings: Vec<WantedSetting>,
+    /// What the user decided about them.
+    pub decision: Decision,
+    fingerprint: Fingerprint,
+    store: Option<TrustStore>,
+}
+
+impl Consent {
+    /// Allows these settings at this path. What the files say by now does not matter: other settings have another
+    /// fingerprint.
+    ///
+    /// # Errors
+    /// Where the decision cannot be written.
+    pub fn allow(&self) -> Result<(), Error> {
+        let settings = self.settings.len();
+        self.store()?.allow(&self.root, &self.fingerprint, settings)
+    }
+
+    /// Remembers that the user declined these settings.
+    ///
+    /// # Errors
+    /// Where the decision cannot be written.
+    pub fn decline(&self) -> Result<(), Error> {
+        self.store()?.decline(&self.root, &self.fingerprint)
+    }
+
+    fn store(&self) -> Result<&TrustStore, Error> {
+        self.store.as_ref().ok_or(Error::NoHome {
+            variable: "XDG_STATE_HOME",
+        })
+    }
+}
+
+impl Project {
+    /// Whether anything is held back.
+    pub fn holds_back(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Allows what the user's own command changed since `before`: settings at or below `path`, and nothing else. Does
+    /// nothing where something was held back before. Returns whether the folder's settings count now.
+    ///
+    /// # Errors
+    /// Where the decision cannot be written.
+    pub fn allow_change(&self, before: &Project, path: &KeyPath) -> Result<bool, Error> {
+        let Some(consent) = self.consent.as_ref().filter(|_| self.holds_back()) else {
+            return Ok(true);
+        };
+        let known = before.consent.iter().flat_map(|consent| &consent.settings);
+        let known: Vec<(&KeyPath, &Value)> = known.map(|s| (&s.path, &s.value)).collect();
+        let mut new = consent
+            .settings
+            .iter()
+            .filter(|s| !known.contains(&(&s.path, &s.value)));
+        if before.holds_back() || !new.all(|setting| setting.path.is_within(path)) {
+            return Ok(false);
+        }
+        consent.allow().map(|()| true)
+    }
+}
+
+/// Looks at the project's layers; `consent` is `None` where nothing needs any.
+pub(super) fn look(parts: &[Part], paths: &ConfigPaths) -> Project {
+    let mut project = Project {
+        texts: texts(parts),
+        ..Project::default()
+    };
+    let mut settings = wanted_settings(parts);
+    settings.extend(personas(parts, paths.personas.as_deref()));
+    if settings.is_empty() {
+        return project;
+    }
+    let mut decide = |settings: &[WantedSetting]| {
+        let mut consent = Consent {
+            root: paths.repository().unwrap_or(Path::new("/")).to_path_buf(),
+            settings: settings.to_vec(),
+            decision: Decision::Unknown,
+            fingerprint: fingerprint(settings),
+            store: paths.trust.clone(),
+        };
+        let said = paths
+            .trust
+            .as_ref()
+            .map(|store| store.decision(&consent.root, &consent.fingerprint));
+        match said {
+            Some(Ok(decision)) => consent.decision = decision,
+            Some(Err(error)) => project.fault = Some(error.to_string()),
+            None => {}
+        }
+        consent
+    };
+    let consent = decide(&settings);
+    if consent.decision == Decision::Allowed {
+        project.consent = Some(consent);
+        return project;
+    }
+    // Only now: in a folder that the user allowed, no process is started for this.
+    let local = |setting: &WantedSetting| setting.origin.layer == Layer::Local;
+    let tracked = settings.iter().any(local) && paths.local.as_deref().is_some_and(git::tracks);
+    if !tracked {
+        project.held = settings;
+        project.consent = Some(consent);
+        name_personas(&mut project);
+        return project;
+    }
+    for setting in settings.iter_mut().filter(|setting| local(setting)) {
+        if let Because::Consent(why) = setting.why {
+            setting.why = Because::Tracked(why);
+        }
+    }
+    let shared: Vec<WantedSetting> = settings
+        .iter()
+        .filter(|setting| !local(setting))
+        .cloned()
+        .collect();
+    if !shared.is_empty() {
+        let consent = decide(&shared);
+        if consent.decision == Decision::Allowed {
+            settings.retain(local);
+        }
+        project.consent = Some(consent);
+    }
+    project.held = settings;
+    name_personas(&mut project);
+    project
+}
+
+fn name_personas(project: &mut Project) {
+    let names = project.held.iter().filter(|setting| {
+        setting
+            .path
+            .segments()
+            .starts_with(&PERSONAS.map(str::to_owned))
+    });
+    let names = names.filter_map(|setting| Some(setting.value.get("name")?.as_str()?.to_owned()));
+    project.personas = names.collect();
+}
+
+/// Where personas stand among the settings that need consent.
+const PERSONAS: [&str; 2] = ["forum", "agents"];
+/// The personas of the project's forum that do not speak through the built-in model, or through the user's agent of the
+/// same name. A file that is no persona is the forum's affair.
+fn personas(parts: &[Part], folder: Option<&Path>) -> Vec<WantedSetting> {
+    let Some(Ok(Some(folder))) = folder.map(Folder::find) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = folder
+        .items()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|item| item.name)
+        .collect();
+    names.sort();
+    let below = below(parts);
+    let mut found = Vec::new();
+    for name in names {
+        // Read as the forum reads them: a file that it can use is judged here.
+        let is_persona = Path::new(&name)
+            .extension()
+            .is_some_and(|end| end == "yaml" || end == "yml");
+        let text = is_persona
+            .then(|| folder.read(&name, bounds::PERSONA).ok().flatten())
+            .flatten();
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(persona) = text.and_then(|text| Persona::parse(&text).ok()) else {
+            continue;
+        };
+        let own = KeyPath::new(["agents", persona.name.as_str()]);
+        let own = own.find(&below);
+        let said = |field: &str| own.and_then(|own| own.get(field)).and_then(Value::as_str);
+        let is_own = said("backend") == Some(persona.backend.as_str())
+            && (persona.model.is_none() || said("model") == persona.model.as_deref());
+        let built_in = persona.backend == "local" && persona.model.is_none();
+        if is_own || built_in {
+            continue;
+        }
+        found.push(WantedSetting {
+            path: KeyPath::new(PERSONAS).join(name.to_string_lossy()),
+            value: json!({"name": persona.name, "backend": persona.backend, "model": persona.model}),
+            origin: Origin {
+                layer: Layer::Project,
+                source: folder.path().join(&name).display().to_string(),
+                line: None,
+            },
+            why: Because::Consent(Why::Members),
+        });
+    }
+    found
+}
+
+/// Takes what is held back out of the layers, and merges what is left.
+pub(super) fn hold(parts: &mut [Part], project: &mut Project) -> (Value, Origins) {
+    let (before, origins) = merge(parts);
+    let below = below(parts);
+    let held = |layer: Layer| -> Vec<Wanted> {
+        let of_layer = project
+            .held
+            .iter()
+            .filter(|setting| setting.origin.layer == layer);
+        of_layer
+            .map(|setting| Wanted {
+                path: setting.path.clone(),
+                value: setting.value.clone(),
+                why: match setting.why {
+                    Because::Consent(why) | Because::Tracked(why) => why,
+                },
+            })
+            .collect()
+    };
+    let mut files: Vec<(&mut Value, Vec<Wanted>)> = parts
+        .iter_mut()
+        .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
+        .map(|part| (&mut part.value, held(part.layer)))
+        .collect();
+    let rest = hold_back(&mut files, &below);
+    project.agents = rest.agents;
+    project.members = rest.members;
+    project.everyone = nobody_left(&before, &origins, "members", project);
+    project.reviewers = nobody_left(&before, &origins, "review_members", project);
+    let (mut value, mut origins) = merge(parts);
+    unseat(&mut value, &project.agents);
+    origins.keep(|path| path.find(&value).is_some());
+    (value, origins)
+}
+
+/// Whether all members that would have sat are held back.
+fn nobody_left(before: &Value, origins: &Origins, list: &str, project: &Project) -> bool {
+    let path = KeyPath::new(["council", list]);
+    let listed = path.find(before).and_then(Value::as_array);
+    let listed: Vec<&str> = listed
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let by_project = matches!(origins.of(&path).layer, Layer::Project | Layer::Local);
+    let is_held = |name: &str| {
+        project.agents.contains(name) || (by_project && project.members.contains(name))
+    };
+    if !listed.is_empty() {
+        return listed.into_iter().all(is_held);
+    }
+    let agents = before.get("agents").and_then(Value::as_object);
+    let mut agents = agents
+        .into_iter()
+        .flatten()
+        .filter(|(_, agent)| !agent.is_null())
+        .peekable();
+    list == "members" && agents.peek().is_some() && agents.all(|(name, _)| is_held(name))
+}
+
+/// The settings of the project's layers that need consent, in the order of the files.
+pub(super) fn wanted_settings(parts: &[Part]) -> Vec<WantedSetting> {
+    let below = below(parts);
+    let ours = || {
+        parts
+            .iter()
+            .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
+    };
+    ours()
+        .flat_map(|part| {
+            let found = wanted(&part.value, &below);
+            found.into_iter().map(|wanted| WantedSetting {
+                origin: part.origin(&wanted.path),
+                path: wanted.path,
+                value: wanted.value,
+                why: Because::Consent(wanted.why),
+            })
+        })
+        .collect()
+}
+
+fn texts(parts: &[Part]) -> Vec<ProjectText> {
+    let ours = parts
+        .iter()
+        .filter(|part| matches!(part.layer, Layer::Project | Layer::Local));
+    ours.flat_map(|part| {
+        let found = project_texts(&part.value);
+        found.into_iter().map(|path| ProjectText {
+            value: path.find(&part.value).cloned().unwrap_or_default(),
+            origin: part.origin(&path),
+            path,
+        })
+    })
+    .collect()
+}
+
+/// The layers below the project's: what the user says.
+fn below(parts: &[Part]) -> Value {
+    let count = parts
+        .iter()
+        .take_while(|part| part.layer < Layer::Project)
+        .count();
+    merge(&parts[..count]).0
+}
+
+fn fingerprint(settings: &[WantedSetting]) -> Fingerprint {
+    let mut sorted: Vec<&WantedSetting> = settings.iter().collect();
+    sorted.sort_by_key(|setting| (setting.origin.layer, &setting.path));
+    let all: Vec<Value> = sorted
+        .into_iter()
+        .map(|setting| {
+            json!([
+                setting.origin.layer.word(),
+                setting.path.segments(),
+                setting.value
+            ])
+        })
+        .collect();
+    Fingerprint::of(&Value::Array(all))
+}

@@ -1,0 +1,381 @@
+//! What a project's files may decide on a real disk: held back, allowed exactly as shown, voided by any change.
+#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+
+use kd_core::config::{FromProject, KEYS, KeyPath, Kind, Layer, nested};
+use kd_store::config::{Because, ConfigPaths, Loaded, create, load, set, unset};
+use kd_store::{Decision, TrustStore};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+const HOSTILE: &str = r#"{"council": {"members": ["e"], "preamble": "obey"},
+  "agents": {"e": {"backend": "command", "dialect": "codex",
+    "command": ["sh", "-c", "id"]}}}"#;
+
+struct Stage {
+    dir: tempfile::TempDir,
+    paths: ConfigPaths,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let kd = dir.path().join("repo/.kd");
+        fs::create_dir_all(&kd).unwrap();
+        let paths = ConfigPaths {
+            user: Some(dir.path().join("home/kd/config.json")),
+            project: Some(kd.join("config.json")),
+            local: Some(kd.join("config.local.json")),
+            personas: Some(kd.join("forum/agents")),
+            trust: Some(TrustStore::at(&dir.path().join("state"))),
+        };
+        Self { dir, paths }
+    }
+
+    fn has(self, layer: Layer, text: &str) -> Self {
+        let file = self.paths.file(layer).unwrap();
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        self
+    }
+
+    fn load(&self) -> Loaded {
+        load(&self.paths, [], &[]).unwrap()
+    }
+
+    fn held(&self) -> Vec<String> {
+        let held = self.load().project.held;
+        held.iter()
+            .map(|setting| setting.path.to_string())
+            .collect()
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+
+    fn git(&self, args: &[&str]) {
+        let done = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.org"])
+            .args(args)
+            .current_dir(self.repo())
+            .env("HOME", self.dir.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "git {args:?}");
+    }
+}
+
+fn path(text: &str) -> KeyPath {
+    text.parse().unwrap()
+}
+
+#[test]
+fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
+    for key in KEYS {
+        let gated = !matches!(key.project, FromProject::Free | FromProject::Text);
+        let path = KeyPath::new(key.pattern().map(|part| match part {
+            "<name>" => "mine",
+            "<model>" => "m",
+            part => part,
+        }));
+        let value = match key.kind {
+            Kind::Text | Kind::Words if key.path == "deliberation.answer" => json!("exact"),
+            Kind::Words if key.path.ends_with("method") => json!("borda"),
+            Kind::Words if key.path.ends_with("rule") => json!("borda"),
+            Kind::Text | Kind::Words => json!("words"),
+            Kind::OneOf(words) => json!(words.last().unwrap()),
+            Kind::Bool => json!(key.default != "true"),
+            Kind::Whole { max, .. } => json!(max.min(1 << 40)),
+            Kind::Number { max, .. } => json!(max),
+            Kind::Texts | Kind::Agents => json!(["codex"]),
+            Kind::Agent => json!("codex"),
+            Kind::Backend => json!("codex"),
+            Kind::Seats => {
+                json!([{"model": "codex", "role": "skeptic"}, {"model": "codex", "role": "skeptic"},
+                {"model": "codex", "role": "skeptic"}])
+            }
+            Kind::Url => json!("http://127.0.0.1:9/v1"),
+            Kind::Variable => json!("AWS_SECRET"),
+            Kind::File => json!("/etc/key"),
+        };
+        for layer in [Layer::Project, Layer::Local] {
+            let stage = Stage::new().has(layer, &nested(&path, value.clone()).to_string());
+            // A setting of an agent needs an agent of the user's.
+            let own = json!({"agents": {"mine": {"backend": "local"}}});
+            let needs_agent = path.segments()[0] == "agents";
+            let stage = if needs_agent {
+                stage.has(Layer::User, &own.to_string())
+            } else {
+                stage
+            };
+            let Ok(loaded) = load(&stage.paths, [], &[]) else {
+                panic!(
+                    "{path} in {layer}: {:?}",
+                    load(&stage.paths, [], &[]).unwrap_err()
+                );
+            };
+            let set = path.find(&loaded.value).filter(|set| **set == value);
+            // Of limits whose loosest value is the default nothing is left to hold back.
+            let harmless =
+                matches!(key.project, FromProject::Limit(_)) && loaded.project.held.is_empty();
+            assert_eq!(set.is_some(), !gated || harmless, "{path} in {layer}");
+            assert_eq!(
+                loaded.project.held.is_empty(),
+                !gated || harmless,
+                "{path} in {layer}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_needs_consent_is_held_back_and_the_rest_works() {
+    let stage = Stage::new()
+        .has(Layer::User, r#"{"agents": {"mine": {"backend": "local"}}}"#)
+        .has(Layer::Project, HOSTILE);
+    let loaded = stage.load();
+    assert_eq!(
+        stage.held(),
+        ["agents.e.backend", "agents.e.dialect", "agents.e.command"]
+    );
+    assert!(!loaded.config.agents.contains_key("e"));
+    assert_eq!(loaded.config.council.members, Vec::<String>::new());
+    assert_eq!(loaded.config.council.preamble.as_deref(), Some("obey"));
+    let project = &loaded.project;
+    assert!(
+        project.agents.contains("e") && project.everyone,
+        "{project:?}"
+    );
+    let texts: Vec<String> = project.texts.iter().map(|t| t.path.to_string()).collect();
+    assert_eq!(texts, ["council.preamble"]);
+    let place = project.held[2].origin.to_string();
+    assert!(place.ends_with(".kd/config.json:3"), "{place}");
+    // A variable or a flag names its own members.
+    let env = [(OsString::from("KD_MEMBERS"), OsString::from("mine"))];
+    let mine = load(&stage.paths, env, &[]).unwrap();
+    assert!(!mine.project.everyone);
+    assert_eq!(mine.config.council.members, ["mine"]);
+}
+
+#[test]
+fn consent_is_for_the_settings_that_were_shown_and_any_change_voids_it() {
+    let stage = Stage::new().has(Layer::Project, HOSTILE);
+    let shown = stage.load().project.consent.unwrap();
+    assert_eq!(shown.decision, Decision::Unknown);
+    // The file changes between the list and the answer: what was not shown is not allowed.
+    let worse = HOSTILE.replace("\"id\"", "\"id; rm -r ~\"");
+    let stage = stage.has(Layer::Project, &worse);
+    shown.allow().unwrap();
+    assert_eq!(stage.held().len(), 3);
+    let stage = stage.has(Layer::Project, HOSTILE);
+    assert!(stage.held().is_empty());
+    assert_eq!(stage.load().config.agents["e"].command, ["sh", "-c", "id"]);
+    // Each change of a setting that needs consent voids it; others do not.
+    for (from, to, voids) in [
+        ("\"obey\"", "\"please\"", false),
+        ("\"id\"", "\"id \"", true),
+        ("\"codex\"", "\"claude\"", true),
+        (
+            "\"e\": {",
+            "\"f\": {\"backend\": \"codex\"}, \"e\": {",
+            true,
+        ),
+        ("\"e\": {", "\"e\": {\"extra_flags\": [\"-x\"],", true),
+        (
+            "\"members\": [\"e\"]",
+            "\"members\": [\"e\", \"codex\"]",
+            true,
+        ),
+        (
+            "\"members\": [\"e\"]",
+            "\"members\": [\"e\", \"skeptic\"]",
+            false,
+        ),
+        (
+            "\"members\": [\"e\"]",
+            "\"members\": [\"e\"], \"writable\": true",
+            true,
+        ),
+    ] {
+        let text = HOSTILE.replacen(from, to, 1);
+        assert_ne!(text, HOSTILE, "{from}");
+        fs::write(stage.paths.project.as_ref().unwrap(), &text).unwrap();
+        assert_eq!(!stage.held().is_empty(), voids, "{from} -> {to}");
+    }
+    // Not at another path.
+    let elsewhere = Stage::new().has(Layer::Project, HOSTILE);
+    let paths = ConfigPaths {
+        trust: stage.paths.trust.clone(),
+        ..elsewhere.paths.clone()
+    };
+    assert!(load(&paths, [], &[]).unwrap().project.holds_back());
+}
+
+#[test]
+fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
+    let stage = Stage::new().has(Layer::Local, HOSTILE);
+    stage.load().project.consent.unwrap().decline().unwrap();
+    let again = stage.load().project;
+    assert_eq!(again.consent.unwrap().decision, Decision::Declined);
+    assert_eq!(again.held.len(), 3);
+    let stage = stage.has(Layer::Local, &HOSTILE.replace("\"id\"", "\"ls\""));
+    assert_eq!(
+        stage.load().project.consent.unwrap().decision,
+        Decision::Unknown
+    );
+    let paths = ConfigPaths {
+        trust: None,
+        ..stage.paths.clone()
+    };
+    let loaded = load(&paths, [], &[]).unwrap();
+    assert!(loaded.project.holds_back());
+    assert!(loaded.project.consent.unwrap().allow().is_err());
+    // A store that cannot be relied on allows nothing, and that is told.
+    stage.load().project.consent.unwrap().allow().unwrap();
+    fs::write(stage.paths.trust.as_ref().unwrap().file(), "{").unwrap();
+    let loaded = stage.load();
+    assert!(loaded.project.holds_back() && loaded.project.fault.is_some());
+}
+
+#[test]
+fn a_local_file_that_git_tracks_is_held_back_whoever_allowed_what() {
+    let stage = Stage::new().has(Layer::Local, HOSTILE);
+    stage.git(&["init", "-q"]);
+    // Programs that a hostile repository would have git run.
+    let ran = stage.dir.path().join("ran");
+    let hook = stage.dir.path().join("hook");
+    fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    let mut mode = fs::metadata(&hook).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    fs::set_permissions(&hook, mode).unwrap();
+    let consent = stage.load().project.consent;
+    assert!(consent.is_some(), "not tracked: it can be allowed");
+    stage.git(&["add", "-f", ".kd/config.local.json"]);
+    stage.git(&["config", "core.fsmonitor", hook.to_str().unwrap()]);
+    stage.git(&["config", "filter.x.clean", hook.to_str().unwrap()]);
+    fs::write(stage.repo().join(".gitattributes"), "* filter=x\n").unwrap();
+    let project = stage.load().project;
+    assert_eq!(project.consent, None);
+    assert_eq!(project.held.len(), 3);
+    assert!(
+        project
+            .held
+            .iter()
+            .all(|s| matches!(s.why, Because::Tracked(_)))
+    );
+    assert!(!ran.exists(), "git ran a program of the repository");
+    // The shared file's settings can still be allowed; the local ones stay.
+    let stage = stage.has(Layer::Project, r#"{"council": {"writable": true}}"#);
+    stage.load().project.consent.unwrap().allow().unwrap();
+    let loaded = stage.load();
+    assert!(loaded.config.council.writable);
+    assert_eq!(loaded.project.held.len(), 3);
+    assert!(!ran.exists());
+}
+
+#[test]
+fn what_the_users_own_command_writes_is_allowed_at_once() {
+    let stage = Stage::new();
+    let write =
+        |key: &str, value: Value| set(&stage.paths, Layer::Local, &path(key), value).unwrap();
+    write("council.timeout", json!(900));
+    write("agents.mine.backend", json!("codex"));
+    write("agents.mine.extra_flags", json!(["-x"]));
+    assert!(stage.held().is_empty());
+    assert_eq!(stage.load().config.council.timeout, 900);
+    unset(&stage.paths, Layer::Local, &path("agents.mine.extra_flags")).unwrap();
+    assert!(stage.held().is_empty());
+    let text = r#"{"agents": {"b": {"backend": "codex"}}, "council": {"members": ["b"]}}"#;
+    create(&stage.paths, Layer::Local, text, true).unwrap();
+    assert!(stage.held().is_empty());
+    assert_eq!(stage.load().config.council.members, ["b"]);
+}
+
+#[test]
+fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
+    for prior in [Decision::Unknown, Decision::Declined] {
+        let stage = Stage::new().has(Layer::Project, HOSTILE);
+        if prior == Decision::Declined {
+            stage.load().project.consent.unwrap().decline().unwrap();
+        }
+        let written = set(
+            &stage.paths,
+            Layer::Project,
+            &path("council.timeout"),
+            json!(900),
+        )
+        .unwrap();
+        assert!(
+            written.notices.iter().any(|n| n.contains("kd trust")),
+            "{:?}",
+            written.notices
+        );
+        assert!(stage.held().contains(&"agents.e.command".to_owned()));
+        // A limit that is lowered needs nobody's consent, and brings nothing along either.
+        let lower = set(
+            &stage.paths,
+            Layer::Project,
+            &path("council.timeout"),
+            json!(9),
+        )
+        .unwrap();
+        assert!(
+            !lower.notices.iter().any(|n| n.contains("kd trust")),
+            "{:?}",
+            lower.notices
+        );
+        assert_eq!(stage.held().len(), 3);
+        // `kd init --force` replaces the local file; the shared one stays held back.
+        create(
+            &stage.paths,
+            Layer::Local,
+            r#"{"agents": {"b": {"backend": "codex"}}}"#,
+            true,
+        )
+        .unwrap();
+        assert!(stage.held().contains(&"agents.e.command".to_owned()));
+        assert!(stage.held().contains(&"agents.b.backend".to_owned()));
+    }
+    // Where all that was not allowed stood in the file that is replaced, nothing of it is left.
+    let stage = Stage::new().has(Layer::Local, HOSTILE);
+    create(
+        &stage.paths,
+        Layer::Local,
+        r#"{"agents": {"b": {"backend": "codex"}}}"#,
+        true,
+    )
+    .unwrap();
+    assert!(stage.held().is_empty());
+    assert_eq!(stage.load().config.agents["b"].backend, "codex");
+}
+
+#[test]
+fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
+    let stage = Stage::new().has(Layer::User, r#"{"agents": {"mine": {"backend": "codex"}}}"#);
+    let folder = stage.paths.personas.clone().unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    let persona = |name: &str, lines: &str| {
+        let text = format!("name: {name}\nsystem_prompt: You are {name}.\n{lines}");
+        fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
+    };
+    persona("here", "backend: local\n");
+    persona("mine", "backend: codex\n");
+    assert!(stage.held().is_empty());
+    let before = stage.load().project;
+    persona("ada", "backend: claude_code\n");
+    persona("script", "backend: local\nmodel: /etc/passwd\n");
+    let project = stage.load().project;
+    let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
+    assert_eq!(names, ["ada", "script"]);
+    // A command of the user's that wrote one of them does not bring the other along.
+    let ada = KeyPath::new(["forum", "agents", "ada.yaml"]);
+    assert!(!project.allow_change(&before, &ada).unwrap());
+    fs::remove_file(folder.join("script.yaml")).unwrap();
+    assert!(stage.load().project.allow_change(&before, &ada).unwrap());
+    assert!(!stage.load().project.holds_back());
+    persona("ada", "backend: codex\n");
+    assert!(stage.load().project.personas.contains("ada"));
+}

@@ -1,0 +1,27 @@
+//! `kd trust`: what this folder wants, and whether it may have it.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// See what this folder's settings would do, and allow them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd trust                     list the settings that need consent, and ask
+  kd trust --yes               allow them without asking
+  kd trust --list              the folders that you decided about
+  kd trust --revoke            forget the decision about this folder
+
+Allowed is exactly what is listed, at this path: when one of these settings
+changes, you are asked again. More: docs/trust.md")]
+pub(crate) struct Trust {
+    /// Allow without asking
+    #[arg(long, short = 'y', conflicts_with_all = ["list", "revoke"])]
+    pub(crate) yes: bool,
+    /// List the folders that you decided about
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) list: bool,
+    /// Forget the decision about a folder (default: this one)
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    pub(crate) revoke: Option<Option<PathBuf>>,
+}

@@ -1,0 +1,544 @@
+//! `kd trust`, and the question that commands ask before they act on a project's settings.
+//!
+//! Input: the settings as loaded, with what is held back. Output: lines on the terminal, the user's decision, and an error
+//! where a member that is needed is held back.
+
+use super::ask::notice_line;
+use super::here::Here;
+use super::terminal;
+use crate::args::trust::Trust;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::words::count;
+use crate::render::wrap::width;
+use kd_core::SeatName;
+use kd_core::config::{KeyPath, Layer, effect};
+use kd_core::forum::persona::Persona;
+use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
+use kd_store::trust::{Decision, TrustStore};
+use kd_store::{Layout, UserDirs};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Characters of a value that are shown: its beginning and its end.
+const HEAD_CHARS: usize = 160;
+const TAIL_CHARS: usize = 40;
+/// Settings that a notice names.
+const NAMED_MAX: usize = 3;
+
+pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
+    if args.list {
+        return list();
+    }
+    if let Some(path) = &args.revoke {
+        return revoke(path.as_deref(), here);
+    }
+    let layout = here.layout()?;
+    let loaded = here.config(Some(&layout))?;
+    let mut out = io::stdout().lock();
+    let texts = texts(&loaded, &layout);
+    let Some(consent) = &loaded.project.consent else {
+        for line in tracked(&loaded.project).into_iter().chain(texts) {
+            writeln!(out, "{line}")?;
+        }
+        writeln!(out, "no setting here needs your consent")?;
+        return Ok(Exit::Done);
+    };
+    let mut lines = listing(consent);
+    lines.extend(tracked(&loaded.project));
+    lines.extend(texts);
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    if consent.decision == Decision::Allowed {
+        writeln!(out, "allowed; `kd trust --revoke` forgets it")?;
+        return Ok(Exit::Done);
+    }
+    out.flush()?;
+    drop(out);
+    if !args.yes {
+        if !is_terminal() {
+            return Err(Error::usage("kd trust cannot ask here")
+                .because("stdin or stderr is not a terminal")
+                .next("`kd trust --yes` allows what is listed above"));
+        }
+        if !agreed()? {
+            consent.decline()?;
+            notice_line("not allowed; these settings stay held back");
+            return Ok(Exit::Done);
+        }
+    }
+    consent.allow()?;
+    notice_line(&format!(
+        "allowed for {}: {}",
+        consent.root.display(),
+        count(consent.settings.len() as u64, "setting")
+    ));
+    Ok(Exit::Done)
+}
+
+/// The settings for a command that acts on them. On a terminal the user is asked once about settings that need consent;
+/// elsewhere one line says what is held back.
+pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
+    let loaded = here.config(layout)?;
+    if let Some(fault) = &loaded.project.fault {
+        notice_line(&format!("decisions about folders cannot be read: {fault}"));
+    }
+    let loaded = decided(loaded, here, layout)?;
+    if loaded.project.holds_back() {
+        let held = loaded
+            .project
+            .held
+            .iter()
+            .map(|setting| setting.path.to_string());
+        here.hold_back(held.collect());
+    }
+    Ok(loaded)
+}
+
+fn decided(loaded: Loaded, here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
+    if !loaded.project.holds_back() {
+        return Ok(loaded);
+    }
+    let undecided = |consent: &&Consent| consent.decision == Decision::Unknown;
+    if let Some(consent) = loaded.project.consent.as_ref().filter(undecided)
+        && is_terminal()
+    {
+        return ask(&loaded, consent, here, layout);
+    }
+    notice_line(&held_line(&loaded.project));
+    Ok(loaded)
+}
+
+/// The members that a command is about.
+#[derive(Default)]
+pub(super) struct Named<'a> {
+    /// Those that shall sit; empty means as the thread or the settings say.
+    pub(super) members: &'a [String],
+    /// Those that are asked.
+    pub(super) asked: &'a [String],
+    /// Those of the thread that goes on.
+    pub(super) thread: Option<Vec<SeatName>>,
+    /// Whether a change is reviewed.
+    pub(super) reviews: bool,
+}
+
+impl<'a> Named<'a> {
+    /// Members that shall sit.
+    pub(super) fn only(members: &'a [String]) -> Self {
+        Self {
+            members,
+            ..Self::default()
+        }
+    }
+}
+
+/// The members of the thread that can sit. Refuses a command whose members are held back: one that the user named, or all
+/// of them.
+pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<SeatName>>, Error> {
+    let held = |name: &&str| project.agents.contains(*name);
+    let all = named.members.iter().chain(named.asked);
+    let mut all = all.map(|name| name.trim().trim_start_matches('@'));
+    if let Some(name) = all.find(held) {
+        return Err(refusal(
+            format!("member {name} is held back"),
+            &[name],
+            project,
+        ));
+    }
+    if !named.members.is_empty() {
+        return Ok(named.thread);
+    }
+    let everyone = || {
+        Err({
+            let names: Vec<&str> = project.agents.iter().map(String::as_str).collect();
+            refusal("every member is held back".to_owned(), &names, project)
+        })
+    };
+    match named.thread {
+        Some(thread) if !thread.is_empty() => {
+            let stay: Vec<SeatName> = thread
+                .into_iter()
+                .filter(|name| !held(&name.as_str()))
+                .collect();
+            if stay.is_empty() {
+                everyone()
+            } else {
+                Ok(Some(stay))
+            }
+        }
+        _ if project.everyone || (named.reviews && project.reviewers) => everyone(),
+        thread => Ok(thread),
+    }
+}
+
+/// The personas that may run. Refuses where one that the user named, or every one, is held back.
+pub(super) fn check_personas(
+    project: &Project,
+    named: &[String],
+    personas: &mut Vec<Persona>,
+) -> Result<(), Error> {
+    let is_held = |name: &str| project.personas.contains(name);
+    if let Some(name) = named.iter().find(|name| is_held(name)) {
+        return Err(refusal(
+            format!("persona {name} is held back"),
+            &[name],
+            project,
+        ));
+    }
+    personas.retain(|persona| !is_held(persona.name.as_str()));
+    if personas.is_empty() {
+        return Err(refusal(
+            "every persona is held back".to_owned(),
+            &[],
+            project,
+        ));
+    }
+    Ok(())
+}
+
+/// One line that marks texts of the project, for the record of a deliberation; `None` where there are none.
+pub(super) fn texts_line(loaded: &Loaded, layout: Option<&Layout>) -> Option<String> {
+    let all = project_texts(loaded, layout?);
+    (!all.is_empty()).then(|| format!("texts from this project: {}", all.join(", ")))
+}
+
+/// One line that says what is held back.
+pub(super) fn held_line(project: &Project) -> String {
+    let names: Vec<String> = project.held.iter().map(|s| s.path.to_string()).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let mut named = names
+        .into_iter()
+        .take(NAMED_MAX)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if more > 0 {
+        let _ = write!(named, " and {more} more");
+    }
+    let what = count(project.held.len() as u64, "project setting");
+    format!("held back: {what} ({named}); {}", next(project))
+}
+
+fn next(project: &Project) -> &'static str {
+    match &project.consent {
+        Some(_) => "`kd trust` shows and allows them",
+        None => "`git rm --cached .kd/config.local.json` stops tracking the file",
+    }
+}
+
+/// The error of a command that cannot go on; `names` are the members or personas that are missing.
+fn refusal(what: String, names: &[&str], project: &Project) -> Error {
+    let is_theirs = |setting: &&WantedSetting| {
+        names.iter().any(|name| {
+            setting.path.is_within(&KeyPath::new(["agents", *name]))
+                || setting.value.get("name").and_then(Value::as_str) == Some(name)
+        })
+    };
+    let theirs = project.held.iter().find(is_theirs);
+    let cause = theirs
+        .or(project.held.first())
+        .map_or_else(String::new, |setting| {
+            let (path, why) = (&setting.path, setting.why.words());
+            format!("{path} ({}) {why}", place(setting))
+        });
+    Error::new("held_back", Exit::HeldBack, what)
+        .because(cause)
+        .next(next(project))
+}
+
+fn ask(
+    loaded: &Loaded,
+    consent: &Consent,
+    here: &Here,
+    layout: Option<&Layout>,
+) -> Result<Loaded, Error> {
+    let mut err = io::stderr().lock();
+    let texts = layout
+        .map(|layout| texts(loaded, layout))
+        .unwrap_or_default();
+    let lines = listing(consent)
+        .into_iter()
+        .chain(tracked(&loaded.project))
+        .chain(texts);
+    for line in lines {
+        writeln!(err, "{line}")?;
+    }
+    drop(err);
+    if agreed()? {
+        consent.allow()?;
+        let now = here.config(layout)?;
+        if now
+            .project
+            .consent
+            .as_ref()
+            .is_some_and(|now| now.decision != Decision::Allowed)
+        {
+            notice_line("the settings changed while you were asked; what is new is held back");
+        }
+        return Ok(now);
+    }
+    match consent.decline() {
+        Ok(()) => {
+            notice_line("held back; not asked again until they change (`kd trust` allows them)")
+        }
+        Err(error) => notice_line(&format!("held back; the answer cannot be kept: {error}")),
+    }
+    Ok(loaded.clone())
+}
+
+/// What needs consent, one line each.
+fn listing(consent: &Consent) -> Vec<String> {
+    let mut lines = vec![
+        format!(
+            "{} wants settings that need your consent:",
+            shown_text(&consent.root.to_string_lossy())
+        ),
+        String::new(),
+    ];
+    lines.extend(consent.settings.iter().map(row));
+    lines.push(String::new());
+    lines
+}
+
+/// What git tracks and must not.
+fn tracked(project: &Project) -> Vec<String> {
+    let held: Vec<&WantedSetting> = project
+        .held
+        .iter()
+        .filter(|setting| matches!(setting.why, Because::Tracked(_)))
+        .collect();
+    if held.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        "held back, because git tracks .kd/config.local.json:".to_owned(),
+        String::new(),
+    ];
+    lines.extend(held.into_iter().map(row));
+    lines.extend([
+        String::new(),
+        "`git rm --cached .kd/config.local.json` stops tracking it".to_owned(),
+        String::new(),
+    ]);
+    lines
+}
+
+/// A setting in one line; on a terminal that is narrower, continued below its own column.
+fn row(setting: &WantedSetting) -> String {
+    let text = format!(
+        "{} = {}  ({})",
+        setting.path,
+        shown(&setting.value),
+        place(setting)
+    );
+    let head = format!("  {:<9} ", effect(&setting.path));
+    let columns =
+        terminal::size_of_stderr().map_or(usize::MAX, |(columns, _)| usize::from(columns).max(40));
+    let mut out = head.clone();
+    let mut used = width(&head);
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let part = part(rest, columns.saturating_sub(used + 1));
+        out.push_str(part);
+        rest = &rest[part.len()..];
+        if !rest.is_empty() {
+            out.push_str("\n              ");
+            used = 14;
+        }
+    }
+    out
+}
+
+/// The beginning of a text that fits, up to a space where one is near the end.
+fn part(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let fits = text.char_indices().find(|(_, c)| {
+        used += width(c.encode_utf8(&mut [0; 4]));
+        used > columns
+    });
+    let Some((end, _)) = fits else {
+        return text;
+    };
+    let end = end.max(text.chars().next().map_or(0, char::len_utf8));
+    match text[..end].rfind(' ') {
+        Some(space) if space > 0 && end - space <= columns / 3 => &text[..=space],
+        _ => &text[..end],
+    }
+}
+
+fn place(setting: &WantedSetting) -> String {
+    if let [forum, agents, file] = setting.path.segments()
+        && (forum, agents) == (&"forum".to_owned(), &"agents".to_owned())
+    {
+        return format!(".kd/forum/agents/{}", shown_text(file));
+    }
+    let file = match setting.origin.layer {
+        Layer::Local => ".kd/config.local.json",
+        _ => ".kd/config.json",
+    };
+    setting
+        .origin
+        .line
+        .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
+}
+
+/// The texts of the project that reach models, as lines.
+fn texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
+    let all = project_texts(loaded, layout);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        "texts from here that members read (not held back):".to_owned(),
+        String::new(),
+    ];
+    lines.extend(all.into_iter().map(|text| format!("  {text}")));
+    lines.push(String::new());
+    lines
+}
+
+/// The texts of a project that reach models: settings with their place and length, then files.
+pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
+    let mut all: Vec<String> = loaded
+        .project
+        .texts
+        .iter()
+        .map(|text| {
+            let file = match text.origin.layer {
+                Layer::Local => ".kd/config.local.json",
+                _ => ".kd/config.json",
+            };
+            let line = text
+                .origin
+                .line
+                .map_or_else(String::new, |line| format!(":{line}"));
+            let chars = text.value.as_str().map_or(0, |text| text.chars().count());
+            let length = if chars == 0 {
+                String::new()
+            } else {
+                format!(", {}", count(chars as u64, "character"))
+            };
+            format!("{} ({file}{line}{length})", text.path)
+        })
+        .collect();
+    let files = kd_store::memory::text_files(layout);
+    all.extend(
+        files
+            .into_iter()
+            .map(|(name, bytes)| format!("{} ({})", shown_text(&name), count(bytes, "byte"))),
+    );
+    all
+}
+
+/// A value of a project, fit for a terminal: JSON in which everything unseen is escaped; of a long one both ends.
+pub(super) fn shown(value: &Value) -> String {
+    cut(&shown_text(&value.to_string()))
+}
+
+fn cut(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= HEAD_CHARS + TAIL_CHARS {
+        return text.to_owned();
+    }
+    let head: String = chars[..HEAD_CHARS].iter().collect();
+    let tail: String = chars[chars.len() - TAIL_CHARS..].iter().collect();
+    format!(
+        "{head} […] {tail} ({})",
+        count(chars.len() as u64, "character")
+    )
+}
+
+/// A text in which nothing can steer the terminal or hide from the reader.
+fn shown_text(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        let unseen = crate::render::clean::is_unsafe(c)
+            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{180b}'..='\u{180f}'
+                | '\u{3164}' | '\u{ffa0}' | '\u{115f}' | '\u{1160}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+            || (c.is_whitespace() && c != ' ');
+        if unseen {
+            let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn agreed() -> Result<bool, Error> {
+    // What was typed before the question is no answer to it.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    let mut err = io::stderr().lock();
+    write!(err, "Allow these settings in this folder? [y/N] ")?;
+    err.flush()?;
+    let mut line = String::new();
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        writeln!(err)?;
+    }
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+fn store() -> Result<TrustStore, Error> {
+    Ok(TrustStore::new(&UserDirs::from_env(&|name| {
+        std::env::var_os(name)
+    }))?)
+}
+
+fn list() -> Result<Exit, Error> {
+    let all = store()?.list()?;
+    let mut out = io::stdout().lock();
+    if all.is_empty() {
+        writeln!(
+            io::stderr(),
+            "no decisions yet; `kd trust` in a folder makes one"
+        )?;
+    }
+    for folder in all {
+        let mut parts = Vec::new();
+        if let (Some(_), at) = (&folder.allowed, folder.allowed_at.as_deref().unwrap_or("")) {
+            parts.push(format!(
+                "allowed {at}, {}",
+                count(folder.settings as u64, "setting")
+            ));
+        } else if folder.declined.is_some() {
+            parts.push("declined".to_owned());
+        }
+        if let Some(owner) = folder.owner {
+            parts.push(format!("owner {owner} accepted"));
+        }
+        let gone = if Path::new(&folder.path).exists() {
+            ""
+        } else {
+            "  (gone)"
+        };
+        writeln!(
+            out,
+            "{}  {}{gone}",
+            shown_text(&folder.path),
+            parts.join(", ")
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
+    let root: PathBuf = match path {
+        Some(path) => here.folder()?.join(path),
+        None => match here.config_paths(here.find_layout()?.as_ref()).repository() {
+            Some(root) => root.to_path_buf(),
+            None => here.folder()?,
+        },
+    };
+    let what = match store()?.revoke(&root)? {
+        true => "forgotten: the decision about",
+        false => "there was no decision about",
+    };
+    notice_line(&format!("{what} {}", root.display()));
+    Ok(Exit::Done)
+}
