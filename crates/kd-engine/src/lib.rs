@@ -21,6 +21,7 @@ use kd_core::view::View;
 use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, SeatName, ThreadId};
 use kd_store::{Queue, Thread};
 use scribe::{Office, Scribe, Then};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -113,7 +114,8 @@ struct History {
     /// The number of the newest message.
     seen: u32,
     view: View,
-    queue: Queue,
+    /// Else why messages are not kept.
+    queue: Result<Queue, String>,
 }
 
 /// Opens sessions. One for each process: all sessions share the hands, and with them connections and the built-in model.
@@ -155,25 +157,44 @@ impl Engine {
     }
 
     /// Opens a thread for a conversation: as it is on disk, together with what other processes do in it, and with the
-    /// king's words kept until they are answered. `open.history` and `open.queue` are read here. What an earlier session
-    /// has left is taken up at once. Must be called inside a tokio runtime.
-    pub fn join(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
-        self.join_showing(thread, open, |history| View::open(history.to_vec()))
+    /// user's messages kept in `queue` until they are answered ([`kd_store::Layout::queue_folder`]). `open.history` and
+    /// `open.queue` are read here. What an earlier session has left is taken up at once. Where there is no such folder, or
+    /// none that can be used, the first message tells that it is not kept. Must be called inside a tokio runtime.
+    pub fn join(
+        &self,
+        thread: Thread,
+        open: OpenCouncil,
+        queue: Option<&Path>,
+    ) -> Result<Session, Error> {
+        self.join_showing(thread, open, queue, |history| View::open(history.to_vec()))
     }
 
     /// The same for a face that reads what was said before by itself: the session's view holds what comes from now on, and
     /// a long thread is in memory once.
-    pub fn join_from_now(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
-        self.join_showing(thread, open, |_| View::default())
+    pub fn join_from_now(
+        &self,
+        thread: Thread,
+        open: OpenCouncil,
+        queue: Option<&Path>,
+    ) -> Result<Session, Error> {
+        self.join_showing(thread, open, queue, |_| View::default())
     }
 
     fn join_showing(
         &self,
         thread: Thread,
         mut open: OpenCouncil,
+        queue: Option<&Path>,
         shown: impl FnOnce(&[Message]) -> View,
     ) -> Result<Session, Error> {
-        let (queue, left) = Queue::open(&thread)?;
+        let (queue, left) = match queue.map(Queue::open) {
+            Some(Ok((queue, left))) => (Ok(queue), left),
+            Some(Err(error)) => (Err(format!("{error}; {}", error.hint())), Vec::new()),
+            None => (
+                Err("set HOME, or XDG_STATE_HOME to a folder of your own".to_owned()),
+                Vec::new(),
+            ),
+        };
         open.history = thread.messages()?.messages;
         // Also of who sits here no more.
         let _ = kd_store::stream::sweep(&thread);

@@ -35,8 +35,8 @@ pub(crate) enum Order {
 /// What a session gives its scribe.
 pub(crate) struct Office {
     pub(crate) thread: Arc<Thread>,
-    /// Where the king's words are kept; none where they are not.
-    pub(crate) queue: Option<Queue>,
+    /// Where messages are kept until they are answered, or why they cannot be; `None` where nobody asks for it.
+    pub(crate) queue: Option<Result<Queue, String>>,
     /// Tells the watch which streams are ours.
     pub(crate) own: Own,
     pub(crate) inbox: inbox::Sender<Input>,
@@ -140,24 +140,25 @@ impl Desk {
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
             Order::Keep(delivery) => {
-                let kept = self
-                    .office
-                    .queue
-                    .as_mut()
-                    .map_or(Ok(()), |q| q.keep(&delivery));
+                let kept = match &mut self.office.queue {
+                    Some(Ok(queue)) => queue
+                        .keep(&delivery)
+                        .map_err(|error| format!("{error}; {}", error.hint())),
+                    Some(Err(why)) => Err(why.clone()),
+                    None => Ok(()),
+                };
                 let id = delivery.id;
                 let answer = match kept {
                     Ok(()) => Input::Kept { id },
-                    Err(error) => Input::KeepFailed {
-                        id,
-                        why: format!("{error}; {}", error.hint()),
-                    },
+                    Err(why) => Input::KeepFailed { id, why },
                 };
                 let _ = self.office.inbox.blocking_send(answer);
             }
             Order::Forget(id) => {
                 // One that stays is found to be answered when it is taken up.
-                let _ = self.office.queue.as_mut().map(|q| q.forget(&id));
+                if let Some(Ok(queue)) = &mut self.office.queue {
+                    let _ = queue.forget(&id);
+                }
             }
             Order::Log(record) => self.facts.push(record),
             Order::Agents => self.roll.call(),

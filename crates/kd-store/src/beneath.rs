@@ -411,6 +411,22 @@ impl Folder {
         }
     }
 
+    /// Removes a folder that was made a moment ago, with the files and empty folders that are in it.
+    pub(crate) fn discard(&self, name: impl AsRef<OsStr>) -> Result<(), Error> {
+        let name = name.as_ref();
+        let failed = |e: Errno| Error::io("remove", &self.path.join(name))(e.into());
+        if let Some(folder) = self.folder(name)? {
+            for item in folder.items()? {
+                let flags = match item.kind {
+                    Kind::Folder => AtFlags::REMOVEDIR,
+                    _ => AtFlags::empty(),
+                };
+                sys::unlinkat(&folder, &item.name, flags).map_err(failed)?;
+            }
+        }
+        sys::unlinkat(self, name, AtFlags::REMOVEDIR).map_err(failed)
+    }
+
     /// Gives a whole file a second name, and fails if that is taken. Disks without hard links rename it.
     pub(crate) fn publish(&self, name: &OsStr, to: &Folder, new: &OsStr) -> io::Result<()> {
         single(name)?;

@@ -1,19 +1,37 @@
 //! Finds the project of a folder: its root, its branch, and where a new one belongs. Knows no path below `.kd` but
 //! those that [`Layout`] names.
 //!
-//! Input: a start folder and the environment. Output: a [`Layout`].
+//! Input: a start folder, the environment and the user's decisions. Output: a [`Layout`], and the `.kd` folders that
+//! were passed over. A `.kd` counts only if it is the user's own word ([`crate::owner`]); the search ends at the top of
+//! the checkout, at the home folder and where another disk begins. `docs/threads.md` holds the rules.
 
 use crate::beneath;
 use crate::bounds;
 use crate::error::Error;
 use crate::git::Checkout;
-use crate::layout::{Env, KD, Layout, make_kd};
+use crate::layout::{Env, KD, Layout, close_kd, make_kd};
 use crate::name::normalise;
+use crate::owner::{Distrust, User};
+use crate::trust::TrustStore;
+use crate::user_dirs::{UserDirs, make_private};
+use rustix::fs::Access;
+use std::fmt;
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The branch's name where there is no git and nothing else says one.
 const NO_BRANCH: &str = "main";
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// The project, if there is one.
+    pub layout: Option<Layout>,
+    /// Folders that could have been it.
+    pub passed_over: Vec<PassedOver>,
+}
 
 /// A layout, and how it came to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,77 +40,388 @@ pub struct Opened {
     pub layout: Layout,
     /// Whether `.kd` was made just now.
     pub created: bool,
+    /// Folders that could have been it.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A `.kd` that is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// The folder that holds it.
+    pub root: PathBuf,
+    /// Why not.
+    pub why: Reason,
+}
+
+/// Why a `.kd` is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It may hold what others wrote; the number is the owner to accept, see [`TrustStore::allow_owner`].
+    Distrust(Distrust, u32),
+    /// It is above the folder at which the search ends.
+    Above(PathBuf),
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kd, root) = (self.root.join(KD), self.root.display());
+        write!(f, "{} is not used: ", kd.display())?;
+        match &self.why {
+            Reason::Distrust(why, _) => write!(f, "{why}")?,
+            Reason::Above(border) => write!(f, "the search ends at {}", border.display())?,
+        }
+        write!(f, "; to use it all the same, set KD_BASE={root}")
+    }
+}
+
+/// Why threads are kept in the user's data folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// A `.kd` there would be that of every project below.
+    TooWide(PathBuf),
+    /// The folder is not the user's own word.
+    Distrust(PathBuf, Distrust),
+    /// The `.kd` there was passed over.
+    PassedOver(PathBuf),
+    /// The folder cannot be written.
+    Refused(PathBuf),
+    /// They were, when the first was opened.
+    Earlier(PathBuf),
+}
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Elsewhere::TooWide(root) => write!(
+                f,
+                "no .kd is made in {}, where every project below would share it",
+                root.display()
+            ),
+            Elsewhere::Distrust(_, why) => write!(f, "{why}"),
+            Elsewhere::PassedOver(root) => {
+                write!(f, "{} is not used", root.join(KD).display())
+            }
+            Elsewhere::Refused(root) => write!(f, "{} cannot be written", root.display()),
+            Elsewhere::Earlier(root) => write!(
+                f,
+                "{} could not be used when the first thread was opened",
+                root.display()
+            ),
+        }
+    }
 }
 
 impl Layout {
     /// Finds the project of a folder: `KD_BASE`, else the nearest `.kd` here or above, else one in another worktree of
-    /// the same repository, else one that [`Layout::find_or_create`] put into the person's data folder.
-    pub fn find(start: &Path, env: Env<'_>) -> Result<Layout, Error> {
+    /// the same repository, else one that [`Layout::find_or_create`] put into the user's data folder.
+    ///
+    /// # Errors
+    /// [`Error::BadBase`] where `KD_BASE` holds no `.kd`; [`Error::Git`] where git cannot name the branch.
+    pub fn search(start: &Path, env: Env<'_>) -> Result<Search, Error> {
+        let finder = Finder::new(start, env);
         if let Some(base) = env("KD_BASE").filter(|base| !base.is_empty()) {
             let base = start.join(base);
             if !base.join(KD).is_dir() {
                 return Err(Error::BadBase { path: base });
             }
             beneath::allow_linked_base(&base.join(KD));
-            return Layout::at(&base, start, true);
+            return Ok(Search {
+                layout: Some(finder.layout(&base, Named::ByUser)?),
+                passed_over: Vec::new(),
+            });
         }
-        // The git toplevel is one of the parents.
-        let above = start.ancestors().find(|dir| dir.join(KD).is_dir());
-        let root = above.map(Path::to_path_buf).or_else(|| {
-            let sisters = Checkout::find(start)?.sisters();
-            sisters.into_iter().find(|dir| dir.join(KD).is_dir())
-        });
-        if let Some(root) = root {
-            return Layout::at(&root, start, false);
-        }
-        match elsewhere(start, env).filter(|dir| dir.join(KD).is_dir()) {
-            Some(root) => Layout::at(&root, start, false).map(Layout::standing_elsewhere),
-            None => Err(Error::NoBase {
+        finder.search()
+    }
+
+    /// The same, as an error where there is none.
+    ///
+    /// # Errors
+    /// [`Error::NoBase`], and those of [`Layout::search`].
+    pub fn find(start: &Path, env: Env<'_>) -> Result<Layout, Error> {
+        Layout::search(start, env)?
+            .layout
+            .ok_or_else(|| Error::NoBase {
                 start: start.to_path_buf(),
+            })
+    }
+
+    /// Finds the project, or makes a `.kd` at the top of the checkout (else in the start folder). Where that cannot be
+    /// written, is not the user's own, or would hold the threads of every project below (the home folder), it is made
+    /// in the user's data folder, under a name derived from the project's path.
+    ///
+    /// A `.kd` of the user's own that was found is closed to others and gets a `.gitignore` if it has none.
+    ///
+    /// # Errors
+    /// Those of [`Layout::search`], and [`Error::Io`] where nothing can be made.
+    pub fn find_or_create(start: &Path, env: Env<'_>) -> Result<Opened, Error> {
+        let Search {
+            layout,
+            passed_over,
+        } = Layout::search(start, env)?;
+        let finder = Finder::new(start, env);
+        let (layout, created) = match layout {
+            Some(layout) => {
+                if layout.own {
+                    close_kd(layout.root());
+                }
+                (layout, false)
+            }
+            None => (finder.create()?, true),
+        };
+        Ok(Opened {
+            layout,
+            created,
+            passed_over,
+        })
+    }
+}
+
+/// Whether the `.kd` in a folder is one that a search would pass over, and why.
+pub fn distrust(root: &Path, env: Env<'_>) -> Option<(Distrust, u32)> {
+    let finder = Finder::new(root, env);
+    let folder = finder.start.clone();
+    finder.vet_kd(&finder.reach(&folder), &folder).err()
+}
+
+/// How a `.kd` came to be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    BySearch,
+    /// `KD_BASE`: used as it is.
+    ByUser,
+}
+
+struct Finder {
+    start: PathBuf,
+    dirs: UserDirs,
+    home: Option<(PathBuf, Metadata)>,
+    user: User,
+}
+
+impl Finder {
+    fn new(start: &Path, env: Env<'_>) -> Self {
+        let home = env("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+        Self {
+            start: start.canonicalize().unwrap_or_else(|_| start.to_path_buf()),
+            dirs: UserDirs::from_env(env),
+            home: home.and_then(|home| {
+                let home = home.canonicalize().ok()?;
+                let meta = fs::metadata(&home).ok()?;
+                Some((home, meta))
+            }),
+            user: User::current(),
+        }
+    }
+
+    fn search(&self) -> Result<Search, Error> {
+        let mut passed_over = Vec::new();
+        let reach = self.reach(&self.start);
+        let mut found = None;
+        for (at, root) in reach.iter().enumerate() {
+            match self.look_at(root, &reach[at..]) {
+                Look::Nothing => {}
+                Look::Found => {
+                    found = Some(root.clone());
+                    break;
+                }
+                Look::PassedOver(over) => passed_over.push(over),
+            }
+        }
+        if found.is_none() {
+            let sisters = Checkout::find(&self.start).map(|checkout| checkout.sisters());
+            found = sisters.into_iter().flatten().find(|sister| {
+                let sister = sister.canonicalize().unwrap_or_else(|_| sister.clone());
+                matches!(self.look_at(&sister, &self.reach(&sister)), Look::Found)
+            });
+        }
+        if let Some(root) = found {
+            return Ok(Search {
+                layout: Some(self.layout(&root, Named::BySearch)?),
+                passed_over,
+            });
+        }
+        if passed_over.is_empty() {
+            passed_over.extend(self.above(&reach));
+        }
+        let layout = match self.elsewhere().filter(|dir| self.is_own_kd(dir)) {
+            Some(root) => {
+                let why = self.unfit().unwrap_or_else(|| {
+                    let root = self.home_of_new();
+                    match rustix::fs::access(&root, Access::WRITE_OK) {
+                        Ok(()) => Elsewhere::Earlier(root),
+                        Err(_) => Elsewhere::Refused(root),
+                    }
+                });
+                Some(self.layout(&root, Named::BySearch)?.kept_elsewhere(why))
+            }
+            None => None,
+        };
+        Ok(Search {
+            layout,
+            passed_over,
+        })
+    }
+
+    /// Makes a `.kd` where a new one belongs.
+    fn create(&self) -> Result<Layout, Error> {
+        let root = self.home_of_new();
+        let (why, refused) = match self.unfit() {
+            Some(why) => (why, None),
+            None => match make_kd(&root) {
+                Ok(()) => return self.layout(&root, Named::BySearch),
+                Err(refused) if is_refusal(&refused) => (Elsewhere::Refused(root), Some(refused)),
+                Err(refused) => return Err(refused),
+            },
+        };
+        let other = match (self.dirs.project_data(&self.home_of_new()), refused) {
+            (Ok(other), _) => other,
+            (Err(_), Some(refused)) => return Err(refused),
+            (Err(error), None) => return Err(error),
+        };
+        make_private(&other)?;
+        make_kd(&other)?;
+        Ok(self.layout(&other, Named::BySearch)?.kept_elsewhere(why))
+    }
+
+    /// The folders in which a `.kd` may be, nearest first: up to the top of the checkout, the home folder or the border
+    /// of the disk.
+    fn reach(&self, from: &Path) -> Vec<PathBuf> {
+        let mut reach: Vec<PathBuf> = Vec::new();
+        let mut disk = None;
+        for folder in from.ancestors() {
+            let Ok(meta) = fs::metadata(folder) else {
+                break;
+            };
+            if disk.is_some_and(|disk| disk != meta.dev()) {
+                break;
+            }
+            disk = Some(meta.dev());
+            reach.push(folder.to_path_buf());
+            if Checkout::at(folder).is_some() || self.is_home(&meta) {
+                break;
+            }
+        }
+        reach
+    }
+
+    fn is_home(&self, meta: &Metadata) -> bool {
+        let home = self.home.as_ref();
+        home.is_some_and(|(_, home)| home.dev() == meta.dev() && home.ino() == meta.ino())
+    }
+
+    /// What is at a folder; `way` leads from there up to the border.
+    fn look_at(&self, root: &Path, way: &[PathBuf]) -> Look {
+        let Ok(meta) = fs::symlink_metadata(root.join(KD)) else {
+            return Look::Nothing;
+        };
+        if !meta.is_dir() && !meta.is_symlink() {
+            return Look::Nothing;
+        }
+        match self.vet_kd(way, root) {
+            Ok(()) => Look::Found,
+            Err((why, owner)) => Look::PassedOver(PassedOver {
+                root: root.to_path_buf(),
+                why: Reason::Distrust(why, owner),
             }),
         }
     }
 
-    /// Finds the project, or makes a `.kd` at the top of the checkout (else in the start folder). Where that cannot be
-    /// written it is made in the person's data folder, under a name derived from the project's path.
-    pub fn find_or_create(start: &Path, env: Env<'_>) -> Result<Opened, Error> {
-        match Layout::find(start, env) {
-            Ok(layout) => {
-                return Ok(Opened {
-                    layout,
-                    created: false,
-                });
+    /// Whether the `.kd` of a root and the folders on the way to it are the user's own word.
+    fn vet_kd(&self, way: &[PathBuf], root: &Path) -> Result<(), (Distrust, u32)> {
+        let kd = root.join(KD);
+        if let Ok(meta) = fs::symlink_metadata(&kd) {
+            if meta.is_symlink() {
+                return Err((Distrust::Link, meta.uid()));
             }
-            Err(Error::NoBase { .. }) => {}
-            Err(other) => return Err(other),
+            self.vet(&kd, &meta, false, root)?;
         }
-        let root = project_root(start);
-        let layout = match make_kd(&root) {
-            Ok(()) => Layout::at(&root, start, false)?,
-            Err(refused) => {
-                let Some(other) = elsewhere(start, env).filter(|_| is_refusal(&refused)) else {
-                    return Err(refused);
-                };
-                make_kd(&other)?;
-                Layout::at(&other, start, false)?.standing_elsewhere()
+        self.vet_way(way, root)
+    }
+
+    /// The same of the folders alone.
+    fn vet_way(&self, way: &[PathBuf], root: &Path) -> Result<(), (Distrust, u32)> {
+        for folder in way {
+            if let Ok(meta) = fs::metadata(folder) {
+                self.vet(folder, &meta, true, root)?;
             }
+        }
+        Ok(())
+    }
+
+    fn vet(
+        &self,
+        folder: &Path,
+        meta: &Metadata,
+        way: bool,
+        root: &Path,
+    ) -> Result<(), (Distrust, u32)> {
+        let allowed = |owner: u32| {
+            let trust = TrustStore::new(&self.dirs);
+            trust.is_ok_and(|trust| trust.allows_owner(root, owner).unwrap_or(false))
         };
-        Ok(Opened {
-            layout,
-            created: true,
+        self.user.relies_on(folder, meta, way, &allowed)
+    }
+
+    /// A `.kd` of the user's own above the border: they may wonder where its threads are.
+    fn above(&self, reach: &[PathBuf]) -> Option<PassedOver> {
+        let border = reach.last()?;
+        let root = border
+            .ancestors()
+            .skip(1)
+            .find(|root| self.is_own_kd(root))?;
+        Some(PassedOver {
+            root: root.to_path_buf(),
+            why: Reason::Above(border.clone()),
         })
     }
 
-    fn standing_elsewhere(self) -> Layout {
-        Layout {
-            elsewhere: true,
-            ..self
-        }
+    fn is_own_kd(&self, root: &Path) -> bool {
+        let meta = fs::symlink_metadata(root.join(KD));
+        meta.is_ok_and(|meta| meta.is_dir() && self.user.owns(&meta))
     }
 
-    /// The layout of a root, seen from a start folder (whose checkout tells the branch).
-    fn at(root: &Path, start: &Path, fixed: bool) -> Result<Layout, Error> {
-        let checkout = Checkout::find(start);
+    /// Where a new `.kd` belongs: the top of the checkout, else the folder itself. The home folder as a checkout (of
+    /// dotfiles) is no project.
+    fn home_of_new(&self) -> PathBuf {
+        let top = Checkout::find(&self.start).map(|checkout| checkout.root);
+        top.filter(|top| !self.is_too_wide(top))
+            .unwrap_or_else(|| self.start.clone())
+    }
+
+    /// Why a new `.kd` may not be where it belongs, as far as that can be told without trying.
+    fn unfit(&self) -> Option<Elsewhere> {
+        let root = self.home_of_new();
+        if self.is_too_wide(&root) {
+            return Some(Elsewhere::TooWide(root));
+        }
+        let (why, _) = self.vet_kd(&self.reach(&root), &root).err()?;
+        Some(match fs::symlink_metadata(root.join(KD)) {
+            Ok(_) => Elsewhere::PassedOver(root),
+            Err(_) => Elsewhere::Distrust(root, why),
+        })
+    }
+
+    /// Whether others work below a folder, or everything of the user does: the root, the home folder and those above
+    /// it, a shared temporary folder.
+    fn is_too_wide(&self, root: &Path) -> bool {
+        let Ok(meta) = fs::metadata(root) else {
+            return false;
+        };
+        let above_home = |(home, _): &(PathBuf, Metadata)| home.starts_with(root);
+        root.parent().is_none()
+            || self.is_home(&meta)
+            || self.home.as_ref().is_some_and(above_home)
+            || meta.mode() & 0o1002 == 0o1002
+    }
+
+    /// The project's place in the user's data folder.
+    fn elsewhere(&self) -> Option<PathBuf> {
+        self.dirs.project_data(&self.home_of_new()).ok()
+    }
+
+    /// The layout of a root, seen from the start folder (whose checkout tells the branch).
+    fn layout(&self, root: &Path, named: Named) -> Result<Layout, Error> {
+        let checkout = Checkout::find(&self.start);
         let kd = root.join(KD);
         let has = |branch: &str| {
             normalise(branch, "branch").is_ok_and(|name| kd.join("branches").join(name).is_dir())
@@ -114,47 +443,28 @@ impl Layout {
         let owner = checkout
             .filter(|checkout| checkout.root == root)
             .or_else(|| Checkout::at(root))
-            .filter(|c| !fixed && c.is_linked())
+            .filter(|c| named == Named::BySearch && c.is_linked())
             .and_then(|c| c.owner())
-            .filter(|owner| owner.join(KD).join("config.json").is_file());
+            .filter(|owner| {
+                owner.join(KD).join("config.json").is_file()
+                    && matches!(self.look_at(owner, &self.reach(owner)), Look::Found)
+            });
         Ok(Layout {
             branch_name: normalise(&branch, "branch")?,
             branch,
             config_root: owner.unwrap_or_else(|| root.to_path_buf()),
             root: root.to_path_buf(),
-            elsewhere: false,
+            own: named == Named::BySearch && self.is_own_kd(root),
+            elsewhere: None,
+            state: self.dirs.project_state(root).ok(),
         })
     }
 }
 
-/// Where a new `.kd` belongs: the top of the checkout, else the folder itself.
-fn project_root(start: &Path) -> PathBuf {
-    Checkout::find(start).map_or_else(|| start.to_path_buf(), |checkout| checkout.root)
-}
-
-/// The project's place in the person's data folder, for projects that cannot be written.
-fn elsewhere(start: &Path, env: Env<'_>) -> Option<PathBuf> {
-    let data = env("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute())
-        .or_else(|| {
-            Some(PathBuf::from(env("HOME").filter(|h| !h.is_empty())?).join(".local/share"))
-        })?;
-    let root = project_root(start);
-    let root = root.canonicalize().unwrap_or(root);
-    let name = root.file_name().unwrap_or_default().to_string_lossy();
-    let name = normalise(&name, "project").unwrap_or_else(|_| "project".into());
-    Some(data.join("kd/projects").join(format!(
-        "{name}-{:016x}",
-        fnv(root.as_os_str().as_encoded_bytes())
-    )))
-}
-
-/// FNV-1a: the same on every machine and in every version, which is all that a folder's name needs.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+enum Look {
+    Nothing,
+    Found,
+    PassedOver(PassedOver),
 }
 
 /// Whether an error says that this folder may not be written, so that another is to be taken.

@@ -1,8 +1,10 @@
 //! The little that we must know of git, read from its files: where a checkout begins, its branch, its sisters.
 //!
-//! `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
+//! What the files say is data of the folder: they are read up to a bound, and a checkout counts as linked to another only
+//! if that one lists it. `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
 
 use crate::error::Error;
+use crate::owner::read_small;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,6 +19,11 @@ pub(crate) struct Checkout {
     /// The git folder that all worktrees share, where this one is linked to it.
     common: Option<PathBuf>,
 }
+
+/// `.git` of a linked worktree, `HEAD`, `commondir` and `gitdir` are one line each.
+const POINTER_BYTES_MAX: u64 = 64 << 10;
+/// Worktrees of one repository that are looked at.
+const WORKTREES_MAX: usize = 1000;
 
 /// Whether git tracks a file. No program that the repository names is run. Where git itself cannot tell, a file of that
 /// name in the index counts as tracked.
@@ -83,20 +90,19 @@ impl Checkout {
     /// The checkout that begins at a folder.
     pub(crate) fn at(root: &Path) -> Option<Checkout> {
         let dot_git = root.join(".git");
-        let meta = fs::metadata(&dot_git).ok()?;
-        let git_dir = if meta.is_dir() {
+        let git_dir = if fs::metadata(&dot_git).ok()?.is_dir() {
             dot_git
         } else {
-            let text = fs::read_to_string(&dot_git).ok()?;
+            let text = read_small(&dot_git, POINTER_BYTES_MAX)?;
             root.join(text.strip_prefix("gitdir:")?.trim())
         };
         // An empty folder of that name is no checkout.
         git_dir.join("HEAD").symlink_metadata().ok()?;
-        let text = fs::read_to_string(git_dir.join("commondir")).ok();
+        let common = common_of(root, &git_dir);
         Some(Checkout {
             root: root.to_path_buf(),
-            common: text.map(|text| git_dir.join(text.trim())),
             git_dir,
+            common,
         })
     }
 
@@ -109,19 +115,27 @@ impl Checkout {
     /// The branch, as git spells it; none when HEAD is detached.
     pub(crate) fn branch(&self) -> Result<Option<String>, Error> {
         let path = self.git_dir.join("HEAD");
-        let head = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let Some(reference) = head.strip_prefix("ref:").map(str::trim) else {
-            return Ok(None);
+        let target = fs::read_link(&path).ok();
+        let reference = match target.as_deref().map(Path::to_str) {
+            // The oldest form: a link to a name below the git folder, which is not followed.
+            Some(Some(target)) if target.starts_with("refs/") => target.to_owned(),
+            Some(_) => return Ok(None),
+            None => {
+                let head = read_small(&path, POINTER_BYTES_MAX).ok_or_else(|| Error::Git {
+                    path: self.root.clone(),
+                    why: format!("{} is no text file", path.display()),
+                })?;
+                match head.strip_prefix("ref:") {
+                    Some(reference) => reference.trim().to_owned(),
+                    None => return Ok(None),
+                }
+            }
         };
         if reference == "refs/heads/.invalid" {
             return self.ask_git();
         }
-        Ok(Some(
-            reference
-                .strip_prefix("refs/heads/")
-                .unwrap_or(reference)
-                .to_owned(),
-        ))
+        let name = reference.strip_prefix("refs/heads/");
+        Ok(Some(name.unwrap_or(&reference).to_owned()))
     }
 
     /// Whether this is a linked worktree.
@@ -135,15 +149,17 @@ impl Checkout {
         (common.file_name()? == ".git").then(|| common.parent().map(Path::to_path_buf))?
     }
 
-    /// The other checkouts of the same repository: the owner first, then linked ones by name.
+    /// The other checkouts of the same repository: the owner first, then linked ones by name. Each points back here.
     pub(crate) fn sisters(&self) -> Vec<PathBuf> {
-        let mut linked: Vec<PathBuf> = fs::read_dir(self.common_dir().join("worktrees"))
-            .into_iter()
+        let common = self.common_dir();
+        let items = fs::read_dir(common.join("worktrees")).into_iter().flatten();
+        let mut linked: Vec<PathBuf> = items
             .flatten()
-            .flatten()
+            .take(WORKTREES_MAX)
             .filter_map(|item| {
-                let text = fs::read_to_string(item.path().join("gitdir")).ok()?;
-                Some(item.path().join(text.trim()).parent()?.to_path_buf())
+                let root = worktree_of(&item.path())?;
+                let sister = Checkout::at(&root)?;
+                (sister.is_linked() && sister.common_dir() == common).then_some(root)
             })
             .collect();
         linked.sort();
@@ -160,6 +176,12 @@ impl Checkout {
             why,
         };
         let output = Command::new("git")
+            .args([
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "core.hooksPath=/dev/null",
+            ])
             .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
             .current_dir(&self.root)
             .stdin(Stdio::null())
@@ -176,4 +198,21 @@ impl Checkout {
             )),
         }
     }
+}
+
+/// The git folder that a linked worktree shares. A `.git` that came out of an archive may point at the repository of
+/// another project: git itself made the link only if the shared folder lists the worktree, at this place.
+fn common_of(root: &Path, git_dir: &Path) -> Option<PathBuf> {
+    let text = read_small(&git_dir.join("commondir"), POINTER_BYTES_MAX)?;
+    let common = git_dir.join(text.trim()).canonicalize().ok()?;
+    let git_dir = git_dir.canonicalize().ok()?;
+    let listed = git_dir.parent() == Some(&common.join("worktrees"));
+    let back = worktree_of(&git_dir)?.canonicalize().ok()?;
+    (listed && back == root.canonicalize().ok()?).then_some(common)
+}
+
+/// The worktree that an entry of `worktrees` in a git folder is about.
+fn worktree_of(entry: &Path) -> Option<PathBuf> {
+    let text = read_small(&entry.join("gitdir"), POINTER_BYTES_MAX)?;
+    Some(entry.join(text.trim()).parent()?.to_path_buf())
 }

@@ -2,16 +2,19 @@
 //!
 //! In: a root and a branch, which `find.rs` searches for. Out: the path of everything that is kept.
 
-use crate::beneath::{self, Folder, Kind};
+use crate::beneath::{FOLDER_MODE, Folder, Kind};
 use crate::bounds::{self, Bound};
 use crate::error::Error;
+use crate::find::Elsewhere;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
 use kd_core::ids::{SeatName, ThreadId};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What a thread is described in, inside its folder.
@@ -27,8 +30,8 @@ pub(crate) const INDEX_FILE: &str = ".kd-index.jsonl";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
-/// The king's words of one session that are not answered yet.
-const QUEUE_PREFIX: &str = ".kd-queue-";
+/// The messages of one session that wait, in the user's state folder.
+const QUEUE_PREFIX: &str = "queue-";
 const QUEUE_SUFFIX: &str = ".jsonl";
 /// The other program's queue of a chat.
 pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
@@ -42,6 +45,8 @@ const WORKTREES_FOLDER: &str = "worktrees";
 const STREAM_PREFIX: &str = ".stream-";
 const STREAM_SUFFIX: &str = ".jsonl";
 
+/// What git must not track, in `.kd`.
+const GITIGNORE_FILE: &str = ".gitignore";
 /// What git must not track, and what it must. The lines that other programs of the house write, in their order.
 const GITIGNORE: &str = "\
 # Operational state (not tracked)
@@ -72,7 +77,12 @@ pub struct Layout {
     pub(crate) branch_name: String,
     /// The folder whose `.kd` holds the configuration.
     pub(crate) config_root: PathBuf,
-    pub(crate) elsewhere: bool,
+    /// Whether the user owns `.kd`, and did not name it by `KD_BASE`.
+    pub(crate) own: bool,
+    /// Why it is in the user's data folder.
+    pub(crate) elsewhere: Option<Elsewhere>,
+    /// The user's own state of this project, outside it.
+    pub(crate) state: Option<PathBuf>,
 }
 
 /// A thread's folder, found.
@@ -89,9 +99,21 @@ pub struct Place {
 }
 
 impl Layout {
-    /// Whether it stands in the person's data folder, because the project cannot be written.
+    pub(crate) fn kept_elsewhere(self, why: Elsewhere) -> Layout {
+        Layout {
+            elsewhere: Some(why),
+            ..self
+        }
+    }
+
+    /// Whether it is in the user's data folder.
     pub fn is_elsewhere(&self) -> bool {
-        self.elsewhere
+        self.elsewhere.is_some()
+    }
+
+    /// Why it is in the user's data folder, if it is.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_ref()
     }
 
     /// The folder that holds `.kd`.
@@ -168,16 +190,32 @@ impl Layout {
         sessions_of(&self.branch_folder())
     }
 
-    /// What the king was writing in a thread when he left it.
-    pub fn draft_file(&self, id: &ThreadId) -> PathBuf {
-        self.branch_folder()
-            .join("drafts")
-            .join(format!("{}.md", id.0))
+    /// The draft of a message in a thread of this branch. `None` where the user has no state folder.
+    pub fn draft_file(&self, id: &ThreadId) -> Option<PathBuf> {
+        let name = format!("{}.md", id.0);
+        Some(self.branch_state()?.join("drafts").join(name))
     }
 
-    /// What the king sent on this branch, one JSON text a line, oldest first.
-    pub fn sent_file(&self) -> PathBuf {
-        self.branch_folder().join("sent.jsonl")
+    /// The messages sent from this branch's chats, one JSON text a line, oldest first. `None` where the user has no
+    /// state folder.
+    pub fn sent_file(&self) -> Option<PathBuf> {
+        Some(self.branch_state()?.join("sent.jsonl"))
+    }
+
+    /// Text copied from a chat where the terminal has no clipboard. `None` where the user has no state folder.
+    pub fn copied_file(&self) -> Option<PathBuf> {
+        Some(self.branch_state()?.join("copied.md"))
+    }
+
+    /// The folder of the messages that wait in a thread. `None` where the user has no state folder.
+    pub fn queue_folder(&self, thread: &Path) -> Option<PathBuf> {
+        let below = thread.strip_prefix(self.kd()).ok()?;
+        Some(self.state.as_ref()?.join(below))
+    }
+
+    fn branch_state(&self) -> Option<PathBuf> {
+        let state = self.state.as_ref()?;
+        Some(state.join("branches").join(&self.branch_name))
     }
 
     /// What is kept of a member's session on this branch.
@@ -290,6 +328,13 @@ impl Layout {
         json::write_in(&folder, STATE_FILE, &state)
     }
 
+    /// Removes the folder of a thread that could not be begun, as far as that can be done.
+    pub(crate) fn discard_thread(&self, id: &ThreadId) {
+        if let Ok(Some(threads)) = Folder::find(&self.threads_folder()) {
+            let _ = threads.discard(&id.0);
+        }
+    }
+
     /// Makes the folder of a new thread: `council-` and four hex digits by chance, more when those are taken.
     pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
         let threads = Folder::make(&self.threads_folder())?;
@@ -390,7 +435,7 @@ pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
         PENDING_FILE => Expected::File(Some(bounds::PENDING)),
         EVENTS_FILE | THREAD_LOCK => Expected::File(None),
         SPOOL_FOLDER | LOST_FOLDER => Expected::Folder,
-        _ if stream_member(file).is_some() || is_queue_file(file) => Expected::File(None),
+        _ if stream_member(file).is_some() || is_stray_queue(name) => Expected::File(None),
         _ if name.starts_with('.') && name.ends_with(".lock") => Expected::File(None),
         _ if crate::index::entry(name).is_some() => Expected::File(Some(bounds::MESSAGE)),
         _ => return None,
@@ -428,12 +473,23 @@ pub(crate) fn stream_name(member: &str) -> String {
     format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}")
 }
 
-/// The file in a thread's folder in which a session of this name keeps the king's words.
-pub(crate) fn queue_file(thread: &Path, session: &str) -> PathBuf {
-    thread.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
+/// The file in which a session of this name keeps the messages that wait, in the folder of all that wait in a thread.
+pub(crate) fn queue_file(folder: &Path, session: &str) -> PathBuf {
+    folder.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
 }
 
-/// Whether a file keeps the king's words of some session.
+/// The lock of all sessions whose messages wait in a thread.
+pub(crate) fn queue_lock(folder: &Path) -> PathBuf {
+    folder.join(".queue.lock")
+}
+
+/// Whether a name in a thread's folder is that of a queue: versions before 0.1 kept messages there, and nothing sends
+/// them any more.
+pub(crate) fn is_stray_queue(name: &str) -> bool {
+    name.starts_with(".kd-queue-") && name.ends_with(QUEUE_SUFFIX)
+}
+
+/// Whether a file keeps the messages of some session that wait.
 pub(crate) fn is_queue_file(file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(QUEUE_PREFIX) && name.ends_with(QUEUE_SUFFIX))
@@ -447,9 +503,40 @@ pub fn stream_member(file: &Path) -> Option<&str> {
         .strip_suffix(STREAM_SUFFIX)
 }
 
-/// Makes `.kd` and its `.gitignore`.
+/// Makes `.kd` for the user alone, with a `.gitignore`. One that is there is closed to others and gets a `.gitignore`
+/// if it has none.
 pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
-    beneath::create(&root.join(KD).join(".gitignore"), GITIGNORE.as_bytes()).map(drop)
+    let kd = root.join(KD);
+    match fs::DirBuilder::new().mode(0o700).create(&kd) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && kd.is_dir() => {}
+        done => done.map_err(Error::io("create", &kd))?,
+    }
+    Folder::open(&kd).and_then(|kd| close(&kd).and_then(|()| ignore(&kd)))
+}
+
+/// Does the same to a `.kd` that is there, as far as that can be done: on a read-only disk it stays as it is.
+pub(crate) fn close_kd(root: &Path) {
+    if let Ok(kd) = Folder::open(&root.join(KD)) {
+        let _ = close(&kd);
+        let _ = ignore(&kd);
+    }
+}
+
+fn close(kd: &Folder) -> Result<(), Error> {
+    let failed = |e| Error::io("close to others", kd.path())(e);
+    let meta = kd.as_file().metadata().map_err(failed)?;
+    if meta.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    rustix::fs::fchmod(kd, FOLDER_MODE).map_err(|e| failed(e.into()))
+}
+
+/// Writes `.gitignore` whole or not at all: an empty one would never be written again.
+fn ignore(kd: &Folder) -> Result<(), Error> {
+    if kd.has(GITIGNORE_FILE) {
+        return Ok(());
+    }
+    kd.replace(GITIGNORE_FILE, GITIGNORE.as_bytes())
 }
 
 fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Error> {

@@ -1,23 +1,28 @@
-//! The king's words that are not answered yet: `.kd-queue-<session>.jsonl`, one file for each session that has any.
+//! The user's messages that are not answered yet: `queue-<session>.jsonl`, one file for each session that has any, in the
+//! user's state folder. What is in it is sent in the user's name, so nothing of it comes from the project.
 //!
 //! A line either keeps a delivery (a later one with the same id takes its place) or forgets it. The session holds a lock
 //! on its file while it lives, so that the next one can tell what a killed one has left and take it over. A torn last
 //! line is a delivery that was never promised.
 
-use crate::beneath::Folder;
 use crate::error::Error;
 use crate::layout;
-use crate::thread::{Thread, beside};
+use crate::lock::{self, Lock};
+use crate::private;
+use crate::user_dirs::make_private;
 use kd_core::Delivery;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A file larger than this is no queue: its bounds are far below.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Sessions that are taken over at once.
+const FILES_MAX: usize = 1000;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,55 +42,59 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue for a new session, and what sessions that are dead have left, oldest first. What they left is this
-    /// session's from now on.
-    pub fn open(thread: &Thread) -> Result<(Queue, Vec<Delivery>), Error> {
+    /// A queue for a new session in a thread's folder ([`crate::Layout::queue_folder`]), and what sessions that are dead
+    /// have left, oldest first. What they left is this session's from now on.
+    ///
+    /// # Errors
+    /// Where the folder is there and cannot be read or written.
+    pub fn open(folder: &Path) -> Result<(Queue, Vec<Delivery>), Error> {
         let mut queue = Queue {
-            folder: thread.path().to_path_buf(),
+            folder: folder.to_path_buf(),
             file: None,
             ids: BTreeSet::new(),
         };
-        if found(thread.path())?.is_empty() {
+        if found(folder)?.is_empty() {
             return Ok((queue, Vec::new()));
         }
-        let left = beside(thread.folder(), || {
-            let mut left: Vec<Delivery> = Vec::new();
-            let mut dead = Vec::new();
-            for path in found(thread.path())? {
-                let Ok(file) = File::open(&path) else {
-                    continue;
-                };
-                // Whoever lives holds the lock.
-                if file.try_lock().is_err() {
-                    continue;
-                }
-                for delivery in read(&file).map_err(Error::io("read", &path))? {
-                    if !left.iter().any(|known| known.id == delivery.id) {
-                        left.push(delivery);
-                    }
-                }
-                dead.push((path, file));
+        let _lock = queue.lock()?;
+        let mut left: Vec<Delivery> = Vec::new();
+        let mut dead = Vec::new();
+        for path in found(folder)? {
+            let Some(file) = private::open(&path, OFlags::RDONLY)? else {
+                continue;
+            };
+            // A session that lives holds the lock.
+            if file.try_lock().is_err() {
+                continue;
             }
-            if !left.is_empty() {
-                queue.create()?;
-                for delivery in &left {
-                    queue.put(&Line::Keep(Box::new(delivery.clone())))?;
-                    queue.ids.insert(delivery.id.clone());
+            for delivery in read(&file).map_err(Error::io("read", &path))? {
+                if !left.iter().any(|known| known.id == delivery.id) {
+                    left.push(delivery);
                 }
             }
-            for (path, _lock) in dead {
-                fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+            dead.push((path, file));
+        }
+        if !left.is_empty() {
+            queue.create()?;
+            for delivery in &left {
+                queue.put(&Line::Keep(Box::new(delivery.clone())))?;
+                queue.ids.insert(delivery.id.clone());
             }
-            Ok(left)
-        })?;
+        }
+        for (path, _lock) in dead {
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
         Ok((queue, left))
     }
 
     /// Keeps a delivery. When this returns, a killed process cannot lose it.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written.
     pub fn keep(&mut self, delivery: &Delivery) -> Result<(), Error> {
         if self.file.is_none() {
-            let folder = Folder::open(&self.folder)?;
-            beside(&folder, || self.create())?;
+            let _lock = self.lock()?;
+            self.create()?;
         }
         self.put(&Line::Keep(Box::new(delivery.clone())))?;
         self.ids.insert(delivery.id.clone());
@@ -93,40 +102,46 @@ impl Queue {
     }
 
     /// Forgets a delivery. The file goes with the last one.
+    ///
+    /// # Errors
+    /// As [`Queue::keep`].
     pub fn forget(&mut self, id: &str) -> Result<(), Error> {
         if !self.ids.remove(id) {
             return Ok(());
         }
         self.put(&Line::Forget(id.to_owned()))?;
         if self.ids.is_empty()
-            && let Some((path, _lock)) = self.file.take()
+            && let Some((path, _locked)) = self.file.take()
         {
-            let folder = Folder::open(&self.folder)?;
-            beside(&folder, || {
-                fs::remove_file(&path).map_err(Error::io("remove", &path))
-            })?;
+            let _lock = self.lock()?;
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
         }
         Ok(())
     }
 
-    /// Makes this session's file. The caller holds the thread's lock.
+    /// The lock of all sessions of the thread. Makes the folder.
+    fn lock(&self) -> Result<Lock, Error> {
+        make_private(&self.folder)?;
+        Lock::take(&layout::queue_lock(&self.folder), lock::WAIT)
+    }
+
+    /// Makes this session's file. The caller holds the lock.
     fn create(&mut self) -> Result<(), Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let session = format!("{}-{count}", std::process::id());
             let path = layout::queue_file(&self.folder, &session);
-            let made = OpenOptions::new().append(true).create_new(true).open(&path);
-            match made {
-                Ok(file) => {
-                    // Nobody else sweeps while we hold the thread's lock.
-                    let _ = file.try_lock();
-                    self.file = Some((path, file));
-                    return Ok(());
-                }
-                // A session of a dead process with our number, that lives on by another name.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(Error::io("create", &path)(e)),
+            // A session of a dead process with our number, that lives on by another name.
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+            if let Some(file) = private::open(&path, flags)? {
+                // Nobody else sweeps while we hold the lock of all.
+                let _ = file.try_lock();
+                self.file = Some((path, file));
+                return Ok(());
             }
         }
     }
@@ -146,12 +161,16 @@ impl Queue {
     }
 }
 
-/// The queue files of a thread's folder, by age.
+/// The queue files of a folder, by age; none if it is not there.
 fn found(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |e| Error::io("list", folder)(e);
+    let items = match fs::read_dir(folder) {
+        Ok(items) => items,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("list", folder)(e)),
+    };
     let mut files = Vec::new();
-    for item in fs::read_dir(folder).map_err(failed)? {
-        let path = item.map_err(failed)?.path();
+    for item in items.take(FILES_MAX) {
+        let path = item.map_err(Error::io("list", folder))?.path();
         if layout::is_queue_file(&path)
             && let Ok(meta) = path.symlink_metadata()
             && meta.is_file()

@@ -115,7 +115,9 @@ impl Thread {
     /// Opens a new thread for the king and these members, and makes it the branch's current one.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
         let thread = Thread::create_for(layout, members, meta::COUNCIL)?;
-        layout.set_current_thread(thread.id())?;
+        layout
+            .set_current_thread(thread.id())
+            .inspect_err(|_| layout.discard_thread(thread.id()))?;
         Ok(thread)
     }
 
@@ -125,8 +127,13 @@ impl Thread {
         let names = members.iter().map(ToString::to_string);
         let meta = Meta {
             phase: phase.to_owned(),
-            ..Meta::new(id, names, Timestamp::now())
+            ..Meta::new(id.clone(), names, Timestamp::now())
         };
+        // A disk that is full in the middle of it leaves nothing.
+        Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))
+    }
+
+    fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
         crate::json::write_in(&folder, layout::THREAD_FILE, &meta)?;
         let thread = Thread::with_meta(folder, meta);
         let lock = thread.lock()?;

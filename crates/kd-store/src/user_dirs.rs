@@ -76,6 +76,15 @@ impl UserDirs {
     pub fn project_state(&self, root: &Path) -> Result<PathBuf, Error> {
         Ok(self.state()?.join("projects").join(project_key(root)))
     }
+
+    /// Where the `.kd` of a project is that cannot have one in its own folder: `projects/<name>-<hash>` in the data
+    /// folder.
+    ///
+    /// # Errors
+    /// As [`UserDirs::data`].
+    pub fn project_data(&self, root: &Path) -> Result<PathBuf, Error> {
+        Ok(self.data()?.join("projects").join(project_key(root)))
+    }
 }
 
 /// A folder name for a project: the last part of its real path, and a hash of all of it.

@@ -11,10 +11,10 @@ mod common;
 
 use common::{draft, seats, thread};
 use kd_core::ids::KING;
-use kd_core::{Delivery, Event, Record};
+use kd_core::{Event, Record};
 use kd_store::config::{self, ConfigPaths};
 use kd_store::forum::{ForumStore, Place as ForumPlace};
-use kd_store::{EventLog, Layout, Queue, StreamReader, StreamWriter, Thread, Watch};
+use kd_store::{EventLog, Layout, StreamReader, StreamWriter, Thread, Watch};
 use kd_store::{beneath, bounds, fsck, log, memory, session, stream};
 use std::collections::BTreeMap;
 use std::fs;
@@ -316,15 +316,6 @@ fn in_thread(thread: &Thread) {
         };
         let _ = log.append([&record]);
     }
-    if let Ok((mut queue, _)) = Queue::open(thread) {
-        let delivery: Result<Delivery, _> = serde_json::from_str(
-            r#"{"id":"0123456789abcdef0123456789abcdef","body":"b","to":"all"}"#,
-        );
-        if let Ok(delivery) = delivery {
-            let _ = queue.keep(&delivery);
-            let _ = queue.forget(&delivery.id);
-        }
-    }
     let _ = Watch::new(thread.path()).map(|watch| watch.wait(Duration::ZERO));
     let _ = thread.append(&draft("claude", "More."));
     let _ = thread.settle();
@@ -422,8 +413,17 @@ const MAY: &[(&str, &str)] = &[
     ("kd-store/src/git.rs", "reads `.git`"),
     ("kd-store/src/trust.rs", "the user's own state folder"),
     ("kd-store/src/user_dirs.rs", "the user's own folders"),
-    ("kd-store/src/queue.rs", "moves out of the project"),
-    ("kd-store/src/layout.rs", "reads the system's randomness"),
+    (
+        "kd-store/src/find.rs",
+        "looks at owners and rights above `.kd`",
+    ),
+    ("kd-store/src/private.rs", "the user's own state folder"),
+    ("kd-store/src/queue.rs", "the user's own state folder"),
+    ("kd-store/src/typed.rs", "the user's own state folder"),
+    (
+        "kd-store/src/layout.rs",
+        "makes `.kd`; reads the system's randomness",
+    ),
     (
         "kd/src/run/outfile.rs",
         "a file that the user named; the store writes it below `.kd`",

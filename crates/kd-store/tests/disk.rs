@@ -25,7 +25,7 @@ impl Disk {
     fn mount(at: &Path, options: &str) -> Option<Disk> {
         fs::create_dir_all(at).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("{options},mode=755"), "tmpfs"])
             .arg(at)
             .output()
             .is_ok_and(|o| o.status.success());
@@ -86,6 +86,46 @@ fn a_full_disk_loses_nothing_that_was_there_and_leaves_nothing_half() {
         assert_eq!(thread.tail(1).unwrap().messages, [next]);
         fs::remove_dir_all(thread.path()).unwrap();
     }
+}
+
+#[test]
+fn a_thread_that_could_not_be_begun_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = Disk::mount(&dir.path().join("disk"), "size=64k") else {
+        return;
+    };
+    let layout = layout(&disk.0);
+    let first = Thread::create(&layout, &seats(&["a"])).unwrap();
+    let names = || -> Vec<String> {
+        let threads = layout.threads().unwrap();
+        threads.into_iter().map(|place| place.id.0).collect()
+    };
+    // From full to almost enough room: it fails at every step of it.
+    for free in 0..8 {
+        let fill = disk.0.join("fill");
+        let _ = fs::write(&fill, vec![0; 128 << 10]);
+        let size = fs::metadata(&fill)
+            .unwrap()
+            .len()
+            .saturating_sub(free * 4096);
+        let file = fs::OpenOptions::new().write(true).open(&fill).unwrap();
+        file.set_len(size).unwrap();
+        let before = names();
+        match Thread::create(&layout, &seats(&["a"])) {
+            Ok(made) => assert!(free > 0 && names().contains(&made.id().0)),
+            Err(error) => {
+                assert!(
+                    error.hint().contains("nothing half-written"),
+                    "{}",
+                    error.hint()
+                );
+                assert_eq!(names(), before, "with {free} pages free");
+            }
+        }
+        fs::remove_file(&fill).unwrap();
+    }
+    let current = layout.current_thread().unwrap().unwrap();
+    assert!(names().contains(&current.id.0) && names().contains(&first.id().0));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kd_core::{Message, Status};
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -175,9 +175,24 @@ fn lines(messages: &[Message]) -> Vec<String> {
 fn leftovers(thread: &Path) -> Vec<String> {
     let names = std::fs::read_dir(thread).expect("a thread");
     let names = names.map(|e| e.expect("entry").file_name().to_string_lossy().into_owned());
-    names
-        .filter(|n| n.starts_with(".stream-") || n.starts_with(".kd-queue-"))
-        .collect()
+    names.filter(|n| n.starts_with(".stream-")).collect()
+}
+
+/// Files of messages that wait, in the user's state folder.
+fn queues(home: &Home) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.path().join(".local/state/kd")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if entry.file_name().to_string_lossy().starts_with("queue-") {
+                found.push(path);
+            }
+        }
+    }
+    found
 }
 
 /// The programs that run with this home.
@@ -206,6 +221,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     chat.signals("-KILL");
     chat.child.wait().expect("dead");
     assert_eq!(thread(&home).len(), 3, "the question and two answers");
+    assert_eq!(queues(&home).len(), 1, "kept in the user's state folder");
 
     plays(&home, "claude", &claude("Claude's answer."));
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
@@ -232,8 +248,66 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     chat.types("/quit\r");
     chat.ends_with(0);
     assert_eq!(alive_in(&home), [""; 0], "the agent of the killed session");
+    assert_eq!(queues(&home), [""; 0].map(PathBuf::from), "all is answered");
     assert_eq!(thread(&home).len(), 10);
     assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
+}
+
+/// Words in the project are nobody's: neither old queues of kd nor those of kingdom-cli are sent, and no draft is offered.
+#[test]
+fn a_queue_or_a_draft_that_lies_in_the_project_is_not_the_users_word() {
+    let home = home();
+    let said = home.run(&["ask", "--members", "ann", "First?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let threads = home.threads();
+    let id = threads[0].file_name().expect("named").to_string_lossy();
+    let branch = threads[0]
+        .parent()
+        .and_then(Path::parent)
+        .expect("a branch");
+    let keep =
+        json!({"keep": {"id": "0123456789abcdef0123456789abcdef", "body": "PLANTED", "to": "all"}});
+    let pending = json!({"deliveries": [{"auto_rounds": 1, "body": "PLANTED", "chat_mode": "natural",
+        "completed_targets": [], "first_exchange": null, "id": "0123456789abcdef0123456789abcdef",
+        "targets": ["claude"], "to": "all"}]});
+    let planted = [
+        (threads[0].join(".kd-queue-1-0.jsonl"), format!("{keep}\n")),
+        (threads[0].join("queue-1-0.jsonl"), format!("{keep}\n")),
+        (
+            threads[0].join(".pending-messages.json"),
+            pending.to_string(),
+        ),
+        (branch.join(format!("drafts/{id}.md")), "PLANTED".to_owned()),
+        (branch.join("sent.jsonl"), "\"PLANTED\"\n".to_owned()),
+    ];
+    for (path, text) in &planted {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let before = thread(&home).len();
+    let said = piped(&home, &["chat"], "@ann Second?\n");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let texts = lines(&thread(&home)[before..]);
+    assert_eq!(texts, ["king: @ann Second?", "ann: Ann's answer."]);
+    assert!(!format!("{}{}", said.out, said.err).contains("PLANTED"));
+    for (path, text) in &planted {
+        assert_eq!(&std::fs::read_to_string(path).expect("left alone"), text);
+    }
+}
+
+/// Without a state folder a chat works, and says once that waiting messages are not kept.
+#[test]
+fn a_chat_without_a_state_folder_says_that_its_queue_is_not_kept() {
+    let home = home();
+    plays(&home, "claude", &claude("Claude's answer."));
+    let folder = home.path().join(".local/state");
+    std::fs::create_dir_all(folder.parent().expect("a folder")).expect("made");
+    std::fs::write(&folder, "no folder").expect("written");
+    let said = piped(&home, &["chat"], "@claude One?\n@claude Two?\n");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let all = format!("{}{}", said.out, said.err);
+    assert_eq!(all.matches("are not kept on disk").count(), 1, "{all}");
+    assert_eq!(thread(&home).len(), 4, "{all}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     /// Whether deliveries are kept at all.
     keeps: bool,
+    /// Whether the user knows that they cannot be kept.
+    warned: bool,
     seed: u64,
     count: u64,
     /// What another session left, until it is taken up.
@@ -33,6 +35,7 @@ impl Queue {
     pub(super) fn new(left: Option<Vec<Delivery>>, seed: u64) -> Self {
         Self {
             keeps: left.is_some(),
+            warned: false,
             seed,
             count: 0,
             left: left.unwrap_or_default().into(),
@@ -67,11 +70,12 @@ impl Queue {
 impl Council {
     /// The king's words are safe, or known not to be: if they still wait, that can be told now.
     pub(super) fn kept(&mut self, id: &str, failed: Option<String>, fx: &mut Effects) {
-        fx.events.extend(failed.map(|why| {
-            notice(format!(
-                "your message could not be kept on disk until it is answered: if kd is killed it may be lost ({why})"
-            ))
-        }));
+        if let Some(why) = failed.filter(|_| !self.queue.warned) {
+            self.queue.warned = true;
+            fx.events.push(notice(format!(
+                "messages that wait are not kept on disk: if kd is killed they may be lost ({why})"
+            )));
+        }
         let waiting = self
             .waiting
             .iter_mut()

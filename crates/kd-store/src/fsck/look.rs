@@ -317,6 +317,13 @@ fn others(
             let odd = |item| misfit(&spool, item, Expected::File(None));
             findings.extend(spool.items()?.iter().filter_map(odd));
         }
+        if layout::is_stray_queue(&name) && item.kind == Thing::File {
+            let what = "it holds messages that wait; kd sends none that lie in a thread";
+            let path = folder.path().join(&item.name);
+            let remedy = Some(Remedy::SetAside);
+            findings.push(found(Kind::StrayQueue, path, what.into(), remedy));
+            continue;
+        }
         match layout::expects_in_thread(&name) {
             Some(expected) => findings.extend(misfit(folder, &item, expected)),
             None if !name.starts_with('.') => {

@@ -40,6 +40,8 @@ pub enum Kind {
     StaleStream,
     /// A file of JSON that cannot be read.
     TornJson,
+    /// Messages that wait, of an older version or planted: they are not sent.
+    StrayQueue,
     /// Lines end in CRLF. Everybody reads it.
     Crlf,
     /// Numbers above 9999, which kingdom-cli does not see.
@@ -65,6 +67,7 @@ impl Kind {
             Kind::Unreadable => "unreadable",
             Kind::StaleStream => "stale_stream",
             Kind::TornJson => "torn_json",
+            Kind::StrayQueue => "stray_queue",
             Kind::Crlf => "crlf",
             Kind::FiveDigits => "five_digits",
             Kind::Alien => "alien",

@@ -16,7 +16,7 @@ use kd_core::config::{Config, Mode};
 use kd_core::{Address, Budget, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
-use kd_store::{self as store, Layout, Thread};
+use kd_store::{self as store, Elsewhere, Layout, Thread};
 use std::io::{self, Write};
 use std::sync::mpsc;
 
@@ -256,11 +256,13 @@ pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
 
 /// The same places; the person is told if what is made there is not kept in this folder.
 pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
-    if layout.is_elsewhere() && !quiet {
-        notice_line(&format!(
-            "this folder cannot be written; {what_is} kept in {}",
-            layout.kd().display()
-        ));
+    if let Some(why) = layout.elsewhere().filter(|_| !quiet) {
+        let place = format!("{what_is} kept in {}", layout.kd().display());
+        notice_line(&match why {
+            // Why was told when it was passed over.
+            Elsewhere::PassedOver(_) => place,
+            why => format!("{why}; {place}"),
+        });
     }
     layout
 }

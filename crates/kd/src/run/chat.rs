@@ -204,7 +204,8 @@ impl Room<'_> {
             roster: seated.roster.clone(),
             queue: None,
         };
-        let session = self.engine.join(thread, open)?;
+        let queue = self.layout.queue_folder(thread.path());
+        let session = self.engine.join(thread, open, queue.as_deref())?;
         let next = self.talk(session, &seated.roster, &folder).await;
         let _ = writeln!(io::stderr(), "go on: kd chat {id}");
         next

@@ -6,7 +6,8 @@ use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_store::config::{ConfigPaths, Loaded};
 use kd_store::trust::TrustStore;
-use kd_store::{Layout, UserDirs};
+use kd_store::{Layout, PassedOver, UserDirs};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -75,21 +76,23 @@ impl Here {
 
     /// The project here, if there is one already.
     pub(super) fn find_layout(&self) -> Result<Option<Layout>, Error> {
-        match Layout::find(&self.folder()?, &os_var) {
-            Ok(layout) => Ok(Some(layout)),
-            Err(kd_store::Error::NoBase { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let found = Layout::search(&self.folder()?, &os_var)?;
+        tell(&found.passed_over);
+        Ok(found.layout)
     }
 
     /// The project here; an error if there is none.
     pub(super) fn layout(&self) -> Result<Layout, Error> {
-        Ok(Layout::find(&self.folder()?, &os_var)?)
+        let start = self.folder()?;
+        let found = self.find_layout()?;
+        Ok(found.ok_or(kd_store::Error::NoBase { start })?)
     }
 
     /// The project here; it is made if there is none.
     pub(super) fn make_layout(&self) -> Result<kd_store::Opened, Error> {
-        Ok(Layout::find_or_create(&self.folder()?, &os_var)?)
+        let opened = Layout::find_or_create(&self.folder()?, &os_var)?;
+        tell(&opened.passed_over);
+        Ok(opened)
     }
 
     /// Where configuration files may be.
@@ -136,6 +139,17 @@ impl Here {
 /// The user's own folders.
 pub(super) fn user_dirs() -> kd_store::UserDirs {
     kd_store::UserDirs::from_env(&os_var)
+}
+
+/// Names the `.kd` folders that are not used, each once.
+fn tell(passed_over: &[PassedOver]) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    for line in passed_over.iter().map(ToString::to_string) {
+        if told.insert(line.clone()) {
+            super::ask::notice_line(&line);
+        }
+    }
 }
 
 fn os_var(name: &str) -> Option<OsString> {

@@ -18,7 +18,7 @@ use kd_core::slash::Way;
 use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::config::Project;
-use kd_store::{Layout, Thread, beneath, bounds};
+use kd_store::{Layout, Thread, typed};
 use kd_tui::desk::Joining;
 use kd_tui::notify::Notify;
 use kd_tui::picker::ThreadRow;
@@ -33,8 +33,6 @@ use std::time::Duration;
 const TAIL: usize = 100;
 /// Threads to choose from.
 const THREADS_MAX: usize = 500;
-/// Sent messages that are remembered.
-const SENT_MAX: usize = 200;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
 
@@ -190,13 +188,7 @@ impl House {
     }
 
     fn sent(&self) -> Vec<String> {
-        let read = beneath::read_end(&self.layout.sent_file(), bounds::SENT);
-        let (bytes, _) = read.unwrap_or_default();
-        let lines: Vec<String> = bytes
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect();
-        lines[lines.len().saturating_sub(SENT_MAX)..].to_vec()
+        typed::sent(&self.layout)
     }
 }
 
@@ -232,10 +224,7 @@ impl Desk for House {
             mode: Some(protocol(&self.config).name.to_owned()),
             auto_messages: self.config.council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
-            draft: beneath::read_text(&self.layout.draft_file(thread.id()), bounds::DRAFT)
-                .ok()
-                .flatten()
-                .unwrap_or_default(),
+            draft: typed::draft(&self.layout, thread.id()),
             tail,
         })
     }
@@ -251,11 +240,13 @@ impl Desk for House {
             self.args.model.offline,
         );
         let seed = self.args.model.seed.unwrap_or_else(clock_seed);
+        let layout = self.layout.clone();
         Box::pin(async move {
             let (thread, roster) = opened?;
             // Reads the whole thread: the screen is up meanwhile.
             let joining = tokio::task::spawn_blocking(move || {
                 model::make_ready(&config, offline, true, &roster).map_err(line)?;
+                let queue = layout.queue_folder(thread.path());
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
                     protocol: protocol(&config),
@@ -271,7 +262,7 @@ impl Desk for House {
                     queue: None,
                 };
                 engine
-                    .join_from_now(thread, open)
+                    .join_from_now(thread, open, queue.as_deref())
                     .map_err(|e| format!("{e}: {}", e.hint()))
             });
             joining
@@ -364,22 +355,13 @@ impl Desk for House {
     }
 
     fn keep_draft(&self, id: &str, text: &str) {
-        let path = self.layout.draft_file(&ThreadId(id.to_owned()));
         // A draft that cannot be kept is no reason to stop writing.
-        if text.is_empty() {
-            let _ = beneath::remove(&path);
-        } else {
-            let _ = beneath::replace(&path, text.as_bytes());
-        }
+        let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
     }
 
     fn remember(&self, text: &str) {
-        let file = beneath::append(&self.layout.sent_file());
-        if let (Ok(mut file), Ok(mut json)) = (file, serde_json::to_string(text)) {
-            json.push('\n');
-            // The same holds for what was sent: it stands in the thread.
-            let _ = file.write_all(json.as_bytes());
-        }
+        // The same holds for a message that was sent: it is in the thread.
+        let _ = typed::remember(&self.layout, text);
     }
 
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
@@ -402,8 +384,7 @@ impl Desk for House {
     }
 
     fn spill(&self, text: &str) -> Result<String, String> {
-        let path = self.layout.branch_folder().join("copied.md");
-        beneath::replace(&path, text.as_bytes())
+        let path = typed::keep_copied(&self.layout, text)
             .map_err(|e| format!("nothing could be copied: {e}"))?;
         Ok(path.display().to_string())
     }

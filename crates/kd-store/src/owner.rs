@@ -1,0 +1,288 @@
+//! Who owns a folder and who else can write to it: whether its content is the user's own word.
+//!
+//! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that says whose the folder is.
+//! The rules are those of git (`safe.directory`) and of ssh (`StrictModes`): see `docs/threads.md`.
+
+use rustix::fs::{Mode, OFlags};
+use std::cell::OnceCell;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Account files larger than this are not read: names are then numbers, and no group is private.
+const ACCOUNTS_BYTES_MAX: u64 = 8 << 20;
+const GROUP_WRITE: u32 = 0o020;
+const OTHERS_WRITE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// Why a folder is not the user's own word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Distrust {
+    /// It is a link; `KD_BASE` would follow it.
+    Link,
+    /// It, or a folder on the way to it, belongs to another user.
+    Owner {
+        /// The folder.
+        folder: PathBuf,
+        /// Its owner.
+        uid: u32,
+        /// Its owner's name, if it has one.
+        name: Option<String>,
+    },
+    /// It, or a folder on the way to it, can be written to by others.
+    Writable {
+        /// The folder.
+        folder: PathBuf,
+        /// The group that can, or everyone.
+        group: Option<String>,
+    },
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Distrust::Link => write!(f, "it is a link"),
+            Distrust::Owner { folder, uid, name } => {
+                let owner = match name {
+                    Some(name) => format!("{name} (user id {uid})"),
+                    None => format!("user id {uid}"),
+                };
+                write!(f, "{} belongs to {owner}", folder.display())
+            }
+            Distrust::Writable { folder, group } => {
+                let who = match group {
+                    Some(group) => format!("the group {group}"),
+                    None => "everyone".to_owned(),
+                };
+                write!(f, "{} can be written to by {who}", folder.display())
+            }
+        }
+    }
+}
+
+/// The user that this process acts for.
+pub(crate) struct User {
+    uid: u32,
+    /// The group that nobody else is in, looked up when it is needed.
+    private_group: OnceCell<Option<u32>>,
+}
+
+impl User {
+    /// The effective user. Of what `sudo` runs that is root and not the user behind it: files that root makes in
+    /// another's folder would be lost to them.
+    pub(crate) fn current() -> Self {
+        Self {
+            uid: rustix::process::geteuid().as_raw(),
+            private_group: OnceCell::new(),
+        }
+    }
+
+    /// Whether the user owns a file.
+    pub(crate) fn owns(&self, meta: &std::fs::Metadata) -> bool {
+        meta.uid() == self.uid
+    }
+
+    /// Whether only the user, root and the owners that are `allowed` can replace what is in a folder, and, unless it is
+    /// a mere `way` to another, add to it. Also says whose word would have to be taken.
+    pub(crate) fn relies_on(
+        &self,
+        folder: &Path,
+        meta: &std::fs::Metadata,
+        way: bool,
+        allowed: &dyn Fn(u32) -> bool,
+    ) -> Result<(), (Distrust, u32)> {
+        let (owner, mode) = (meta.uid(), meta.mode());
+        if owner != self.uid && owner != 0 && !allowed(owner) {
+            let why = Distrust::Owner {
+                folder: folder.to_path_buf(),
+                uid: owner,
+                name: account_name("/etc/passwd", owner),
+            };
+            return Err((why, owner));
+        }
+        // In a folder such as the shared temporary one, others can add files but not replace those of the user.
+        if way && mode & STICKY != 0 {
+            return Ok(());
+        }
+        let group = if mode & OTHERS_WRITE != 0 {
+            None
+        } else if mode & GROUP_WRITE != 0 && !self.is_alone_in(meta.gid(), folder) {
+            let name = account_name("/etc/group", meta.gid());
+            Some(name.unwrap_or_else(|| meta.gid().to_string()))
+        } else {
+            return Ok(());
+        };
+        if allowed(owner) {
+            return Ok(());
+        }
+        let folder = folder.to_path_buf();
+        Err((Distrust::Writable { folder, group }, owner))
+    }
+
+    /// Whether a group that may write to a folder is the user's private one, as with a umask of 002.
+    fn is_alone_in(&self, group: u32, folder: &Path) -> bool {
+        let private = self.private_group.get_or_init(|| {
+            private_group(
+                &accounts("/etc/passwd")?,
+                &accounts("/etc/group")?,
+                self.uid,
+            )
+        });
+        // The bits of the group are a mask where there is an access control list, which may name anybody.
+        *private == Some(group) && !has_acl(folder)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn has_acl(folder: &Path) -> bool {
+    use rustix::io::Errno;
+    let found = rustix::fs::getxattr(folder, "system.posix_acl_access", &mut [0u8; 0][..]);
+    !matches!(found, Err(Errno::NODATA | Errno::NOTSUP))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_acl(_: &Path) -> bool {
+    false
+}
+
+/// The user's primary group, if it bears their name and nobody else is in it.
+fn private_group(passwd: &str, group: &str, uid: u32) -> Option<u32> {
+    let fields = |line: &str| -> Vec<String> { line.split(':').map(str::to_owned).collect() };
+    let users: Vec<Vec<String>> = passwd.lines().map(fields).collect();
+    let number = |fields: &[String], at: usize| fields.get(at)?.parse::<u32>().ok();
+    let user = users.iter().find(|user| number(user, 2) == Some(uid))?;
+    let (name, gid) = (user.first()?, number(user, 3)?);
+    let others = users
+        .iter()
+        .any(|other| number(other, 3) == Some(gid) && number(other, 2) != Some(uid));
+    let groups: Vec<Vec<String>> = group.lines().map(fields).collect();
+    let mut named = groups.iter().filter(|group| number(group, 2) == Some(gid));
+    let alone = named.all(|group| {
+        let members = group.get(3).map_or("", String::as_str);
+        group.first() == Some(name) && members.split(',').all(|m| m.is_empty() || m == name)
+    });
+    let known = groups.iter().any(|group| number(group, 2) == Some(gid));
+    (known && alone && !others).then_some(gid)
+}
+
+/// The name of a number in `passwd` or `group`.
+fn account_name(file: &str, id: u32) -> Option<String> {
+    let text = accounts(file)?;
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.split(':').nth(2) == Some(&id.to_string()))?;
+    let name = line.split(':').next()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-$".contains(c);
+    (!name.is_empty() && name.len() <= 64 && name.chars().all(plain)).then(|| name.to_owned())
+}
+
+fn accounts(file: &str) -> Option<String> {
+    read_small(Path::new(file), ACCOUNTS_BYTES_MAX)
+}
+
+/// The text of a regular file that is not larger than this. Does not wait for pipes; the last part of the path may not
+/// be a link.
+pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let meta = file.metadata().ok()?;
+    if !meta.is_file() || meta.len() > bytes_max {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(bytes_max).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    const PASSWD: &str = "root:x:0:0::/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n\
+                          bob:x:1001:100::/home/bob:/bin/sh\neve:x:1002:1002::/:/bin/sh\nsam:x:1003:1002::/:/bin/sh\n";
+
+    #[test]
+    fn a_private_group_bears_the_users_name_and_has_no_other_member() {
+        let cases = [
+            ("ada:x:1000:", 1000, Some(1000)),
+            ("ada:x:1000:ada", 1000, Some(1000)),
+            ("ada:x:1000:bob", 1000, None),
+            ("ada:x:1000:ada,bob", 1000, None),
+            ("staff:x:1000:", 1000, None),
+            ("ada:x:1000:\nstaff:x:1000:bob", 1000, None),
+            ("users:x:100:", 1001, None),
+            // Another user has it as the primary group.
+            ("eve:x:1002:", 1002, None),
+            ("", 1000, None),
+            ("ada:x:1000:", 4242, None),
+        ];
+        for (group, uid, private) in cases {
+            assert_eq!(private_group(PASSWD, group, uid), private, "{group} {uid}");
+        }
+    }
+
+    #[test]
+    fn what_others_can_write_is_not_relied_on_but_for_sticky_folders() {
+        let top = tempfile::tempdir().unwrap();
+        let user = User {
+            uid: rustix::process::geteuid().as_raw(),
+            private_group: OnceCell::from(None),
+        };
+        let folder = top.path().join("x");
+        fs::create_dir(&folder).unwrap();
+        let none: &dyn Fn(u32) -> bool = &|_| false;
+        for (mode, relied_on) in [
+            (0o700, true),
+            (0o755, true),
+            (0o775, false),
+            (0o757, false),
+            (0o777, false),
+            (0o1777, true),
+        ] {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            let meta = fs::metadata(&folder).unwrap();
+            let found = user.relies_on(&folder, &meta, true, none);
+            assert_eq!(found.is_ok(), relied_on, "{mode:o}: {found:?}");
+            assert!(user.relies_on(&folder, &meta, true, &|_| true).is_ok());
+            let strict = relied_on && mode != 0o1777;
+            assert_eq!(user.relies_on(&folder, &meta, false, none).is_ok(), strict);
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o775)).unwrap();
+        let meta = fs::metadata(&folder).unwrap();
+        let alone = User {
+            uid: user.uid,
+            private_group: OnceCell::from(Some(meta.gid())),
+        };
+        assert!(alone.relies_on(&folder, &meta, false, none).is_ok());
+        let stranger = User {
+            uid: user.uid.wrapping_add(77),
+            private_group: OnceCell::from(None),
+        };
+        // Root's folders are relied on by everybody.
+        if user.uid != 0 {
+            let (why, owner) = stranger.relies_on(&folder, &meta, true, none).unwrap_err();
+            assert!(matches!(why, Distrust::Owner { .. }) && owner == user.uid);
+        }
+    }
+
+    #[test]
+    fn only_small_regular_files_are_read() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        fs::write(path("file"), "text").unwrap();
+        fs::write(path("large"), "x".repeat(100)).unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(path("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        assert_eq!(read_small(&path("file"), 10).as_deref(), Some("text"));
+        for refused in ["large", "link", "pipe", "absent", "."] {
+            assert_eq!(read_small(&path(refused), 10), None, "{refused}");
+        }
+        assert_eq!(read_small(Path::new("/dev/zero"), 10), None);
+    }
+}

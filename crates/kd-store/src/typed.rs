@@ -1,0 +1,100 @@
+//! What the user typed into a chat: drafts, and the messages sent, for the input line. Kept in the user's state folder, so
+//! that no project can put words into their mouth.
+//!
+//! Input: a project's layout. Output: texts. Without a state folder nothing is kept.
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::private;
+use kd_core::ids::ThreadId;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// A message may have 16 MiB.
+const DRAFT_BYTES_MAX: u64 = 16 << 20;
+/// Only the newest are offered again.
+const SENT_BYTES_MAX: u64 = 4 << 20;
+/// Messages offered again.
+const SENT_MAX: usize = 200;
+
+/// The draft of a message in a thread; empty if there is none, or none that can be read.
+pub fn draft(layout: &Layout, id: &ThreadId) -> String {
+    let path = layout.draft_file(id);
+    let bytes = path.and_then(|path| private::read_end(&path, DRAFT_BYTES_MAX).ok());
+    bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_default()
+}
+
+/// Keeps the draft of a message; an empty one is removed.
+///
+/// # Errors
+/// Where the state folder cannot be written.
+pub fn keep_draft(layout: &Layout, id: &ThreadId, text: &str) -> Result<(), Error> {
+    let Some(path) = layout.draft_file(id) else {
+        return Ok(());
+    };
+    if !text.is_empty() {
+        return private::replace(&path, text.as_bytes());
+    }
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path)(e)),
+        _ => Ok(()),
+    }
+}
+
+/// The messages sent last on this branch, oldest first.
+pub fn sent(layout: &Layout) -> Vec<String> {
+    let path = layout.sent_file();
+    let bytes = path.and_then(|path| private::read_end(&path, SENT_BYTES_MAX).ok());
+    newest(&bytes.unwrap_or_default())
+}
+
+/// Remembers a message that was sent on this branch.
+///
+/// # Errors
+/// Where the state folder cannot be written.
+pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
+    let Some(path) = layout.sent_file() else {
+        return Ok(());
+    };
+    let failed = |source| Error::Json {
+        path: path.clone(),
+        source,
+    };
+    let mut line = serde_json::to_vec(text).map_err(failed)?;
+    line.push(b'\n');
+    let size = fs::symlink_metadata(&path).map_or(0, |meta| meta.len());
+    if size > SENT_BYTES_MAX {
+        // Messages are remembered for the input line only: those that are no longer offered may go.
+        let mut kept = Vec::new();
+        for text in sent(layout) {
+            kept.extend(serde_json::to_vec(&text).map_err(failed)?);
+            kept.push(b'\n');
+        }
+        private::replace(&path, &kept)?;
+    }
+    private::append(&path, &line)
+}
+
+/// Keeps text that could not be copied to a clipboard, and says where.
+///
+/// # Errors
+/// [`Error::NoHome`] where the user has no state folder; [`Error::Io`] where it cannot be written.
+pub fn keep_copied(layout: &Layout, text: &str) -> Result<PathBuf, Error> {
+    let path = layout.copied_file().ok_or(Error::NoHome {
+        variable: "XDG_STATE_HOME",
+    })?;
+    private::replace(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+/// The last messages of the end of a file, whose first line may be cut.
+fn newest(bytes: &[u8]) -> Vec<String> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let texts: Vec<String> = lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    texts[texts.len().saturating_sub(SENT_MAX)..].to_vec()
+}

@@ -1,0 +1,473 @@
+//! Which `.kd` counts, where the search ends, and where a new one is made.
+//!
+//! Folders of other users can only be made by the superuser; others see a notice instead.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a helper of a test may fail and speak as a test may"
+)]
+
+use kd_store::find::{Reason, distrust};
+use kd_store::owner::Distrust;
+use kd_store::trust::TrustStore;
+use kd_store::{Elsewhere, Error, Layout, Search, UserDirs};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A user that is nobody's.
+const STRANGER: u32 = 64_999;
+
+/// A home with folders below and beside it.
+struct Stage {
+    top: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self {
+            top: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(stage.path("home")).unwrap();
+        stage
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.top.path().canonicalize().unwrap().join(below)
+    }
+
+    /// Makes a folder with these rights, and those above it.
+    fn folder(&self, below: &str, mode: u32) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn env(&self, base: Option<&Path>) -> impl Fn(&str) -> Option<OsString> + use<> {
+        let (home, base) = (self.path("home"), base.map(Path::to_path_buf));
+        move |name| match name {
+            "HOME" => Some(home.clone().into()),
+            "KD_BASE" => base.clone().map(Into::into),
+            _ => None,
+        }
+    }
+
+    fn search(&self, start: &Path) -> Search {
+        Layout::search(start, &self.env(None)).unwrap()
+    }
+
+    fn found(&self, start: &Path) -> Option<PathBuf> {
+        self.search(start).layout.map(|l| l.root().to_path_buf())
+    }
+
+    /// Opens a project as the first question does.
+    fn create(&self, start: &Path) -> Layout {
+        Layout::find_or_create(start, &self.env(None))
+            .unwrap()
+            .layout
+    }
+}
+
+/// Gives a folder to the stranger; false where that is not ours to do.
+fn give_away(path: &Path) -> bool {
+    let given = chown(path, Some(STRANGER), Some(STRANGER)).is_ok();
+    if !given {
+        println!("skipped: only the superuser can give a folder away");
+    }
+    given
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
+        .args(args)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+}
+
+#[test]
+fn a_kd_of_another_user_is_passed_over_and_named() {
+    let stage = Stage::new();
+    stage.folder("a/.kd", 0o700);
+    stage.folder("a/b/.kd", 0o755);
+    let work = stage.folder("a/b/c", 0o755);
+    if !give_away(&stage.path("a/b/.kd")) {
+        return;
+    }
+    let search = stage.search(&work);
+    assert_eq!(search.layout.unwrap().root(), stage.path("a"));
+    let [over] = &search.passed_over[..] else {
+        panic!("{:?}", search.passed_over);
+    };
+    assert_eq!(over.root, stage.path("a/b"));
+    let line = over.to_string();
+    let wanted = format!(
+        "{0}/.kd is not used: {0}/.kd belongs to user id 64999; to use it all the same, set KD_BASE={0}",
+        stage.path("a/b").display()
+    );
+    assert_eq!(line, wanted);
+
+    // The same where the folder around it is theirs, and where a folder on the way down is.
+    chown(stage.path("a/b/.kd"), Some(0), Some(0)).unwrap();
+    assert_eq!(stage.found(&work), Some(stage.path("a/b")));
+    for theirs in ["a/b", "a"] {
+        chown(stage.path(theirs), Some(STRANGER), None).unwrap();
+        let search = stage.search(&work);
+        let first = &search.passed_over[0];
+        assert_eq!(first.root, stage.path("a/b"));
+        let Reason::Distrust(Distrust::Owner { folder, uid, .. }, owner) = &first.why else {
+            panic!("{first:?}");
+        };
+        assert_eq!(
+            (folder, *uid, *owner),
+            (&stage.path(theirs), STRANGER, STRANGER)
+        );
+        chown(stage.path(theirs), Some(0), None).unwrap();
+    }
+}
+
+#[test]
+fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
+    let stage = Stage::new();
+    let (work, other) = (stage.folder("work", 0o755), stage.folder("other", 0o777));
+    stage.folder("work/.kd", 0o775);
+    stage.folder("other/.kd", 0o755);
+    let trust = TrustStore::new(&UserDirs::from_env(&stage.env(None))).unwrap();
+    // Their own folder that others can write to.
+    let Reason::Distrust(_, owner) = stage.search(&other).passed_over[0].why else {
+        panic!("{:?}", stage.search(&other));
+    };
+    trust.allow_owner(&other, owner).unwrap();
+    assert_eq!(stage.found(&other), Some(other));
+    if !give_away(&work) || !give_away(&work.join(".kd")) {
+        return;
+    }
+    let (_, owner) = distrust(&work, &stage.env(None)).unwrap();
+    assert_eq!((stage.found(&work), owner), (None, STRANGER));
+    trust.allow_owner(&work, owner).unwrap();
+    assert_eq!(distrust(&work, &stage.env(None)), None);
+    let opened = Layout::find_or_create(&work, &stage.env(None)).unwrap();
+    assert_eq!((opened.layout.root(), opened.created), (&*work, false));
+    assert_eq!(mode(&work.join(".kd")), 0o775, "it is not ours to close");
+    trust.revoke(&work).unwrap();
+    assert_eq!(stage.found(&work), None);
+}
+
+#[test]
+fn what_others_can_write_to_does_not_count_and_a_sticky_folder_on_the_way_does() {
+    let stage = Stage::new();
+    let work = stage.folder("a/b/c", 0o755);
+    stage.folder("a/b/.kd", 0o755);
+    assert_eq!(stage.found(&work), Some(stage.path("a/b")));
+    for (folder, bits, counts) in [
+        ("a/b/.kd", 0o757, false),
+        ("a/b/.kd", 0o1777, false),
+        ("a/b", 0o777, false),
+        ("a/b", 0o1777, true),
+        ("a", 0o777, false),
+        ("a", 0o1777, true),
+        // Below the `.kd`: nobody can reach it from there.
+        ("a/b/c", 0o777, true),
+    ] {
+        stage.folder(folder, bits);
+        let found = stage.found(&work) == Some(stage.path("a/b"));
+        assert_eq!(found, counts, "{folder} {bits:o}");
+        stage.folder(folder, 0o755);
+    }
+    // A group with others in it; that of a user alone is held by the tests of `owner`.
+    if chown(stage.path("a/b/.kd"), None, Some(STRANGER)).is_ok() {
+        stage.folder("a/b/.kd", 0o770);
+        let search = stage.search(&work);
+        let line = search.passed_over[0].to_string();
+        assert!(
+            line.contains("can be written to by the group 64999"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_link_counts_only_where_kd_base_says_so() {
+    let stage = Stage::new();
+    stage.folder("real/.kd", 0o700);
+    let work = stage.folder("work", 0o755);
+    symlink(stage.path("real/.kd"), work.join(".kd")).unwrap();
+    let search = stage.search(&work);
+    assert_eq!(search.layout, None);
+    let line = search.passed_over[0].to_string();
+    assert!(line.ends_with(&format!(
+        "it is a link; to use it all the same, set KD_BASE={}",
+        work.display()
+    )));
+    let named = Layout::find(&work, &stage.env(Some(&work))).unwrap();
+    assert_eq!((named.root(), named.is_elsewhere()), (&*work, false));
+
+    assert!(search.passed_over.len() == 1 && named.elsewhere().is_none());
+
+    // Nothing is made through it either, also where it leads nowhere.
+    for target in [stage.path("real/.kd"), stage.path("nowhere")] {
+        fs::remove_file(work.join(".kd")).unwrap();
+        symlink(&target, work.join(".kd")).unwrap();
+        let layout = stage.create(&work);
+        assert!(layout.root().starts_with(stage.path("home/.local/share")));
+        assert!(matches!(layout.elsewhere(), Some(Elsewhere::PassedOver(_))));
+        assert!(!stage.path("nowhere").exists());
+    }
+}
+
+#[test]
+fn kd_base_is_used_as_it_is() {
+    let stage = Stage::new();
+    let base = stage.folder("base", 0o777);
+    stage.folder("base/.kd", 0o775);
+    give_away(&base.join(".kd"));
+    let env = stage.env(Some(&base));
+    let opened = Layout::find_or_create(&stage.path("home"), &env).unwrap();
+    assert_eq!(
+        (opened.layout.root(), opened.passed_over.len()),
+        (&*base, 0)
+    );
+    assert_eq!(
+        mode(&base.join(".kd")),
+        0o775,
+        "its rights are the user's business"
+    );
+}
+
+#[test]
+fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
+    let stage = Stage::new();
+    stage.folder("home/all/.kd", 0o700);
+    let app = stage.folder("home/all/app", 0o755);
+    let deep = stage.folder("home/all/app/src/deep", 0o755);
+    git(&app, &["init", "-q", "-b", "main"]);
+    let search = stage.search(&deep);
+    assert_eq!(search.layout, None);
+    let line = search.passed_over[0].to_string();
+    let (all, top) = (stage.path("home/all"), app.display());
+    assert_eq!(
+        line,
+        format!(
+            "{0}/.kd is not used: the search ends at {top}; to use it all the same, set KD_BASE={0}",
+            all.display()
+        )
+    );
+    assert_eq!(stage.create(&deep).root(), app);
+    assert_eq!(stage.search(&deep).passed_over, [], "said once is enough");
+
+    // Home itself is looked at, and nothing above it.
+    stage.folder(".kd", 0o700);
+    let notes = stage.folder("home/notes", 0o755);
+    assert_eq!(stage.found(&notes), None);
+    stage.folder("home/.kd", 0o700);
+    assert_eq!(stage.found(&notes), Some(stage.path("home")));
+    assert_eq!(
+        stage.found(&stage.folder("beside", 0o755)),
+        Some(stage.path(""))
+    );
+}
+
+#[test]
+fn the_search_ends_where_another_disk_begins() {
+    let stage = Stage::new();
+    stage.folder(".kd", 0o700);
+    let disk = stage.folder("disk", 0o755);
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs"])
+        .arg(&disk)
+        .output()
+        .is_ok_and(|o| o.status.success());
+    if !mounted {
+        println!("skipped: only the superuser can mount a disk");
+        return;
+    }
+    let work = stage.folder("disk/work", 0o755);
+    let found = stage.found(&work);
+    assert!(
+        Command::new("umount")
+            .arg(&disk)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(found, None);
+}
+
+#[test]
+fn home_and_shared_folders_keep_their_threads_in_the_users_data() {
+    let stage = Stage::new();
+    let home = stage.path("home");
+    symlink(&home, stage.path("link")).unwrap();
+    let shared = stage.folder("shared", 0o1777);
+    let data = stage.path("home/.local/share/kd/projects");
+    for start in [home.clone(), stage.path("link"), stage.path(""), shared] {
+        let layout = stage.create(&start);
+        assert!(layout.root().starts_with(&data), "{}", start.display());
+        assert!(matches!(layout.elsewhere(), Some(Elsewhere::TooWide(_))));
+        assert!(!start.join(".kd").exists());
+        assert_eq!(mode(&layout.kd()), 0o700);
+        // Found there again, with the reason.
+        assert_eq!(stage.create(&start), layout);
+        assert_eq!(Layout::find(&start, &stage.env(None)).unwrap(), layout);
+    }
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 3, "the link is home");
+
+    // A project below is not touched by that, also where home is a checkout of dotfiles.
+    let notes = stage.folder("home/notes", 0o755);
+    assert_eq!(stage.found(&notes), None);
+    assert_eq!(stage.create(&notes).root(), notes);
+    git(&home, &["init", "-q", "-b", "main"]);
+    let more = stage.folder("home/more", 0o755);
+    assert_eq!(stage.create(&more).root(), more);
+    assert!(stage.create(&home).is_elsewhere());
+}
+
+#[test]
+fn without_a_data_folder_the_reason_is_told() {
+    let stage = Stage::new();
+    let shared = stage.folder("shared", 0o1777);
+    let error = Layout::find_or_create(&shared, &|_| None).unwrap_err();
+    assert!(matches!(error, Error::NoHome { .. }), "{error}");
+}
+
+#[test]
+fn nothing_is_made_in_a_folder_that_others_can_change() {
+    let stage = Stage::new();
+    let open = stage.folder("open", 0o777);
+    let layout = stage.create(&open);
+    let why = layout.elsewhere().unwrap().to_string();
+    assert_eq!(
+        why,
+        format!("{} can be written to by everyone", open.display())
+    );
+    assert!(!open.join(".kd").exists());
+    let theirs = stage.folder("theirs", 0o755);
+    if give_away(&theirs) {
+        let layout = stage.create(&theirs);
+        let why = layout.elsewhere().unwrap().to_string();
+        assert_eq!(
+            why,
+            format!("{} belongs to user id 64999", theirs.display())
+        );
+    }
+}
+
+#[test]
+fn a_kd_is_for_the_user_alone_and_kept_out_of_git_also_if_it_was_there() {
+    let stage = Stage::new();
+    let ignored = |root: &Path| fs::read_to_string(root.join(".kd/.gitignore"));
+    let new = stage.folder("new", 0o755);
+    stage.create(&new);
+    let old = stage.folder("old", 0o755);
+    stage.folder("old/.kd", 0o755);
+    // To look is not to change.
+    assert_eq!(stage.found(&old), Some(old.clone()));
+    assert_eq!(mode(&old.join(".kd")), 0o755);
+    stage.create(&old);
+    for root in [&new, &old] {
+        assert_eq!(mode(&root.join(".kd")), 0o700, "{}", root.display());
+        assert!(ignored(root).unwrap().contains("*.jsonl"));
+    }
+    fs::write(old.join(".kd/.gitignore"), "mine\n").unwrap();
+    stage.create(&old);
+    assert_eq!(ignored(&old).unwrap(), "mine\n");
+}
+
+/// A `.git` that came out of an archive cannot make a folder part of another project.
+#[test]
+fn a_git_pointer_is_believed_only_if_the_other_side_points_back() {
+    let stage = Stage::new();
+    let mine = stage.folder("home/mine", 0o755);
+    git(&mine, &["init", "-q", "-b", "main"]);
+    git(&mine, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    let linked = stage.path("home/linked");
+    let args = ["worktree", "add", "-q", "-b", "side"];
+    git(&mine, &[&args[..], &[linked.to_str().unwrap()]].concat());
+    let kd = stage.folder("home/mine/.kd", 0o700);
+    fs::write(kd.join("config.json"), "{}").unwrap();
+    assert_eq!(stage.found(&linked), Some(mine.clone()));
+
+    let entry = mine.join(".git/worktrees/linked");
+    let hostile = stage.folder("home/hostile", 0o755);
+    let text = |path: &Path| path.display().to_string();
+    let put = |name: &str, content: &str| {
+        let path = hostile.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    };
+    // A file that names the entry of another worktree.
+    put(".git", &format!("gitdir: {}\n", text(&entry)));
+    assert_eq!(stage.found(&hostile), None);
+    // A folder that names the shared folder of another repository, and itself as its worktree.
+    fs::remove_file(hostile.join(".git")).unwrap();
+    put(".git/HEAD", "ref: refs/heads/main\n");
+    put(".git/commondir", &text(&mine.join(".git")));
+    put(".git/gitdir", &text(&hostile.join(".git")));
+    assert_eq!(stage.found(&hostile), None);
+    // A repository that claims the other as a worktree of its own.
+    fs::remove_file(hostile.join(".git/commondir")).unwrap();
+    put(".git/worktrees/x/gitdir", &text(&mine.join(".git")));
+    put(".git/worktrees/y/gitdir", &text(&linked.join(".git")));
+    assert_eq!(stage.found(&hostile), None);
+    // With a `.kd` of its own, its configuration is its own.
+    put(".git/commondir", &text(&mine.join(".git")));
+    stage.folder("home/hostile/.kd", 0o700);
+    let own = Layout::find(&hostile, &stage.env(None)).unwrap();
+    assert_eq!(own.config_file(), hostile.join(".kd/config.json"));
+
+    // A sister that others can write to is none.
+    stage.folder("home/mine/.kd", 0o777);
+    assert_eq!(stage.found(&linked), None);
+    stage.folder("home/linked/.kd", 0o700);
+    let own = Layout::find(&linked, &stage.env(None)).unwrap();
+    assert_eq!(own.config_file(), linked.join(".kd/config.json"));
+}
+
+#[test]
+fn what_a_git_folder_holds_is_read_up_to_a_bound() {
+    let stage = Stage::new();
+    let work = stage.folder("work", 0o755);
+    let pipe = |path: &Path| {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    pipe(&work.join(".git"));
+    assert_eq!(stage.found(&work), None);
+    fs::remove_file(work.join(".git")).unwrap();
+    let git_dir = stage.folder("work/.git", 0o755);
+    stage.folder("work/.kd", 0o700);
+    for name in ["HEAD", "commondir"] {
+        for target in ["/dev/zero", "pipe"] {
+            fs::write(git_dir.join("HEAD"), "ref: refs/heads/topic\n").unwrap();
+            let path = git_dir.join(name);
+            let _ = fs::remove_file(&path);
+            if target == "pipe" {
+                pipe(&path);
+            } else {
+                symlink(target, &path).unwrap();
+            }
+            // Its branch may be unknown; it ends.
+            let found = Layout::search(&work, &stage.env(None));
+            assert!(
+                found.is_ok() || name == "HEAD",
+                "{name} {target}: {found:?}"
+            );
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    // The oldest form of HEAD.
+    fs::remove_file(git_dir.join("HEAD")).unwrap();
+    symlink("refs/heads/old", git_dir.join("HEAD")).unwrap();
+    assert_eq!(stage.search(&work).layout.unwrap().branch(), "old");
+}
