@@ -130,7 +130,9 @@ class Box:
         self.seconds = SECONDS_MAX
         self.runs: list[Run] = []
         self.notes: list[str] = []
-        for one in (self.src, self.neighbour, self.canary, self.bin, self.run_dir, self.seen, self.home / ".ssh"):
+        # The user has these three; what kd keeps for them goes below.
+        standard = [self.home / one for one in (".local/state", ".local/share", ".cache")]
+        for one in (self.src, self.neighbour, self.canary, self.bin, self.run_dir, self.seen, self.home / ".ssh", *standard):
             one.mkdir(parents=True)
         self.run_dir.chmod(0o700)
         (self.home / ".ssh" / "id_ed25519").write_text("the user's key\n")
