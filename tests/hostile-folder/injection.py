@@ -137,10 +137,14 @@ def forged_labels(box: Box) -> str | None:
     if len([one for one in labels if "king" in one.split()[:3]]) > 1:
         return f"labels: {labels}"
     exported = box.kd("export").out
-    senders = re.findall(r"^#+ +(?:\d+ · )?(king|ada|bob)\b", exported, re.M)
+    # A message begins at the second level; the headings of its body are lowered below that.
+    senders = re.findall(r"^ {0,3}## +\d+ · (\S+)", exported, re.M)
+    tops = re.findall(r"^ {0,3}##?(?:\s.*)?$|^ {0,3}\S.*\n {0,3}(?:=+|-+)[ \t]*$", exported, re.M)
     thread = thread_of(box)
-    expected = [one["from"] for one in thread["messages"] if one["from"] in ("king", "ada", "bob")]
-    return None if senders == expected else f"headings of the export: {senders}, messages: {expected}"
+    expected = [one["from"] for one in thread["messages"]]
+    if senders != expected:
+        return f"headings of the export: {senders}, messages: {expected}"
+    return None if len(tops) == len(expected) + 1 else f"headings of the first two levels: {tops}"
 
 
 def prompts_are_quoted(box: Box) -> str | None:

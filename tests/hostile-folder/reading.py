@@ -87,6 +87,10 @@ def line(at: Path) -> None:
     many(at, start, b"a" * 65536, 63 * 16)
 
 
+def message_line(at: Path) -> None:
+    many(at, b"---\nfrom: king\nto: all\ntimestamp: 2026-11-01T08:00:00Z\n---\n\n", b"a" * 65536, 16 * 16)
+
+
 def lines(at: Path) -> None:
     many(at, b"", b"\n" * 65536, 256)
 
@@ -114,7 +118,7 @@ def itself(at: Path) -> None:
 KINDS: dict[str, Callable[[Path], None]] = {
     "a FIFO": fifo, "a link to /dev/zero": zero, "a link to /dev/tty": terminal, "a sparse gigabyte": sparse,
     "a folder": directory, "a socket": sock, "a device": device, "no permission": no_permission, "100,000 levels": deep, "50,000 objects": deep_object,
-    "a line of 63 MiB": line, "16 million line ends": lines, "16 million numbers": list_of_ones, "not text": not_text,
+    "a line of 63 MiB": line, "a line of 16 MiB": message_line, "16 million line ends": lines, "16 million numbers": list_of_ones, "not text": not_text,
     "empty": empty, "wrong types": wrong_types, "a link to itself": itself,
 }
 # A shape that can hang or fill memory is tried with every command that opens the file; the others with the first few.
@@ -178,12 +182,19 @@ def opening() -> dict[str, list[str]]:
     return found
 
 
+def make(kind: str, at: Path) -> None:
+    KINDS[kind](at)
+    if ".stream-" in at.name and os.path.lexists(at):
+        # A fresh one means that the member speaks elsewhere just now, and is waited for: see speech.py.
+        os.utime(at, (1_700_000_000, 1_700_000_000), follow_symlinks=False)
+
+
 def shaped(name: str, kind: str, commands: list[str]) -> Callable[[Box], str | None]:
     def attack(box: Box) -> str | None:
         box.own()
         sample.lay(box, without=name)
         at = box.work / name
-        KINDS[kind](at)
+        make(kind, at)
         made = stat.S_IFMT(at.lstat().st_mode) if os.path.lexists(at) else None
         box.before()
         for one in commands:
@@ -191,7 +202,7 @@ def shaped(name: str, kind: str, commands: list[str]) -> Callable[[Box], str | N
             if not os.path.lexists(at) or stat.S_IFMT(at.lstat().st_mode) != made:
                 at.parent.mkdir(parents=True, exist_ok=True)
                 if not os.path.lexists(at):
-                    KINDS[kind](at)
+                    make(kind, at)
             BY_NAME[one].run(box)
             if wrong := box.costs():
                 return f"kd {wrong}"
@@ -237,6 +248,8 @@ def cases() -> Iterator[Case]:
         plain = [one for one in commands if one != "chat"]
         for kind in KINDS:
             if (kind == "a device" and not IS_ROOT) or (kind == "no permission" and IS_ROOT):
+                continue
+            if kind == "a line of 16 MiB" and not name.endswith(".md"):
                 continue
             tried = commands if kind in HEAVY else plain[:3]
             yield Case(f"reading/{name}/{kind}", "a command hangs, or takes more than 200 MiB", shaped(name, kind, tried))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from typing import Callable, Iterator
 
 import sample
@@ -92,12 +94,17 @@ def a_draft_is_not_sent(box: Box) -> str | None:
     return "a planted draft was sent" if any("PLANTED" in one for one in box.words("king")) else None
 
 
-def a_stream_holds_nobody_up(how: str) -> Callable[[Box], str | None]:
+def a_stream_holds_nobody_up(how: str, ahead: float) -> Callable[[Box], str | None]:
     """A fresh stream file says that a member speaks elsewhere: nobody waits for that for ever."""
 
     def attack(box: Box) -> str | None:
         box.own()
         box.cloned({n: c for n, c in sample.FILES.items()})
+        stream = box.work / sample.THREAD / ".stream-ada.jsonl"
+        stamp = time.time() + ahead
+        os.utime(stream, (stamp, stamp))
+        # Other programs hold no lock: one that wrote within 30 s is waited for.
+        box.seconds = 50
         BY_NAME[how].run(box)
         return box.costs()
 
@@ -128,6 +135,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"speech/asking/{what}", "planted words are sent with the user's own", only_mine_is_said(what))
     yield Case("speech/a draft and Enter", "a planted draft is sent by a key pressed too early", a_draft_is_not_sent)
     for how in ("chat --plain", "ask --continue", "council watch", "think", "council retry"):
-        yield Case(f"speech/a fresh stream/{how}", "a planted stream makes the command wait for ever", a_stream_holds_nobody_up(how))
+        yield Case(f"speech/a fresh stream/{how}", "a planted stream makes the command wait for ever", a_stream_holds_nobody_up(how, 0))
+        yield Case(f"speech/a stream from the future/{how}", "a planted stream makes the command wait for ever", a_stream_holds_nobody_up(how, 1e8))
     for value in ("PLANTED-SESSION", "--dangerously-skip-permissions"):
         yield Case(f"speech/resume_id {value}", "an agent goes on with a session that a stranger chose", planted_speaker(value))

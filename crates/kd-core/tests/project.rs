@@ -118,7 +118,8 @@ fn every_row_lets_a_project_do_what_its_mark_says() {
                     "{path}: {strict} over {loose}"
                 );
                 assert!(!asks(&path, &strict, &over(&strict)), "{path}: the same");
-                let asked = limit == Limit::NoLimit || loose.to_string() == key.default;
+                let written = loose.to_string();
+                let asked = limit == Limit::NoLimit || written == key.default;
                 assert_eq!(
                     !asks(&path, &loose, &nothing),
                     asked,

@@ -62,8 +62,8 @@ pub const CURRENT: Bound = Bound {
 /// A message.
 pub const MESSAGE: Bound = Bound {
     what: "a message",
-    bytes: 64 * MIB,
-    why: "a question may have 16 MiB and an answer 8 MiB; more fits into no prompt",
+    bytes: 16 * MIB + 256 * KIB,
+    why: "a question may have 16 MiB, and a chat takes up to nine times its size",
 };
 /// `.kd-index.jsonl`.
 pub const INDEX: Bound = Bound {

@@ -43,6 +43,9 @@ pub const DIFF: [&str; 5] = [
 /// What a filter can be told to run, and whether it must.
 const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
 
+/// Filters that are switched off. Each takes four settings, which git parses anew for every command.
+const FILTERS_MAX: usize = 256;
+
 /// A repository that is only read.
 #[derive(Clone, Debug)]
 pub struct GitCommand {
@@ -55,7 +58,8 @@ impl GitCommand {
     /// Git in this folder. Starts it once, to learn which filters the settings name.
     ///
     /// # Errors
-    /// When git is not there or cannot read the settings, or when a filter has a name that cannot be overridden.
+    /// When git is not there or cannot read the settings, when a filter has a name that cannot be overridden, or when
+    /// there are more than 256 filters.
     pub fn new(folder: &Path) -> Result<Self, Error> {
         let mut git = Self {
             folder: folder.to_path_buf(),
@@ -89,6 +93,16 @@ impl GitCommand {
         }
         git.filters.sort();
         git.filters.dedup();
+        if git.filters.len() > FILTERS_MAX {
+            let why = format!(
+                "its settings name {} filters, and at most {FILTERS_MAX} are switched off",
+                git.filters.len()
+            );
+            return Err(Error::Git {
+                path: git.folder,
+                why,
+            });
+        }
         Ok(git)
     }
 

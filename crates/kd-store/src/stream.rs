@@ -290,7 +290,7 @@ pub struct StreamSign {
     pub path: PathBuf,
     /// Whether a process of ours holds it right now. Programs of others hold none: judge those by `quiet`.
     pub held: bool,
-    /// How long nothing was written.
+    /// How long nothing was written; of a file from the future, how far ahead it is.
     pub quiet: Duration,
     /// Whether a program like this one wrote it, which holds it for as long as it lives. Of one that is empty nobody
     /// knows; it counts as ours, because programs of others open theirs when they have something to say.
@@ -330,7 +330,8 @@ fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
         member: member.to_owned(),
         held: is_locked(folder, &name),
         ours: is_ours(folder, &name),
-        quiet: quiet.unwrap_or_default(),
+        // A clock may be ahead a little. An archive can hold any time, and its stream would look alive until then.
+        quiet: quiet.unwrap_or_else(|ahead| ahead.duration()),
         path: folder.path().join(name),
     }))
 }

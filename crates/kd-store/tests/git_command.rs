@@ -184,6 +184,19 @@ fn a_filter_that_cannot_be_switched_off_is_an_error() {
 }
 
 #[test]
+fn more_filters_than_can_be_switched_off_are_an_error() {
+    let filters = |count: usize| -> String {
+        let one = |n| format!("[filter \"x{n}\"]\n clean = RUN\n");
+        (0..count).map(one).collect()
+    };
+    let repository = Repository::new(&filters(257));
+    let error = GitCommand::new(&repository.top()).unwrap_err().to_string();
+    assert!(error.contains("257 filters"), "{error}");
+    assert_eq!(repository.ran(), None);
+    assert!(GitCommand::new(&Repository::new(&filters(256)).top()).is_ok());
+}
+
+#[test]
 fn another_working_tree_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     let at = elsewhere.path().display();

@@ -199,3 +199,18 @@ fn what_a_kill_left_of_these_members_is_swept_without_a_listing() {
     let left: Vec<&str> = left.iter().map(|sign| sign.member.as_str()).collect();
     assert_eq!(left, ["bob", "cyd"]);
 }
+
+#[test]
+fn a_stream_from_the_future_has_no_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada"]);
+    let path = thread.path().join(".stream-ada.jsonl");
+    let file = fs::File::create(&path).unwrap();
+    (&file).write_all(b"{\"type\":\"x\"}\n").unwrap();
+    for (ahead, live) in [(0, true), (10, true), (90, false), (1 << 30, false)] {
+        let stamp = std::time::SystemTime::now() + std::time::Duration::from_secs(ahead);
+        file.set_modified(stamp).unwrap();
+        let signs = streams(&thread).unwrap();
+        assert_eq!(signs[0].is_live(), live, "{ahead} s ahead");
+    }
+}
