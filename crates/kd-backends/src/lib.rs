@@ -9,6 +9,7 @@ use kd_core::{Delta, Failure, Request};
 pub mod adapters;
 pub mod checkup;
 pub mod delivery;
+pub mod depth;
 pub mod dialects;
 pub mod discovery;
 pub mod env;

@@ -254,6 +254,7 @@ async fn every_program_of_the_table_streams_an_answer() {
         assert_eq!(env["TERM"], "dumb");
         assert_eq!(env["LANG"], "C.UTF-8");
         assert_eq!(env["KD_AGENT_NAME"], "ada");
+        assert_eq!(env["KD_DEPTH"], "1");
         assert_eq!(env["KD_ROLE"], "council");
         assert_eq!(
             env.contains_key("AWS_PROFILE"),

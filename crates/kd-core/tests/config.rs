@@ -465,6 +465,7 @@ fn variables_are_found_for_every_key_that_has_one() {
         "KD_BASE",
         "KD_ROLE",
         "KD_AGENT_NAME",
+        "KD_DEPTH",
         "KDE_SESSION",
         "KD_",
         "KD_AGENTS__MODEL_X",

@@ -7,6 +7,7 @@
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::roads::{ACP, Question, Road};
 use crate::Backend;
+use crate::depth;
 use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
@@ -310,6 +311,7 @@ impl AgentCli {
         call: &Call<'_>,
         arguments: fn(&Call<'_>) -> Vec<OsString>,
     ) -> Result<Launch, Failure> {
+        depth::check(&self.env)?;
         let to_write = SHARED_TO_WRITE.iter().filter(|_| call.writable).copied();
         let more = self.choice.sees.iter().map(String::as_str).chain(to_write);
         let mut launch = match &self.how {
@@ -358,6 +360,9 @@ impl AgentCli {
             "council"
         };
         launch.env.push(("KD_ROLE".into(), role.into()));
+        let depth = depth::of(&self.env).saturating_add(1);
+        let name = depth::VARIABLE.to_owned();
+        launch.env.push((name, depth.to_string()));
         Ok(launch)
     }
 

@@ -16,6 +16,7 @@ const ENV_OTHERS: &[&str] = &[
     "KD_BASE",
     "KD_ROLE",
     "KD_AGENT_NAME",
+    "KD_DEPTH",
     "KD_SKILL_HOME",
     "KD_AGENT_STREAMS",
     "KD_SIMD",

@@ -53,7 +53,8 @@ pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
     kd_engine::agents::keep_record(here::user_dirs());
     let json = cli.command.wants_json();
-    match descriptors::check().and_then(|()| dispatch(cli, &here)) {
+    let ready = descriptors::check().and_then(|()| not_too_deep(&cli.command));
+    match ready.and_then(|()| dispatch(cli, &here)) {
         Ok(exit) => exit,
         Err(error) => {
             if !error.is_closed_pipe() {
@@ -62,6 +63,19 @@ pub(crate) fn main(cli: Cli) -> Exit {
             error.exit
         }
     }
+}
+
+/// Refuses what asks members in a council that stands too deep inside others.
+fn not_too_deep(command: &Command) -> Result<(), Error> {
+    use kd_backends::{Env, depth};
+    if !command.asks() {
+        return Ok(());
+    }
+    depth::check(&Env::process()).map_err(|failure| {
+        Error::new("too_deep", Exit::Error, "nobody was asked")
+            .because(failure.message)
+            .next(failure.advice.unwrap_or_default())
+    })
 }
 
 fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
@@ -111,6 +125,23 @@ fn council(command: Council, here: &Here) -> Result<Exit, Error> {
 }
 
 impl Command {
+    /// Whether it asks members. `mcp` and `serve` have other uses; a member that they ask too deep fails by itself.
+    fn asks(&self) -> bool {
+        use crate::args::forum::Forum;
+        match self {
+            Command::Ask(_) | Command::Chat(_) | Command::Think(_) | Command::Deliberate(_) => true,
+            Command::Council(group) => matches!(
+                &group.command,
+                Council::Ask(_) | Council::Chat(_) | Council::Retry(_) | Council::Review(_)
+            ),
+            Command::Forum(group) => matches!(
+                &group.command,
+                Forum::RunOnce(_) | Forum::RunCycle(_) | Forum::RunAgent(_)
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether errors are wanted as JSON too.
     fn wants_json(&self) -> bool {
         use crate::args::{config::Config, model::Model, vote::Vote};
