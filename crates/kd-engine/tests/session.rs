@@ -294,9 +294,11 @@ async fn when_the_folder_is_gone_the_turn_fails_and_the_loop_goes_on() {
     let stage = Stage::new(&[("ann", "echo")]);
     let mut session = stage.open();
     let mut faces = session.subscribe();
-    // Moved in one step: what is being written at this moment goes along.
+    // Moved in one step: what is being written at this moment goes along, and then it is gone.
     let folder = stage.thread().path().to_owned();
-    std::fs::rename(&folder, folder.with_extension("gone")).unwrap();
+    let gone = folder.with_extension("gone");
+    std::fs::rename(&folder, &gone).unwrap();
+    std::fs::remove_dir_all(&gone).unwrap();
     session.send(say("Which way?")).unwrap();
     let mut refused = false;
     while let Some(Update::Record(record)) = faces.next().await {

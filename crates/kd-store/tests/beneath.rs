@@ -421,6 +421,11 @@ const MAY: &[(&str, &str)] = &[
     ("kd-store/src/queue.rs", "the user's own state folder"),
     ("kd-store/src/typed.rs", "the user's own state folder"),
     (
+        "kd-store/src/run_record.rs",
+        "the user's own runtime folder",
+    ),
+    ("kd/src/run/descriptors.rs", "counts what can be opened"),
+    (
         "kd-store/src/layout.rs",
         "makes `.kd`; reads the system's randomness",
     ),

@@ -213,7 +213,7 @@ fn said(home: &Home) -> Vec<String> {
 
 /// Whether a file under the home has this text in its name, and holds that one.
 fn is_kept(home: &Home, name: &str, text: &str) -> bool {
-    let mut folders = vec![home.work().join(".kd")];
+    let mut folders = vec![home.path().join(".local/state/kd")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -179,12 +179,15 @@ mod tests {
         agent.prompts.review = "look hard".into();
         config.agents.insert("skeptic".into(), agent);
         let skeptic = SeatName::new("skeptic").unwrap();
-        let rules = prompts(&config, &roster(), REVIEW);
+        let roster = seating::seat(&config, &Wishes::default())
+            .expect("seats")
+            .roster;
+        let rules = prompts(&config, &roster, REVIEW);
         assert_eq!(
             (rules.phase.as_str(), rules.phase_of[&skeptic].as_str()),
             ("look", "look hard")
         );
-        let rules = prompts(&config, &roster(), "council");
+        let rules = prompts(&config, &roster, "council");
         assert_eq!((rules.phase.as_str(), rules.phase_of.len()), ("talk", 0));
     }
 
