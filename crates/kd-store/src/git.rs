@@ -143,14 +143,19 @@ impl Checkout {
         self.common.is_some()
     }
 
-    /// The checkout that owns the shared git folder, unless that is bare.
+    /// The checkout that owns the git folder that this one is linked to, unless that is bare.
     pub(crate) fn owner(&self) -> Option<PathBuf> {
-        let common = self.common_dir();
+        let common = self.is_linked().then(|| self.common_dir())?;
         (common.file_name()? == ".git").then(|| common.parent().map(Path::to_path_buf))?
     }
 
     /// The other checkouts of the same repository: the owner first, then linked ones by name. Each points back here.
     pub(crate) fn sisters(&self) -> Vec<PathBuf> {
+        // A main checkout holds its git folder: a link or a pointer to that of another project makes no family.
+        let is_main = fs::symlink_metadata(self.root.join(".git")).is_ok_and(|meta| meta.is_dir());
+        if !self.is_linked() && !is_main {
+            return Vec::new();
+        }
         let common = self.common_dir();
         let items = fs::read_dir(common.join("worktrees")).into_iter().flatten();
         let mut linked: Vec<PathBuf> = items

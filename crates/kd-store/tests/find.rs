@@ -407,6 +407,13 @@ fn a_git_pointer_is_believed_only_if_the_other_side_points_back() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     };
+    // A link to the git folder of another project, and a file that names it.
+    fs::create_dir_all(&hostile).unwrap();
+    std::os::unix::fs::symlink(mine.join(".git"), hostile.join(".git")).unwrap();
+    assert_eq!(stage.found(&hostile), None);
+    fs::remove_file(hostile.join(".git")).unwrap();
+    put(".git", &format!("gitdir: {}\n", text(&mine.join(".git"))));
+    assert_eq!(stage.found(&hostile), None);
     // A file that names the entry of another worktree.
     put(".git", &format!("gitdir: {}\n", text(&entry)));
     assert_eq!(stage.found(&hostile), None);

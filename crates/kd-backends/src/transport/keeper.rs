@@ -12,7 +12,7 @@
 //! A keeper is a program of its own, so that it is small and does not share our memory. `kd` starts itself for this: a
 //! program that uses this library calls [`enter`] first in its `main`, or names another program with [`use_program`].
 //! Without either, and elsewhere than on Linux, agents are started without a keeper: see
-//! `docs/adr/0010-a-keeper-for-each-agent.md` for what holds then.
+//! `docs/adr/0011-a-keeper-for-each-agent.md` for what holds then.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

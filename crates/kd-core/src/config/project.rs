@@ -9,6 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
+/// Seats that a project may ask for without consent: those of the smallest council.
+const SEATS_MAX: usize = 3;
+
 /// What a project file may do with a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FromProject {
@@ -273,9 +276,13 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (_, [.., "model" | "effort"]) => "model",
         (_, [_, _, "prices", ..]) => "price",
         (_, ["forum", "store"]) => "file",
-        (_, [.., "weight" | "reliability"] | ["forum", "quorum" | "rule" | "voting_cycles"]) => {
-            "votes"
-        }
+        (
+            _,
+            [.., "weight" | "reliability"]
+            | ["forum", "quorum" | "rule" | "voting_cycles"]
+            | ["deliberation", "council", "voting", _],
+        ) => "votes",
+        (_, ["deliberation", "meta", _] | ["deliberation", "protocol" | "preset"]) => "calls",
         (_, ["forum", "interval"]) => "limit",
         _ => "other",
     }
@@ -352,9 +359,16 @@ impl Judge<'_> {
         }
         let fine = |name: &Value| name.as_str().is_none_or(|name| self.circle.may_sit(name));
         match new {
-            Value::Array(items) => items
-                .iter()
-                .all(|item| fine(item.get("model").unwrap_or(item))),
+            Value::Array(items) => {
+                // Seats cost a call each, and a weight is a share of the vote.
+                let seats = items.iter().filter(|item| item.is_object());
+                let modest = seats.clone().count() <= SEATS_MAX
+                    && seats.clone().all(|seat| seat.get("weight").is_none());
+                modest
+                    && items
+                        .iter()
+                        .all(|item| fine(item.get("model").unwrap_or(item)))
+            }
             name => fine(name),
         }
     }

@@ -22,9 +22,6 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Characters of a value that are shown: its beginning and its end.
-const HEAD_CHARS: usize = 160;
-const TAIL_CHARS: usize = 40;
 /// Settings that a notice names.
 const NAMED_MAX: usize = 3;
 
@@ -434,20 +431,7 @@ pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
 
 /// A value of a project, fit for a terminal: JSON in which everything unseen is escaped; of a long one both ends.
 pub(super) fn shown(value: &Value) -> String {
-    cut(&shown_text(&value.to_string()))
-}
-
-fn cut(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= HEAD_CHARS + TAIL_CHARS {
-        return text.to_owned();
-    }
-    let head: String = chars[..HEAD_CHARS].iter().collect();
-    let tail: String = chars[chars.len() - TAIL_CHARS..].iter().collect();
-    format!(
-        "{head} […] {tail} ({})",
-        count(chars.len() as u64, "character")
-    )
+    shown_text(&value.to_string())
 }
 
 /// A text in which nothing can steer the terminal or hide from the reader.
