@@ -47,6 +47,12 @@ pub const PENDING: Bound = Bound {
     bytes: 4 * MIB,
     why: "it holds messages typed during one turn; kd only checks that it is JSON",
 };
+/// A file that agent programs run or obey.
+pub const PROGRAM: Bound = Bound {
+    what: "a file of an agent program",
+    bytes: 4 * MIB,
+    why: "settings, hooks and plugins are source text; each command that starts agents reads them",
+};
 /// `memory.json`.
 pub const MEMORY: Bound = Bound {
     what: "the memory of a project",

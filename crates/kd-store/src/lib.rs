@@ -25,6 +25,7 @@ pub mod meta;
 pub mod name;
 pub mod owner;
 mod private;
+pub mod programs;
 pub mod queue;
 pub mod run_record;
 pub mod session;

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::lock::{self, Lock};
+use crate::programs::{Level, Programs};
 use crate::user_dirs::{UserDirs, make_private, project_key};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,9 @@ pub struct TrustedFolder {
     /// The settings that were declined last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declined: Option<Fingerprint>,
+    /// What agent programs may run and obey there. Only `kd trust` sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Fingerprint>,
     /// The user id of the foreign owner that is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<u32>,
@@ -122,22 +126,39 @@ impl TrustStore {
             .is_some_and(|folder| folder.owner == Some(owner)))
     }
 
-    /// Whether the user allowed the settings of this folder, or of one above it in the same repository: an agent program
-    /// with a trust step of its own need not ask again there.
+    /// Whether the user trusts what agent programs run and obey in a working folder: a program with a trust step of its
+    /// own need not ask again there. The top of the checkout needs a mark, and so does each folder on the way to it that
+    /// holds such files; a mark of the checkout that owns a linked worktree counts where the files are the same.
     ///
     /// # Errors
     /// As [`TrustStore::decision`].
-    pub fn trusts(&self, folder: &Path) -> Result<bool, Error> {
-        let top = folder.ancestors().find(|up| up.join(".git").exists());
-        for up in folder.ancestors() {
-            if self.folder(up)?.is_some_and(|kept| kept.allowed.is_some()) {
-                return Ok(true);
-            }
-            if Some(up) == top.or(Some(folder)) {
-                break;
-            }
+    pub fn trusts(&self, programs: &Programs) -> Result<bool, Error> {
+        let contents = self.read()?;
+        let marked = |folder: &Path, level: &Level| {
+            let kept = contents.projects.get(&project_key(folder));
+            kept.is_some_and(|kept| kept.programs.as_ref() == Some(&level.fingerprint))
+        };
+        let by_owner = |level: &Level| {
+            let below = level.folder.strip_prefix(programs.top()).ok();
+            let (owner, below) = programs.owner.as_deref().zip(below)?;
+            Some(marked(&owner.join(below), level))
+        };
+        Ok(programs
+            .decided()
+            .all(|level| marked(&level.folder, level) || by_owner(level).unwrap_or(false)))
+    }
+
+    /// Trusts what agent programs run and obey in a working folder, as it was when it was looked at.
+    ///
+    /// # Errors
+    /// As [`TrustStore::allow`].
+    pub fn trust_programs(&self, programs: &Programs) -> Result<(), Error> {
+        for level in programs.decided() {
+            self.change(&level.folder, |folder| {
+                folder.programs = Some(level.fingerprint.clone());
+            })?;
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Allows these settings at this path; earlier decisions about its settings are replaced.
@@ -337,19 +358,95 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_trusted_with_its_repository_and_no_further() {
+    fn programs_are_trusted_by_a_mark_of_their_own_up_to_the_top_of_the_checkout() {
         let stage = Stage::new();
         let (root, store) = (stage.root(), &stage.store);
         let deep = root.join("src/deep");
         fs::create_dir_all(&deep).unwrap();
-        store.allow(stage.top.path(), &print("a"), 1).unwrap();
-        assert!(!store.trusts(&deep).unwrap());
+        let trusts = |folder: &Path| store.trusts(&Programs::look(folder).unwrap()).unwrap();
+        let trust = |folder: &Path| {
+            store
+                .trust_programs(&Programs::look(folder).unwrap())
+                .unwrap();
+        };
+        trust(stage.top.path());
+        assert!(!trusts(&root), "a folder above is another");
         fs::create_dir(root.join(".git")).unwrap();
-        assert!(!store.trusts(&deep).unwrap());
+        // No other decision counts.
         store.allow(&root, &print("a"), 1).unwrap();
-        assert!(store.trusts(&deep).unwrap() && store.trusts(&root).unwrap());
+        store.allow_owner(&root, 7).unwrap();
+        assert!(!trusts(&deep) && !trusts(&root));
+        trust(&root);
+        assert!(trusts(&deep) && trusts(&root));
         store.decline(&root, &print("b")).unwrap();
-        assert!(!store.trusts(&deep).unwrap());
+        assert!(trusts(&deep), "settings are another matter");
+        fs::write(deep.join("opencode.json"), "{}").unwrap();
+        assert!(!trusts(&deep) && trusts(&root));
+        trust(&deep);
+        assert!(trusts(&deep) && trusts(&root));
+        store.revoke(&root).unwrap();
+        assert!(!trusts(&deep) && !trusts(&root));
+    }
+
+    #[test]
+    fn a_change_of_what_programs_run_or_obey_voids_the_mark() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        let trusts = || store.trusts(&Programs::look(&root).unwrap()).unwrap();
+        let trust = || {
+            store
+                .trust_programs(&Programs::look(&root).unwrap())
+                .unwrap();
+        };
+        for name in crate::programs::NAMES {
+            trust();
+            fs::write(root.join(name), "a").unwrap();
+            assert!(!trusts(), "{name} is new");
+            trust();
+            assert!(trusts(), "{name}");
+            fs::write(root.join(name), "b").unwrap();
+            assert!(!trusts(), "{name} changed");
+            fs::remove_file(root.join(name)).unwrap();
+            fs::create_dir_all(root.join(name).join("in")).unwrap();
+            trust();
+            fs::write(root.join(name).join("in/file"), "a").unwrap();
+            assert!(!trusts(), "{name}/in/file is new");
+            trust();
+            fs::rename(root.join(name), root.join("away")).unwrap();
+            std::os::unix::fs::symlink("away", root.join(name)).unwrap();
+            assert!(!trusts(), "{name} is a link to the same");
+            fs::remove_file(root.join(name)).unwrap();
+            fs::remove_dir_all(root.join("away")).unwrap();
+        }
+        trust();
+        fs::write(root.join("README.md"), "a").unwrap();
+        assert!(trusts());
+    }
+
+    #[test]
+    fn a_mark_of_the_owning_checkout_counts_in_its_worktrees_for_the_same_files() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        let (work, back) = (stage.top.path().join("w"), root.join(".git/worktrees/w"));
+        fs::create_dir_all(&back).unwrap();
+        fs::create_dir(&work).unwrap();
+        fs::write(root.join("opencode.json"), "{}").unwrap();
+        fs::write(work.join("opencode.json"), "{}").unwrap();
+        fs::write(work.join(".git"), format!("gitdir: {}\n", back.display())).unwrap();
+        fs::write(back.join("commondir"), "../..\n").unwrap();
+        for git_dir in [&back, &root.join(".git")] {
+            fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        let trusts = || store.trusts(&Programs::look(&work).unwrap()).unwrap();
+        store
+            .trust_programs(&Programs::look(&root).unwrap())
+            .unwrap();
+        assert!(!trusts(), "a folder that only says that it is a worktree");
+        let named = format!("{}\n", work.join(".git").display());
+        fs::write(back.join("gitdir"), named).unwrap();
+        assert!(trusts());
+        fs::write(work.join("opencode.json"), "[]").unwrap();
+        assert!(!trusts());
     }
 
     #[test]

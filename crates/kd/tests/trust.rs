@@ -192,13 +192,77 @@ fn a_script_allows_by_a_flag_and_without_one_is_only_shown_the_list() {
         &std::fs::metadata(home.path().join(".local/state/kd/trust.json")).unwrap(),
     );
     assert_eq!(mode & 0o777, 0o600);
-    // Where nothing needs consent there is nothing to ask.
+    // Where all is allowed there is nothing to ask.
     std::fs::write(home.work().join(".kd/config.json"), "{}").unwrap();
     let said = home.run(&["trust"]);
-    assert_eq!(
-        (said.code, said.out.as_str()),
-        (Some(0), "no setting here needs your consent\n")
-    );
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("trusted; "), "{}", said.out);
+}
+
+#[test]
+fn agent_programs_trust_a_folder_with_or_without_kd_until_their_files_change() {
+    let home = Home::new(&json!({}));
+    for with_kd in [true, false] {
+        if !with_kd {
+            std::fs::remove_dir_all(home.work().join(".kd")).unwrap();
+        }
+        let plugin = home.work().join(".opencode/plugin/a.js");
+        std::fs::create_dir_all(plugin.parent().unwrap()).unwrap();
+        std::fs::write(&plugin, "one").unwrap();
+        let said = home.run(&["trust"]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(
+            said.out.contains("  .opencode/plugin/a.js\n"),
+            "{}",
+            said.out
+        );
+        let (seen, code) = on_terminal(&home, &["trust"], Some("\n"));
+        assert_eq!(code, 0, "{seen}");
+        assert_eq!(home.run(&["trust"]).code, Some(2), "a no is no yes");
+        let (seen, code) = on_terminal(&home, &["trust"], Some("y\n"));
+        assert_eq!(code, 0, "{seen}");
+        assert_eq!(home.run(&["trust"]).code, Some(0));
+        let listed = home.run(&["trust", "--list"]).out;
+        assert!(listed.contains("agent programs trusted"), "{listed}");
+        std::fs::write(&plugin, "two").unwrap();
+        assert_eq!(home.run(&["trust"]).code, Some(2), "another content");
+        assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
+        assert_eq!(home.run(&["trust"]).code, Some(0));
+        assert_eq!(home.run(&["trust", "--revoke"]).code, Some(0));
+        assert_eq!(home.run(&["trust", "--list"]).out, "");
+        std::fs::remove_dir_all(home.work().join(".opencode")).unwrap();
+    }
+}
+
+#[test]
+fn what_kd_writes_for_the_user_is_no_trust_in_agent_programs() {
+    let home = hostile();
+    let marks = || {
+        let file = home.path().join(".local/state/kd/trust.json");
+        let text = std::fs::read_to_string(file).unwrap();
+        (text.contains("\"allowed\""), text.contains("\"programs\""))
+    };
+    std::fs::write(home.work().join(".kd/config.json"), "{}").unwrap();
+    let set = [
+        "config",
+        "set",
+        "--layer",
+        "local",
+        "agents.e.backend",
+        "codex",
+    ];
+    assert_eq!(home.run(&set).code, Some(0));
+    assert_eq!(marks(), (true, false));
+    std::fs::write(
+        home.work().join(".kd/config.json"),
+        wants(&home).to_string(),
+    )
+    .unwrap();
+    let (seen, _) = on_terminal(&home, &["ask", "hi"], Some("y\n"));
+    assert!(seen.contains("[y/N]"), "{seen}");
+    assert_eq!(marks(), (true, false), "the question of a command");
+    assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(marks(), (true, true));
 }
 
 #[test]

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd trust                     list the settings that need consent, and ask
+  kd trust                     list what the folder wants, and ask
   kd trust --yes               allow them without asking
   kd trust --list              the folders that you decided about
   kd trust --revoke            forget the decision about this folder
 
-Allowed is exactly what is listed, at this path: when one of these settings
-changes, you are asked again. More: docs/trust.md")]
+Listed are settings that need consent, and files that agent programs run or
+obey. Allowed is exactly that, at this path: when something of it changes, you
+are asked again. More: docs/trust.md")]
 pub(crate) struct Trust {
     /// Allow without asking
     #[arg(long, short = 'y', conflicts_with_all = ["list", "revoke"])]

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_store::config::{ConfigPaths, Loaded};
+use kd_store::programs::Programs;
 use kd_store::trust::TrustStore;
 use kd_store::{Layout, PassedOver, UserDirs};
 use std::collections::BTreeSet;
@@ -13,13 +14,13 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// How agents run here: the environment, and whether the user trusts the working folder. Without a state folder, or with
-/// one that cannot be relied on, it is not trusted.
+/// How agents run here: the environment, and whether the user trusts what agent programs run and obey in the working
+/// folder. Where that, or the state folder, cannot be relied on, it is not trusted.
 pub(super) fn agents() -> kd_backends::Options {
     let trusts = || {
         let folder = std::env::current_dir().ok()?;
         let store = TrustStore::new(&UserDirs::from_env(&os_var)).ok()?;
-        store.trusts(&folder).ok()
+        store.trusts(&Programs::look(&folder).ok()?).ok()
     };
     kd_backends::Options {
         trusted: trusts().unwrap_or(false),

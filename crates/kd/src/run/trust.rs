@@ -15,6 +15,7 @@ use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer, effect};
 use kd_core::forum::persona::Persona;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
+use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
 use kd_store::{Layout, UserDirs};
 use serde_json::Value;
@@ -32,25 +33,34 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     if let Some(path) = &args.revoke {
         return revoke(path.as_deref(), here);
     }
-    let layout = here.layout()?;
-    let loaded = here.config(Some(&layout))?;
-    let mut out = io::stdout().lock();
-    let texts = texts(&loaded, &layout);
-    let Some(consent) = &loaded.project.consent else {
-        for line in tracked(&loaded.project).into_iter().chain(texts) {
-            writeln!(out, "{line}")?;
+    let layout = here.find_layout()?;
+    let loaded = here.config(layout.as_ref())?;
+    let store = store()?;
+    let consent = loaded.project.consent.as_ref();
+    let programs = match Programs::look(&here.folder()?) {
+        Ok(programs) => Some(programs),
+        // Settings can be allowed all the same.
+        Err(error) if consent.is_some() => {
+            notice_line(&format!("agent programs cannot trust this folder: {error}"));
+            None
         }
-        writeln!(out, "no setting here needs your consent")?;
-        return Ok(Exit::Done);
+        Err(error) => return Err(error.into()),
     };
-    let mut lines = listing(consent);
+    let untrusted = match &programs {
+        Some(programs) if !store.trusts(programs)? => Some(programs),
+        _ => None,
+    };
+    let mut lines = consent.map(listing).unwrap_or_default();
     lines.extend(tracked(&loaded.project));
-    lines.extend(texts);
+    lines.extend(layout.iter().flat_map(|layout| texts(&loaded, layout)));
+    lines.extend(programs.iter().flat_map(program_files));
+    let mut out = io::stdout().lock();
     for line in lines {
         writeln!(out, "{line}")?;
     }
-    if consent.decision == Decision::Allowed {
-        writeln!(out, "allowed; `kd trust --revoke` forgets it")?;
+    let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
+    if untrusted.is_none() && consent.is_none() {
+        writeln!(out, "trusted; `kd trust --revoke` forgets it")?;
         return Ok(Exit::Done);
     }
     out.flush()?;
@@ -61,19 +71,53 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
                 .because("stdin or stderr is not a terminal")
                 .next("`kd trust --yes` allows what is listed above"));
         }
-        if !agreed()? {
-            consent.decline()?;
-            notice_line("not allowed; these settings stay held back");
+        if !agreed("Trust this folder with what is listed?")? {
+            if let Some(consent) = consent {
+                consent.decline()?;
+            }
+            notice_line("not trusted; what is listed stays held back");
             return Ok(Exit::Done);
         }
     }
-    consent.allow()?;
-    notice_line(&format!(
-        "allowed for {}: {}",
-        consent.root.display(),
-        count(consent.settings.len() as u64, "setting")
-    ));
+    if let Some(consent) = consent {
+        consent.allow()?;
+        notice_line(&format!(
+            "allowed for {}: {}",
+            consent.root.display(),
+            count(consent.settings.len() as u64, "setting")
+        ));
+    }
+    if let Some(programs) = untrusted {
+        store.trust_programs(programs)?;
+        notice_line(&format!(
+            "agent programs trust {}",
+            programs.top().display()
+        ));
+    }
     Ok(Exit::Done)
+}
+
+/// What agent programs run or obey here.
+fn program_files(programs: &Programs) -> Vec<String> {
+    let mut lines = vec![format!(
+        "agent programs run and obey what is in {}:",
+        shown_text(&programs.top().to_string_lossy())
+    )];
+    lines.push(String::new());
+    let mut names = Vec::new();
+    for level in programs.decided() {
+        let below = level.folder.strip_prefix(programs.top());
+        let below = below.unwrap_or(&level.folder);
+        for file in &level.files {
+            names.push(shown_text(&below.join(file).to_string_lossy()));
+        }
+    }
+    if names.is_empty() {
+        names.push("no settings, hooks or plugins of theirs".to_owned());
+    }
+    lines.extend(names.into_iter().map(|name| format!("  {name}")));
+    lines.push(String::new());
+    lines
 }
 
 /// The settings for a command that acts on them. On a terminal the user is asked once about settings that need consent;
@@ -263,7 +307,7 @@ fn ask(
         writeln!(err, "{line}")?;
     }
     drop(err);
-    if agreed()? {
+    if agreed("Allow these settings in this folder?")? {
         consent.allow()?;
         let now = here.config(layout)?;
         if now
@@ -455,11 +499,11 @@ fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn agreed() -> Result<bool, Error> {
+fn agreed(question: &str) -> Result<bool, Error> {
     // What was typed before the question is no answer to it.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     let mut err = io::stderr().lock();
-    write!(err, "Allow these settings in this folder? [y/N] ")?;
+    write!(err, "{question} [y/N] ")?;
     err.flush()?;
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
@@ -493,6 +537,9 @@ fn list() -> Result<Exit, Error> {
         } else if folder.declined.is_some() {
             parts.push("declined".to_owned());
         }
+        if folder.programs.is_some() {
+            parts.push("agent programs trusted".to_owned());
+        }
         if let Some(owner) = folder.owner {
             parts.push(format!("owner {owner} accepted"));
         }
@@ -512,17 +559,31 @@ fn list() -> Result<Exit, Error> {
 }
 
 fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
+    let store = store()?;
     let root: PathBuf = match path {
         Some(path) => here.folder()?.join(path),
         None => match here.config_paths(here.find_layout()?.as_ref()).repository() {
             Some(root) => root.to_path_buf(),
-            None => here.folder()?,
+            None => git_top(&here.folder()?),
         },
     };
-    let what = match store()?.revoke(&root)? {
+    let mut gone = store.revoke(&root)?;
+    if path.is_none() {
+        // What agent programs run has marks from the working folder up to the top.
+        let (folder, top) = (here.folder()?, git_top(&here.folder()?));
+        for up in folder.ancestors().take_while(|up| up.starts_with(&top)) {
+            gone |= store.revoke(up)?;
+        }
+    }
+    let what = match gone {
         true => "forgotten: the decision about",
         false => "there was no decision about",
     };
     notice_line(&format!("{what} {}", root.display()));
     Ok(Exit::Done)
+}
+
+fn git_top(folder: &Path) -> PathBuf {
+    let top = folder.ancestors().find(|up| up.join(".git").exists());
+    top.unwrap_or(folder).to_path_buf()
 }

@@ -1,0 +1,170 @@
+//! The files by which a project folder steers agent programs: their settings, hooks, servers and plugins.
+//!
+//! Input: a working folder. Output: which of these files are in it and above it, up to the top of the checkout, and a
+//! fingerprint of them. Links are not followed; a tree too large or too deep to be looked at is an error, and then nothing
+//! vouches for it. What the files name elsewhere, and packages below `node_modules`, are not part of it.
+
+use crate::beneath::{Folder, Kind};
+use crate::bounds;
+use crate::error::Error;
+use crate::git::Checkout;
+use crate::trust::Fingerprint;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// What Gemini CLI, Cursor and opencode run or take settings from in a folder that they trust.
+pub const NAMES: [&str; 7] = [
+    ".cursor",
+    ".env",
+    ".gemini",
+    ".mcp.json",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+];
+/// Files and folders of one level, and folders in folders.
+const NAMES_MAX: usize = 2000;
+const DEPTH_MAX: usize = 16;
+/// Packages that opencode installs for its plugins, anew with each version.
+const PACKAGES: &str = "node_modules";
+
+/// What agent programs run or obey in a working folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// The working folder and those above it up to the top of the checkout; without git the working folder alone.
+    pub levels: Vec<Level>,
+    /// The checkout that owns the repository of a linked worktree.
+    pub(crate) owner: Option<PathBuf>,
+}
+
+/// The files of one folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Those of [`NAMES`] that are there, as paths below it; of a folder, what is in it.
+    pub files: Vec<String>,
+    /// Their names and contents.
+    pub fingerprint: Fingerprint,
+}
+
+impl Programs {
+    /// Looks at a working folder.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or there are too many.
+    pub fn look(folder: &Path) -> Result<Programs, Error> {
+        let folder = folder.canonicalize().map_err(Error::io("open", folder))?;
+        let top = folder.ancestors().find(|up| up.join(".git").exists());
+        let top = top.unwrap_or(&folder);
+        let mut levels = Vec::new();
+        for up in folder.ancestors() {
+            levels.push(Level::look(up)?);
+            if up == top {
+                break;
+            }
+        }
+        let checkout = Checkout::at(top).filter(Checkout::is_linked);
+        // A folder that merely says so is no worktree of the owner: the owner has to name it too.
+        let owner = checkout.and_then(|checkout| {
+            let owner = checkout.owner()?;
+            let back = Checkout::at(&owner)?.sisters();
+            let is_top = |sister: &PathBuf| sister.canonicalize().is_ok_and(|s| s == top);
+            back.iter().any(is_top).then_some(owner)
+        });
+        Ok(Programs { levels, owner })
+    }
+
+    /// The top of the checkout, or the working folder.
+    pub fn top(&self) -> &Path {
+        self.levels
+            .last()
+            .map_or(Path::new("/"), |level| &level.folder)
+    }
+
+    /// The levels that a decision is about: the top, and those that hold files.
+    pub fn decided(&self) -> impl Iterator<Item = &Level> {
+        let last = self.levels.len().saturating_sub(1);
+        let levels = self.levels.iter().enumerate();
+        levels
+            .filter(move |(at, level)| *at == last || !level.files.is_empty())
+            .map(|(_, level)| level)
+    }
+}
+
+impl Level {
+    fn look(path: &Path) -> Result<Level, Error> {
+        let mut seen = Vec::new();
+        let folder = Folder::open(path)?;
+        for name in NAMES {
+            if let Some(look) = folder.look(name)? {
+                collect(&folder, name.as_ref(), look.kind, name, &mut seen)?;
+            }
+        }
+        seen.sort_by(|a, b| a.0.cmp(&b.0));
+        let all = seen.iter().map(|(name, what)| json!([name, what]));
+        Ok(Level {
+            folder: path.to_path_buf(),
+            fingerprint: Fingerprint::of(&all.collect()),
+            files: seen.into_iter().map(|(name, _)| name).collect(),
+        })
+    }
+}
+
+/// Takes down a name and what is below it.
+fn collect(
+    folder: &Folder,
+    name: &std::ffi::OsStr,
+    kind: Kind,
+    shown: &str,
+    seen: &mut Vec<(String, Value)>,
+) -> Result<(), Error> {
+    if seen.len() == NAMES_MAX || shown.matches('/').count() == DEPTH_MAX {
+        return Err(Error::TooMany {
+            path: folder.path().to_path_buf(),
+            most: NAMES_MAX,
+        });
+    }
+    let what = match kind {
+        Kind::File => {
+            let bytes = folder.read(name, bounds::PROGRAM)?.unwrap_or_default();
+            let hash = Sha256::digest(&bytes);
+            json!(hash.iter().map(|b| format!("{b:02x}")).collect::<String>())
+        }
+        Kind::Folder => {
+            let Some(inner) = folder.folder(name)? else {
+                return Ok(());
+            };
+            // It counts by itself too: a tree of empty folders has an end.
+            seen.push((format!("{shown}/"), json!("folder")));
+            for item in inner.items()? {
+                // Names that are no text would be one name in the fingerprint.
+                let Some(text) = item.name.to_str() else {
+                    return Err(Error::Unsafe {
+                        path: inner.path().join(&item.name),
+                        why: "its name is not text",
+                    });
+                };
+                let shown = format!("{shown}/{text}");
+                if text != PACKAGES {
+                    collect(&inner, &item.name, item.kind, &shown, seen)?;
+                }
+            }
+            return Ok(());
+        }
+        Kind::Link => {
+            let path = folder.path().join(name);
+            let to = std::fs::read_link(&path).map_err(Error::io("read", &path))?;
+            json!(["link", to.to_string_lossy()])
+        }
+        Kind::Pipe | Kind::Socket | Kind::Device => {
+            return Err(Error::Unsafe {
+                path: folder.path().join(name),
+                why: "it is neither a file nor a folder",
+            });
+        }
+    };
+    seen.push((shown.to_owned(), what));
+    Ok(())
+}
