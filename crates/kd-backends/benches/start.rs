@@ -85,6 +85,7 @@ async fn by_spawn() -> Duration {
         env: Vec::new(),
         folder: "/".into(),
         input: None,
+        rights: None,
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(1),
     };

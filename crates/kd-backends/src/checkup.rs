@@ -44,6 +44,8 @@ pub struct Report {
     pub streams: Option<bool>,
     /// Whether it was kept from writing a file; absent where it did not try, or is no agent.
     pub read_only: Option<bool>,
+    /// What keeps it from writing: see [`Hands::read_only_by`]; absent where it is no agent or is not there.
+    pub read_only_by: Option<String>,
     /// Whether it tried to write the file; absent where it is no agent or did not answer.
     pub write_tried: Option<bool>,
     /// Seconds to the first word or thought.
@@ -70,6 +72,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
             Ok(program) => {
                 report.version = version(&program).await;
                 report.program = Some(program);
+                report.read_only_by = Some(hands.read_only_by());
             }
             Err(failure) => {
                 report.found = false;

@@ -10,6 +10,7 @@ use crate::env::Env;
 use crate::guard::{Backoff, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
 use crate::transport::http::Http;
+use crate::transport::rights;
 use kd_core::config::{Config, LocalConfig, ProviderConfig};
 use kd_core::{Failure, FailureKind, Member};
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct Hands {
     /// Where agents work; else where we do.
     folder: Option<PathBuf>,
     trusted: bool,
+    /// Whether the system keeps agents that may not write from other files.
+    sandbox: bool,
 }
 
 /// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
@@ -68,6 +71,7 @@ impl Hands {
             pool: Arc::new(Pool::new(Duration::from_secs(config.council.warm_secs))),
             folder: None,
             trusted: options.trusted,
+            sandbox: config.council.sandbox,
         }
     }
 
@@ -108,6 +112,17 @@ impl Hands {
         self
     }
 
+    /// What keeps agents from writing while they may only read: Landlock and their own flags, or their flags and why
+    /// nothing else.
+    pub fn read_only_by(&self) -> String {
+        let own = "by its own flags";
+        match (self.sandbox, rights::held()) {
+            (false, _) => format!("{own} only: `council.sandbox` is off"),
+            (true, Some(version)) => format!("by Landlock (ABI {version}) and {own}"),
+            (true, None) => format!("{own} only: there is no Landlock here"),
+        }
+    }
+
     /// Whether an agent program answers for this member: something with hands of its own.
     pub fn is_agent(&self, member: &Member) -> bool {
         is_agent(&member.backend)
@@ -133,6 +148,7 @@ impl Hands {
             folder: self.folder.clone(),
             trusted: self.trusted,
             name: member.name.as_str().to_owned(),
+            sandbox: self.sandbox,
         };
         if let Some(program) = agent_cli::program(&member.backend) {
             return Ok(AgentCli::new(program, choice, self.env.clone()));

@@ -10,6 +10,7 @@ use kd_backends::transport::keeper;
 use kd_backends::transport::process::{
     Gentle, Running, Spec, alive, end_left_over, living, settle,
 };
+use kd_backends::transport::rights::{Rights, landlock};
 use kd_backends::{Backend, Env};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
@@ -777,6 +778,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
         env: Vec::new(),
         folder: stage.folder.path().into(),
         input: None,
+        rights: None,
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -808,6 +810,7 @@ async fn without_input_stdin_is_at_its_end_at_once() {
         env: Vec::new(),
         folder: stage.folder.path().into(),
         input: None,
+        rights: None,
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -829,6 +832,7 @@ async fn a_program_starts_in_its_folder_with_its_environment_and_the_usual_signa
             .into(),
         folder,
         input: None,
+        rights: None,
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -891,6 +895,7 @@ fn shell(stage: &Stage, words: &str) -> Spec {
         ],
         folder: stage.folder.path().into(),
         input: None,
+        rights: None,
         gentle: Gentle::Terminate,
         grace: Duration::from_millis(200),
     }
@@ -1014,4 +1019,102 @@ async fn the_host_keeps_its_own_children_and_adopts_nobody() {
     assert!(living.try_wait().unwrap().is_none(), "it runs");
     living.kill().unwrap();
     living.wait().unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_with_rights_reaches_what_it_may_and_nothing_else() {
+    if landlock().is_none() {
+        eprintln!("SKIPPED: there is no Landlock here");
+        return;
+    }
+    let stage = Stage::new();
+    for folder in ["work", "state", "secret"] {
+        std::fs::create_dir(stage.path(folder)).unwrap();
+        std::fs::write(stage.path(folder).join("file"), "words").unwrap();
+    }
+    let tries = [
+        ("read work", "cat work/file", true),
+        ("list work", "ls work", true),
+        ("write work", "echo x > work/new", false),
+        ("truncate work", ": > work/file", false),
+        ("remove work", "rm work/file", false),
+        ("rename work", "mv work/file work/other", false),
+        ("link work", "ln work/file state/link", false),
+        ("read state", "cat state/file", true),
+        (
+            "write state",
+            "echo x > state/new && mkdir state/folder && rm state/file",
+            true,
+        ),
+        ("read secret", "cat secret/file", false),
+        ("list secret", "ls secret", false),
+        (
+            "through a link",
+            "ln -s ../secret/file state/way && cat state/way",
+            false,
+        ),
+        ("write home", "echo x > new", false),
+        (
+            "own temporary files",
+            "echo x > \"$TMPDIR/x\" && cat \"$TMPDIR/x\"",
+            true,
+        ),
+        (
+            "temporary files of others",
+            "echo x > \"$TMPDIR/../kd-x\"",
+            false,
+        ),
+        (
+            "nothing",
+            "echo x > /dev/null && head -c1 /dev/urandom > /dev/null",
+            true,
+        ),
+        ("death of the keeper", "kill -9 $PPID", false),
+        // Not its environment: with capabilities (as root) it was readable on Linux 6.18.
+        ("folder of the keeper", "readlink /proc/$PPID/cwd", false),
+        (
+            "more rights",
+            "setsid sh -c 'env -i cat secret/file'",
+            false,
+        ),
+    ];
+    let words: String = tries
+        .iter()
+        .map(|(name, line, _)| format!("if ( {line} ) >/dev/null 2>&1; then echo '{name}: yes'; else echo '{name}: no'; fi\n"))
+        .collect();
+    let mut spec = shell(&stage, &words);
+    spec.rights = Some(Rights {
+        read: vec![stage.path("work")],
+        write: vec![stage.path("state")],
+    });
+    spec.env.push((
+        "TMPDIR".into(),
+        stage.folder.path().to_str().unwrap().into(),
+    ));
+    let mut running = Running::start(spec).unwrap();
+    let mut said = String::new();
+    loop {
+        match running.read().await.unwrap() {
+            [] => break,
+            bytes => said.push_str(std::str::from_utf8(bytes).unwrap()),
+        }
+    }
+    drop(running);
+    settled();
+    let want: Vec<String> = tries
+        .iter()
+        .map(|(name, _, may)| format!("{name}: {}", if *may { "yes" } else { "no" }))
+        .collect();
+    assert_eq!(said.lines().collect::<Vec<_>>(), want);
+    let left = std::fs::read_dir(stage.folder.path()).unwrap();
+    let left: Vec<_> = left
+        .filter(|item| {
+            item.as_ref()
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .starts_with("kd-")
+        })
+        .collect();
+    assert!(left.is_empty(), "its temporary files are gone: {left:?}");
 }

@@ -151,6 +151,40 @@ fn an_agent_that_writes_is_an_error_and_one_that_does_not_try_is_told() {
 }
 
 #[test]
+fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
+    let lines = format!(
+        "{}{}",
+        tries()["print"].as_str().unwrap(),
+        ready()["print"].as_str().unwrap()
+    );
+    let words = format!("cat >/dev/null; echo x > kd-doctor.txt\ncat <<'END'\n{lines}END\n");
+    let flags = "by its own flags";
+    let (held, by) = match kd_backends::transport::rights::landlock() {
+        Some(version) => (true, format!("by Landlock (ABI {version}) and {flags}")),
+        None => (false, format!("{flags} only: there is no Landlock here")),
+    };
+    let off = format!("{flags} only: `council.sandbox` is off");
+    for (sandbox, held, by) in [(false, false, off), (true, held, by)] {
+        let home = Home::new(&json!({}));
+        let folder = home.path().join(".config/kd");
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = json!({
+            "council": {"sandbox": sandbox},
+            "agents": {"ada": {"backend": "command", "dialect": "codex", "command": ["/bin/sh", "-c", words]}},
+        });
+        std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+        let report = &home.run(&["doctor", "--json", "ada"]).json()[0];
+        assert_eq!(report["answered"], true, "{report}");
+        assert_eq!(
+            (&report["read_only"], &report["read_only_by"]),
+            (&json!(held), &json!(by))
+        );
+        let said = home.run(&["doctor", "ada"]);
+        assert_eq!(said.out.lines().last(), Some(&*format!("read-only: {by}")));
+    }
+}
+
+#[test]
 fn an_agent_that_gives_up_at_a_refused_tool_has_not_failed() {
     let line = |value: Value| json!({ "print": format!("{value}\n") });
     let hear = |word: &str| json!({ "hear": word });

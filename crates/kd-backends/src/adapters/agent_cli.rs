@@ -5,12 +5,14 @@
 //! Models pick their words as the programs let them: temperatures and the like do not reach them.
 
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
+use super::reach;
 use super::roads::{ACP, Question, Road};
 use crate::Backend;
 use crate::depth;
 use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
+use crate::transport::rights::Rights;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::request::ToolServer;
 use kd_core::{Delta, Failure, FailureKind, Request};
@@ -50,6 +52,8 @@ pub struct Choice {
     pub trusted: bool,
     /// Its name in the council, told to it as `KD_AGENT_NAME`.
     pub name: String,
+    /// Whether the system keeps it from other files while it may not write.
+    pub sandbox: bool,
 }
 
 /// An agent program that is started for each question.
@@ -217,7 +221,8 @@ impl AgentCli {
         launch
             .args
             .extend(self.choice.extra.iter().map(OsString::from));
-        Ok(self.spec_of(launch, folder, None))
+        let rights = self.rights(&call, &launch);
+        Ok(self.spec_of(launch, folder, None, rights))
     }
 
     /// The same, and the question itself.
@@ -289,10 +294,33 @@ impl AgentCli {
             }
             Some(prompt.into_bytes())
         };
-        Ok(self.spec_of(launch, folder, input))
+        let rights = self.rights(
+            &self.call(request.writable, request.server(), &folder),
+            &launch,
+        );
+        Ok(self.spec_of(launch, folder, input, rights))
     }
 
-    fn spec_of(&self, launch: Launch, folder: PathBuf, input: Option<Vec<u8>>) -> Spec {
+    /// What the system lets it reach. Everything where it may write, and where it brings a server of tools: that runs
+    /// below it and writes what it was told to.
+    fn rights(&self, call: &Call<'_>, launch: &Launch) -> Option<Rights> {
+        if !self.choice.sandbox || call.writable || call.server.is_some() {
+            return None;
+        }
+        let own: Vec<String> = match &self.how {
+            How::Known(program) => program.own.iter().map(|at| (*at).to_owned()).collect(),
+            How::Template { argv, .. } => reach::usual(argv.first().map_or("", |a| a)),
+        };
+        Some(reach::rights(&own, &launch.program, call.folder, &self.env))
+    }
+
+    fn spec_of(
+        &self,
+        launch: Launch,
+        folder: PathBuf,
+        input: Option<Vec<u8>>,
+        rights: Option<Rights>,
+    ) -> Spec {
         Spec {
             label: self.choice.name.clone(),
             program: launch.program,
@@ -300,6 +328,7 @@ impl AgentCli {
             env: launch.env,
             folder,
             input,
+            rights,
             gentle: launch.gentle,
             grace: GRACE,
         }

@@ -9,6 +9,7 @@ mod gemini;
 mod openai;
 mod parts;
 pub mod programs;
+mod reach;
 pub(crate) mod roads;
 
 use crate::transport::http::Dialect;

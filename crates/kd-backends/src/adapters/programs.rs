@@ -94,6 +94,8 @@ pub struct Program {
     pub(super) sees: &'static [Seen],
     /// Files and folders of a project from which it runs code as soon as it starts, with no flag that stops it.
     pub(super) runs: &'static [&'static str],
+    /// Its own state, the only files it may write in the sandbox: `~/` is the home, `$NAME/` a variable.
+    pub(super) own: &'static [&'static str],
     /// Variables that it is given.
     pub(super) given: &'static [(&'static str, &'static str)],
     /// The signal that it ends well on, its tools with it where it can.
@@ -183,6 +185,16 @@ pub const PROGRAMS: &[Program] = &[
             ),
         ],
         runs: &[],
+        own: &[
+            "$CLAUDE_CONFIG_DIR",
+            "~/.claude",
+            "~/.claude.json",
+            "~/.claude.json.backup",
+            "$XDG_CACHE_HOME/claude",
+            "$XDG_CACHE_HOME/claude-cli-nodejs",
+            "$XDG_DATA_HOME/claude",
+            "$XDG_STATE_HOME/claude",
+        ],
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "3"),
@@ -218,6 +230,7 @@ pub const PROGRAMS: &[Program] = &[
             seen(&["CODEX_HOME"]),
         ],
         runs: &[],
+        own: &["$CODEX_HOME", "~/.codex"],
         given: &[],
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,
@@ -254,6 +267,7 @@ pub const PROGRAMS: &[Program] = &[
             ),
         ],
         runs: &[],
+        own: &["~/.gemini"],
         // Without it it starts itself again as a child, which does not hear our signals.
         given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
@@ -292,6 +306,14 @@ pub const PROGRAMS: &[Program] = &[
             seen(&["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]),
         ],
         runs: &[".opencode", "opencode.json", "opencode.jsonc"],
+        own: &[
+            "$OPENCODE_CONFIG",
+            "$OPENCODE_CONFIG_DIR",
+            "$XDG_CONFIG_HOME/opencode",
+            "$XDG_DATA_HOME/opencode",
+            "$XDG_STATE_HOME/opencode",
+            "$XDG_CACHE_HOME/opencode",
+        ],
         given: &[
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -319,6 +341,12 @@ pub const PROGRAMS: &[Program] = &[
         path_variable: None,
         sees: &[seen(&["CURSOR_API_KEY"])],
         runs: &[],
+        own: &[
+            "~/.cursor",
+            "$XDG_CONFIG_HOME/cursor",
+            "$XDG_DATA_HOME/cursor-agent",
+            "$XDG_CACHE_HOME/cursor-agent",
+        ],
         given: &[],
         gentle: Gentle::Terminate,
         // Its documentation knows no other way.

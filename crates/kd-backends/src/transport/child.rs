@@ -9,6 +9,7 @@
 #[cfg(target_os = "linux")]
 use super::keeper::{self, Note, Plan};
 use super::outlet::Outlet;
+use super::rights::Rights;
 #[cfg(target_os = "linux")]
 use rustix::process::WaitOptions;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
@@ -42,6 +43,10 @@ pub(super) struct Start<'a> {
     pub(super) gentle: i32,
     /// How long it may take to obey.
     pub(super) grace: Duration,
+    /// What it may reach. Only a keeper can hold it to that.
+    pub(super) rights: Option<&'a Rights>,
+    /// The folder for its temporary files, with `rights`.
+    pub(super) temporary: Option<&'a Path>,
 }
 
 /// Our ends of what it reads and prints.
@@ -207,6 +212,8 @@ impl Keeper {
         let plan = Plan {
             gentle: start.gentle,
             grace: u64::try_from(start.grace.as_millis()).unwrap_or(u64::MAX),
+            rights: start.rights.cloned(),
+            temporary: start.temporary.map(Path::to_path_buf),
         };
         (&socket).write_all(&plan.bytes()?)?;
         let program = start.program.as_os_str().to_owned();

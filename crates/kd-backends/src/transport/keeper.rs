@@ -52,6 +52,8 @@ pub(super) use platform::{CONTROL, End, Note, Plan, order};
 #[cfg(target_os = "linux")]
 mod platform {
     use super::super::proc::{self, Seen, handle, strike, wait};
+    use super::super::rights::{Rights, ruleset};
+    use landlock::RulesetCreated;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::{Mode, OFlags};
     use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -61,9 +63,12 @@ mod platform {
     };
     use serde::{Deserialize, Serialize};
     use std::ffi::OsString;
+    use std::fs::DirBuilder;
     use std::io::{self, Read, Write};
     use std::os::fd::OwnedFd;
+    use std::os::unix::fs::DirBuilderExt;
     use std::os::unix::net::UnixStream;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
     use std::time::{Duration, Instant};
 
@@ -87,6 +92,10 @@ mod platform {
         pub(in super::super) gentle: i32,
         /// How long it may take to obey, in milliseconds.
         pub(in super::super) grace: u64,
+        /// What it may reach; none is everything.
+        pub(in super::super) rights: Option<Rights>,
+        /// The folder for its temporary files, made at the start and removed at the end.
+        pub(in super::super) temporary: Option<PathBuf>,
     }
 
     impl Plan {
@@ -208,8 +217,12 @@ mod platform {
         };
         let root = match start(&plan) {
             Ok(root) => root,
-            Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
+            Err(error) => {
+                tidy(plan.temporary.as_deref());
+                return failed(&control, error.raw_os_error().unwrap_or(0));
+            }
         };
+        let temporary = plan.temporary.clone();
         tell(&control, Note::Started);
         let_go();
         if let Ok(listener) = control.try_clone() {
@@ -219,7 +232,16 @@ mod platform {
                 obey(&control, &Plan::default(), agent.as_ref());
             }
         }
-        reap(&control, root)
+        let code = reap(&control, root);
+        tidy(temporary.as_deref());
+        code
+    }
+
+    fn tidy(temporary: Option<&Path>) {
+        if let Some(temporary) = temporary {
+            // It may never have been made.
+            let _ = std::fs::remove_dir_all(temporary);
+        }
     }
 
     fn tell(mut control: &UnixStream, note: Note) {
@@ -233,7 +255,7 @@ mod platform {
     }
 
     /// Starts the agent, in a session of its own. Our own death is its death, too.
-    fn start(_plan: &Plan) -> io::Result<i32> {
+    fn start(plan: &Plan) -> io::Result<i32> {
         let mut args = std::env::args_os().skip(1);
         let program = args.next().ok_or_else(|| io::Error::other("no program"))?;
         // The command is only what forks: it becomes the agent in the end of `become_after`, which runs no shell for a
@@ -241,16 +263,30 @@ mod platform {
         let mut command = Command::new(&program);
         let argv: Vec<OsString> = std::iter::once(program).chain(args).collect();
         let keeper = getpid();
+        let mut domain = plan.rights.as_ref().map(|r| domain(r, plan)).transpose()?;
         become_after(&mut command, &argv, move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(keeper) {
                 return Err(Errno::SRCH.into());
             }
             setsid()?;
+            if let Some(domain) = domain.take() {
+                domain.restrict_self().map_err(io::Error::other)?;
+            }
             Ok(())
         })?;
         // Nobody has waited for it yet, so the number is its own.
         i32::try_from(command.spawn()?.id()).map_err(io::Error::other)
+    }
+
+    /// The domain that the agent enters, with a folder for its temporary files.
+    fn domain(rights: &Rights, plan: &Plan) -> io::Result<RulesetCreated> {
+        let mut rights = rights.clone();
+        if let Some(temporary) = &plan.temporary {
+            DirBuilder::new().mode(0o700).create(temporary)?;
+            rights.write.push(temporary.clone());
+        }
+        ruleset(&rights)
     }
 
     /// Lets go of the agent's pipes and folder, which end or can be removed when the agent lets go of them.
@@ -294,6 +330,7 @@ mod platform {
         let told = !waited[0].revents().is_empty();
         let end = if told { End::read(control).ok() } else { None };
         finish(control, end.unwrap_or(alone), root);
+        tidy(plan.temporary.as_deref());
         // Somebody cannot be killed. Its owner is told by our exit code.
         std::process::exit(1);
     }

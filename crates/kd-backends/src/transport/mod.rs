@@ -9,4 +9,5 @@ mod outlet;
 #[cfg(target_os = "linux")]
 mod proc;
 pub mod process;
+pub mod rights;
 pub(crate) mod sse;

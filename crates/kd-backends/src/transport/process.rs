@@ -9,6 +9,7 @@ use super::family::{self, Ending, MARK};
 #[cfg(target_os = "linux")]
 use super::keeper;
 use super::outlet::Outlet;
+use super::rights::{self, Rights};
 use crate::dialects::{Exit, ExitSeen};
 use rustix::process::Signal;
 use std::collections::VecDeque;
@@ -57,6 +58,8 @@ pub struct Spec {
     pub folder: PathBuf,
     /// What it reads on stdin, until the end of file. None is an end of file at once.
     pub input: Option<Vec<u8>>,
+    /// What it may reach of the file system, held by the system where it can: see [`super::rights`]. None is everything.
+    pub rights: Option<Rights>,
     /// The signal that it ends well on.
     pub gentle: Gentle,
     /// How long it may take to obey that signal.
@@ -121,6 +124,14 @@ impl Running {
         let mark = mark();
         let mut env = spec.env;
         env.push((MARK.to_owned(), mark.clone()));
+        let rights = spec.rights.as_ref().filter(|_| rights::held().is_some());
+        let temporary = rights.map(|_| temporary(&env, &mark));
+        if let Some(temporary) = &temporary {
+            let path = temporary.to_string_lossy().into_owned();
+            env.push(("TMPDIR".to_owned(), path));
+            // A key that others hold can be used through it.
+            env.retain(|(name, _)| name != "SSH_AUTH_SOCK");
+        }
         let start = Start {
             program: &spec.program,
             args: &spec.args,
@@ -129,6 +140,8 @@ impl Running {
             hears: open || spec.input.is_some(),
             gentle: spec.gentle.signal().as_raw(),
             grace: spec.grace,
+            rights,
+            temporary: temporary.as_deref(),
         };
         let (child, pipes) = Child::start(&start)?;
         let pid = child.pid();
@@ -325,6 +338,15 @@ fn mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let (us, started) = family::this_run();
     format!("{us}.{started}.{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A path for the temporary files of one agent, which its keeper makes and removes. Nobody can guess it.
+fn temporary(env: &[(String, String)], mark: &str) -> PathBuf {
+    use std::hash::{BuildHasher, Hasher};
+    let set = env.iter().rev().find(|(name, _)| name == "TMPDIR");
+    let top = set.map_or_else(std::env::temp_dir, |(_, path)| path.into());
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    top.join(format!("kd-{mark}-{random:016x}"))
 }
 
 fn how(status: ExitStatus) -> Exit {

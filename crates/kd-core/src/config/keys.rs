@@ -285,6 +285,7 @@ pub const KEYS: &[Key] = &[
     key("council.conclude", Kind::Bool, "true", "Whether the chair concludes after `kd ask`.").limit(Limit::Off),
     key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means that the first member that answered lends its backend.").members(),
     key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom().limit(Limit::Off),
+    key("council.sandbox", Kind::Bool, "false", "Whether Linux itself keeps agents that may not write from other files (docs/agents.md#sandbox)."),
     key("council.first_secs", WAIT, "120", "Seconds to a member's first sign of life; 0 means no limit of its own.").limit(Limit::ZeroIsNone),
     key("council.idle_secs", WAIT, "120", "Seconds between two signs of life of a member; 0 means no limit of its own.").limit(Limit::ZeroIsNone),
     key("council.warm_secs", WAIT, "300", "Seconds that the program of a member is kept running without a question; 0 starts one for each.").limit(Limit::Default),

@@ -170,6 +170,8 @@ pub struct CouncilConfig {
     pub chair: Option<String>,
     /// Whether agents may change files.
     pub writable: bool,
+    /// Whether the system keeps agents that may not write from other files.
+    pub sandbox: bool,
     /// Seconds to the first sign of life of a member; 0 means no limit of its own.
     pub first_secs: u64,
     /// Seconds between two signs of life; 0 means no limit of its own.
@@ -190,6 +192,7 @@ impl Default for CouncilConfig {
             conclude: true,
             chair: None,
             writable: false,
+            sandbox: false,
             first_secs: 120,
             idle_secs: 120,
             warm_secs: 300,

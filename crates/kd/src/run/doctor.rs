@@ -125,7 +125,7 @@ async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
     Ok(members)
 }
 
-/// A line for each member, and below it what to do where something is wrong.
+/// A line for each member, and below it what to do where something is wrong; then what keeps agents from writing.
 fn table(reports: &[Report], here: &Here) -> String {
     let styles = here.out_styles();
     let head = [
@@ -162,6 +162,9 @@ fn table(reports: &[Report], here: &Here) -> String {
         for note in notes.into_iter().flatten() {
             text += &format!("  {} {}\n", styles.glyph("→", ">"), clean::line(note));
         }
+    }
+    if let Some(by) = reports.iter().find_map(|r| r.read_only_by.as_ref()) {
+        text += &format!("read-only: {}\n", clean::line(by));
     }
     text
 }

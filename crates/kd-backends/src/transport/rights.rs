@@ -1,0 +1,127 @@
+//! What an agent that may not write can reach: rights that the system enforces, beside the agent's own flags.
+//!
+//! Input: the paths an agent may read and those it may write. Output: a Landlock domain that its process enters before
+//! it becomes the agent. Everything else does not exist for it, whatever it is told.
+//!
+//! Linux 5.13 or newer, with Landlock switched on; what an older version of Landlock cannot hold is left to the flags
+//! (before 6.2 files can be truncated, before 6.10 devices take any ioctl, before 6.12 other processes can be
+//! signalled).
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The paths that an agent may use. Folders hold for all below them; a path that does not exist is passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    /// Read and run.
+    pub read: Vec<PathBuf>,
+    /// Read, run and write.
+    pub write: Vec<PathBuf>,
+}
+
+/// The version of Landlock that this system has.
+pub fn landlock() -> Option<i32> {
+    #[cfg(target_os = "linux")]
+    return platform::version();
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// The version of Landlock that holds the rights of programs that this process starts; none without a keeper, which
+/// enters the domain for them.
+pub fn held() -> Option<i32> {
+    super::keeper::program().and_then(|_| landlock())
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use platform::ruleset;
+
+#[cfg(target_os = "linux")]
+mod platform {
+    use super::Rights;
+    use landlock::{
+        ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
+        RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
+    };
+    use std::io;
+    use std::sync::OnceLock;
+
+    /// The newest version whose rights are asked for.
+    const ABI_ASKED: ABI = ABI::V6;
+
+    /// What every program needs of the system: programs, libraries, settings, names of hosts, certificates.
+    const SYSTEM: &[&str] = &[
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/etc",
+        "/opt",
+        "/nix/store",
+        "/gnu/store",
+        "/snap",
+        "/home/linuxbrew/.linuxbrew",
+        "/proc",
+        "/sys",
+        "/run/systemd/resolve",
+        "/run/resolvconf",
+        "/run/NetworkManager",
+        "/run/nscd",
+        "/run/current-system",
+        "/run/wrappers",
+        "/run/opengl-driver",
+        "/mnt/wsl/resolv.conf",
+        "/var/lib/ca-certificates",
+    ];
+
+    pub(super) fn version() -> Option<i32> {
+        static VERSION: OnceLock<Option<i32>> = OnceLock::new();
+        // Only a thread that enters a domain learns the version, and only that thread is in it.
+        let enter = || match ruleset(&Rights::default())
+            .ok()?
+            .restrict_self()
+            .ok()?
+            .landlock
+        {
+            LandlockStatus::Available {
+                effective_abi,
+                kernel_abi,
+            } => Some(kernel_abi.unwrap_or(effective_abi as i32)),
+            _ => None,
+        };
+        *VERSION.get_or_init(|| std::thread::spawn(enter).join().ok().flatten())
+    }
+
+    /// A domain with these rights, not entered yet.
+    ///
+    /// # Errors
+    /// Where the system refuses to make one. Where it knows none, the domain holds nothing.
+    pub(in super::super) fn ruleset(rights: &Rights) -> io::Result<RulesetCreated> {
+        let read = AccessFs::from_read(ABI_ASKED);
+        let all = AccessFs::from_all(ABI_ASKED);
+        let made = || {
+            let rules = Ruleset::default()
+                .handle_access(all)?
+                .scope(Scope::Signal)?
+                .create()?
+                .add_rules(path_beneath_rules(SYSTEM, read))?
+                .add_rules(path_beneath_rules(&rights.read, read))?
+                .add_rules(path_beneath_rules(&rights.write, all))?;
+            match PathFd::new("/dev") {
+                Ok(devices) => rules.add_rule(PathBeneath::new(devices, device())),
+                Err(_) => Ok(rules),
+            }
+        };
+        made().map_err(io::Error::other)
+    }
+
+    /// Devices that are there can be used: null, random numbers, terminals. None can be made.
+    fn device() -> BitFlags<AccessFs> {
+        AccessFs::from_read(ABI_ASKED)
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::IoctlDev
+    }
+}
