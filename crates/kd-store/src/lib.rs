@@ -28,6 +28,7 @@ mod private;
 pub mod programs;
 pub mod queue;
 pub mod run_record;
+mod seated;
 pub mod session;
 mod spool;
 pub mod stream;

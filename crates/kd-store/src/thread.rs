@@ -130,7 +130,10 @@ impl Thread {
             ..Meta::new(id.clone(), names, Timestamp::now())
         };
         // A disk that is full in the middle of it leaves nothing.
-        Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))
+        let thread = Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))?;
+        // Without the note the thread is as good as one that came with the folder: no reason to stop.
+        let _ = layout.note_seated(&id, members);
+        Ok(thread)
     }
 
     fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {

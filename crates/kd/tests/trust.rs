@@ -313,3 +313,89 @@ fn values_cannot_steer_the_terminal_or_hide() {
         "{row}"
     );
 }
+
+/// Puts a thread into the folder as a clone would bring it, as the current one.
+fn plant(home: &Home, id: &str, members: &[&str]) {
+    let branch = home.work().join(".kd/branches/main");
+    let thread = branch.join("threads").join(id);
+    std::fs::create_dir_all(thread.join("messages")).unwrap();
+    let meta = json!({"id": id, "members": members, "created_at": "2026-01-01T00:00:00Z",
+        "pattern": "council", "phase": "council"});
+    std::fs::write(thread.join("thread.json"), meta.to_string()).unwrap();
+    let state = json!({"branch": "main", "current_thread": id});
+    std::fs::write(branch.join("state.json"), state.to_string()).unwrap();
+}
+
+/// A program that leaves a mark, under the name of a known agent, first on the path.
+fn with_codex(home: &Home, args: &[&str]) -> Said {
+    use std::os::unix::fs::PermissionsExt;
+    let bin = home.path().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let codex = bin.join("codex");
+    let mark = format!("#!/bin/sh\ntouch {}\n", home.path().join("ran").display());
+    std::fs::write(&codex, mark).unwrap();
+    std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    Said::of(home.kd(args).env("PATH", path).output().unwrap())
+}
+
+#[test]
+fn a_thread_of_the_folder_seats_no_program_until_the_user_names_it() {
+    let home = Home::new(&json!({}));
+    plant(&home, "council-aaaa", &["king", "codex"]);
+    for args in [
+        &["ask", "--continue", "hi"][..],
+        &["ask", "--continue", "--async", "hi"],
+        &["council", "retry"],
+        &["chat", "--plain"],
+    ] {
+        let said = with_codex(&home, args);
+        assert_eq!(said.code, Some(9), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains("codex"), "{args:?}: {}", said.err);
+        assert!(said.err.contains("council-aaaa"), "{args:?}: {}", said.err);
+        assert!(!ran(&home), "{args:?}");
+    }
+    with_codex(&home, &["ask", "--thread", "council-aaaa", "hi"]);
+    assert!(ran(&home), "the user named the thread");
+    std::fs::remove_file(home.path().join("ran")).unwrap();
+    with_codex(&home, &["ask", "--continue", "hi"]);
+    assert!(ran(&home), "and it stays named");
+}
+
+#[test]
+fn a_thread_of_the_folder_adds_nobody_to_the_users_council() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Ann."}]]}))]);
+    plant(&home, "council-bbbb", &["king", "ann", "codex"]);
+    let said = with_codex(&home, &["ask", "--continue", "--json", "hi"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(said.json()["answers"].as_array().unwrap().len(), 1);
+    let told: Vec<&str> = said
+        .err
+        .lines()
+        .filter(|line| line.contains("held back: codex"))
+        .collect();
+    assert_eq!(told.len(), 1, "{}", said.err);
+    assert!(!ran(&home));
+}
+
+#[test]
+fn a_thread_that_the_user_began_goes_on_with_its_members_and_no_others() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Ann."}]]}))]);
+    with_codex(&home, &["ask", "--members", "codex", "hi"]);
+    assert!(ran(&home), "named on the command line");
+    std::fs::remove_file(home.path().join("ran")).unwrap();
+    with_codex(&home, &["ask", "--continue", "hi"]);
+    assert!(ran(&home), "a thread of the user's own");
+    // A thread.json that changed since adds nobody.
+    let home = Home::scripted(&[(
+        "ann",
+        json!({"runs": [[{"text": "Ann."}], [{"text": "Yes."}]]}),
+    )]);
+    assert_eq!(home.run(&["ask", "hi"]).code, Some(0));
+    let file = home.threads()[0].join("thread.json");
+    let mut meta: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    meta["members"] = json!(["king", "ann", "codex"]);
+    std::fs::write(&file, meta.to_string()).unwrap();
+    with_codex(&home, &["ask", "--continue", "hi"]);
+    assert!(!ran(&home));
+}

@@ -432,8 +432,9 @@ impl Judge<'_> {
     }
 }
 
-/// The members that a project may seat.
-struct Circle {
+/// The members that a project may seat. By default no agent program, and none of the user's agents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Circle {
     /// Those that the user's own settings seat.
     own: BTreeSet<String>,
     /// All agents of the user.
@@ -441,7 +442,8 @@ struct Circle {
 }
 
 impl Circle {
-    fn new(below: &Value) -> Self {
+    /// The members that files of a project may seat, given the merged value of the layers below them.
+    pub fn new(below: &Value) -> Self {
         let agents = names("agents", below);
         let listed = KeyPath::new(["council", "members"]);
         let listed = listed.find(below).and_then(Value::as_array);
@@ -460,9 +462,19 @@ impl Circle {
         }
     }
 
+    /// Adds those that sit by the settings in force, and the agents that a project was allowed to define.
+    #[must_use]
+    pub fn with(mut self, in_force: &Value) -> Self {
+        let now = Self::new(in_force);
+        let allowed = now.agents.difference(&self.agents).cloned();
+        self.own.extend(allowed);
+        self.own.extend(now.own);
+        self
+    }
+
     /// Whether a member is of the user's council, or neither an agent program nor an agent of the user: then it is of the
     /// built-in model, or an agent of the project, whose backend is judged on its own.
-    fn may_sit(&self, name: &str) -> bool {
+    pub fn may_sit(&self, name: &str) -> bool {
         let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name);
         self.own.contains(name) || !(known || self.agents.contains(name))
     }

@@ -219,6 +219,7 @@ pub fn load(
     } else {
         linked
     };
+    project.circle = project::circle(&stack.parts, &value);
     stack.finish(value, origins, project)
 }
 

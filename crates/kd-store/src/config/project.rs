@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::git;
 use crate::trust::{Decision, Fingerprint, TrustStore};
 use kd_core::config::{
-    KeyPath, Layer, Origin, Wanted, Why, hold_back, project_texts, unseat, wanted,
+    Circle, KeyPath, Layer, Origin, Wanted, Why, hold_back, project_texts, unseat, wanted,
 };
 use kd_core::forum::persona::Persona;
 use serde_json::{Value, json};
@@ -29,6 +29,8 @@ pub struct Project {
     pub agents: BTreeSet<String>,
     /// Members that are not seated because the project's files alone name them.
     pub members: BTreeSet<String>,
+    /// The members that a thread of the folder may seat by itself.
+    pub circle: Circle,
     /// Personas of the forum that are held back.
     pub personas: BTreeSet<String>,
     /// Whether nobody is left of the members that would sit.
@@ -313,6 +315,11 @@ pub(super) fn hold(parts: &mut [Part], project: &mut Project) -> (Value, Origins
     unseat(&mut value, &project.agents);
     origins.keep(|path| path.find(&value).is_some());
     (value, origins)
+}
+
+/// The members that a thread of the folder may seat by itself; `value` holds the settings in force.
+pub(super) fn circle(parts: &[Part], value: &Value) -> Circle {
+    Circle::new(&below(parts)).with(value)
 }
 
 /// Whether all members that would have sat are held back.

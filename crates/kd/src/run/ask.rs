@@ -145,7 +145,10 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     let loaded = trust::settings(here, found.as_ref())?;
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
-    let members = old.as_ref().map(Thread::members);
+    // The command that goes on in the background names the thread, not the user.
+    let id = args.going.wanted().filter(|_| args.address.is_none());
+    let thread = old.as_ref().zip(found.as_ref());
+    let thread = thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, id));
     let phase = match &job {
         Job::Review(_) => REVIEW.to_owned(),
         _ => old
@@ -159,7 +162,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     let named = trust::Named {
         members: &args.members,
         asked: &args.to,
-        thread: members,
+        thread,
         reviews: phase == REVIEW,
     };
     let members = trust::check(&loaded.project, named)?;

@@ -155,9 +155,9 @@ impl Room<'_> {
 
     /// One thread, from its opening to its end.
     async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
-        let members = old.as_ref().map(Thread::members);
+        let goes_on = |thread| trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref());
         let named = trust::Named {
-            thread: members,
+            thread: old.as_ref().map(goes_on),
             ..trust::Named::only(&self.args.members)
         };
         let members = trust::check(&self.project, named)?;

@@ -12,7 +12,7 @@ use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
-use kd_core::{Address, Message, Op, SeatName, Timestamp};
+use kd_core::{Address, Message, Op, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
@@ -123,9 +123,11 @@ impl House {
 
     fn council(&self, ask: &Ask) -> Result<Session, Error> {
         let old = self.old(ask.thread.as_deref())?;
-        let members: Option<Vec<SeatName>> = old.as_ref().map(Thread::members);
+        let layout = self.here.find_layout()?;
+        let thread = old.as_ref().zip(layout.as_ref());
         let named = trust::Named {
-            thread: members,
+            // A client of the server that names a thread is not the user.
+            thread: thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, None)),
             ..trust::Named::only(&ask.members)
         };
         let members = trust::check(&self.project, named)?;

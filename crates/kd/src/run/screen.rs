@@ -61,13 +61,11 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         project: loaded.project,
     };
     // Before the screen is taken: a model may have to be fetched, and that is told in plain lines.
-    let members = match &start {
-        Start::Thread(Some(id)) => Thread::open(&thread::resolve(&desk.layout, Some(id))?)
-            .map(|t| t.members())
-            .ok(),
+    let first = match &start {
+        Start::Thread(Some(id)) => Thread::open(&thread::resolve(&desk.layout, Some(id))?).ok(),
         _ => None,
     };
-    let seated = desk.seat(members.as_deref())?;
+    let seated = desk.seat_in(first.as_ref().map(|thread| desk.goes_on(thread)))?;
     model::make_ready(&desk.config, args.model.offline, false, &seated.roster)?;
     if seated.built_in {
         first::notice(opened.created);
@@ -169,9 +167,18 @@ fn line(error: impl Into<Error>) -> String {
 }
 
 impl House {
-    fn seat(&self, members: Option<&[SeatName]>) -> Result<Seated, Error> {
+    fn goes_on(&self, thread: &Thread) -> trust::GoesOn {
+        trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref())
+    }
+
+    /// Seats the council while the screen is up.
+    fn seat(&self, thread: Option<&Thread>) -> Result<Seated, Error> {
+        self.seat_in(thread.map(|thread| self.goes_on(thread).quietly()))
+    }
+
+    fn seat_in(&self, thread: Option<trust::GoesOn>) -> Result<Seated, Error> {
         let named = trust::Named {
-            thread: members.map(<[SeatName]>::to_vec),
+            thread,
             ..trust::Named::only(&self.args.members)
         };
         let members = trust::check(&self.project, named)?;
@@ -212,7 +219,7 @@ impl Desk for House {
             }
         };
         let tail = thread.tail(TAIL).map_err(line)?.messages;
-        let seated = self.seat(Some(&thread.members())).map_err(line)?;
+        let seated = self.seat(Some(&thread)).map_err(line)?;
         Ok(Opening {
             id: thread.id().0.clone(),
             members: seated
@@ -231,7 +238,7 @@ impl Desk for House {
 
     fn join(&self, id: &str) -> Joining {
         let opened = self.thread(id).and_then(|thread| {
-            let seated = self.seat(Some(&thread.members())).map_err(line)?;
+            let seated = self.seat(Some(&thread)).map_err(line)?;
             Ok((thread, seated.roster))
         });
         let (engine, config, offline) = (
@@ -279,7 +286,7 @@ impl Desk for House {
         muted: &[SeatName],
     ) -> Result<Aside, String> {
         let thread = self.thread(id)?;
-        let seated = self.seat(Some(&thread.members())).map_err(line)?;
+        let seated = self.seat(Some(&thread)).map_err(line)?;
         let desk = aside::Desk {
             config: &self.config,
             layout: &self.layout,

@@ -5,7 +5,7 @@
 
 use super::ask::notice_line;
 use super::here::Here;
-use super::terminal;
+use super::{terminal, thread};
 use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,8 +17,9 @@ use kd_core::forum::persona::Persona;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
 use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
-use kd_store::{Layout, UserDirs};
+use kd_store::{Layout, Thread, UserDirs};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -160,8 +161,8 @@ pub(super) struct Named<'a> {
     pub(super) members: &'a [String],
     /// Those that are asked.
     pub(super) asked: &'a [String],
-    /// Those of the thread that goes on.
-    pub(super) thread: Option<Vec<SeatName>>,
+    /// The thread that goes on.
+    pub(super) thread: Option<GoesOn>,
     /// Whether a change is reviewed.
     pub(super) reviews: bool,
 }
@@ -174,6 +175,84 @@ impl<'a> Named<'a> {
             ..Self::default()
         }
     }
+}
+
+/// A thread that goes on: who is in it, and whom of them the user seated.
+pub(super) struct GoesOn {
+    id: String,
+    members: Vec<SeatName>,
+    seated: BTreeSet<String>,
+    /// Whether the user is told who is left out.
+    tells: bool,
+}
+
+impl GoesOn {
+    /// A thread; `id` is what the user typed to name one. Who names a thread seats its members, from now on.
+    pub(super) fn of(layout: &Layout, thread: &Thread, id: Option<&str>) -> Self {
+        let members = thread.members();
+        let mut seated = layout.seated(thread.id());
+        let is_named = id.filter(|id| !id.is_empty()).is_some_and(|id| {
+            thread::resolve(layout, Some(id)).is_ok_and(|place| place.id == *thread.id())
+        });
+        if is_named && !members.iter().all(|name| seated.contains(name.as_str())) {
+            // Without the note they sit this time.
+            let _ = layout.note_seated(thread.id(), &members);
+            seated.extend(members.iter().map(ToString::to_string));
+        }
+        Self {
+            id: thread.id().0.clone(),
+            members,
+            seated,
+            tells: true,
+        }
+    }
+
+    /// The same, without a word: for a screen that shows who sits.
+    pub(super) fn quietly(self) -> Self {
+        Self {
+            tells: false,
+            ..self
+        }
+    }
+
+    /// Whether a member sits only because the folder says so.
+    fn is_foreign(&self, name: &SeatName, project: &Project) -> bool {
+        !self.seated.contains(name.as_str()) && !project.circle.may_sit(name.as_str())
+    }
+}
+
+/// The members of a thread that may sit in it again.
+fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>, Error> {
+    let is_held = |name: &SeatName| project.agents.contains(name.as_str());
+    let (stay, gone): (Vec<SeatName>, Vec<SeatName>) = thread
+        .members
+        .iter()
+        .cloned()
+        .partition(|name| !is_held(name) && !thread.is_foreign(name, project));
+    let foreign: Vec<&str> = gone
+        .iter()
+        .filter(|name| !is_held(name))
+        .map(SeatName::as_str)
+        .collect();
+    let names = foreign.join(", ");
+    let next = format!("`kd ask --thread {}` seats them", thread.id);
+    if stay.is_empty() {
+        let what = "every member is held back".to_owned();
+        if foreign.is_empty() {
+            let names: Vec<&str> = project.agents.iter().map(String::as_str).collect();
+            return Err(refusal(what, &names, project));
+        }
+        return Err(Error::new("held_back", Exit::HeldBack, what)
+            .because(format!("only the folder seats {names} in {}", thread.id))
+            .next(format!("{next}, `--members` others")));
+    }
+    if !foreign.is_empty() && thread.tells {
+        notice_line(&format!(
+            "held back: {names}, seated in {} by the folder alone; {next}",
+            thread.id
+        ));
+    }
+    Ok(Some(stay))
 }
 
 /// The members of the thread that can sit. Refuses a command whose members are held back: one that the user named, or all
@@ -190,7 +269,7 @@ pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<Se
         ));
     }
     if !named.members.is_empty() {
-        return Ok(named.thread);
+        return Ok(named.thread.map(|thread| thread.members));
     }
     let everyone = || {
         Err({
@@ -199,19 +278,9 @@ pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<Se
         })
     };
     match named.thread {
-        Some(thread) if !thread.is_empty() => {
-            let stay: Vec<SeatName> = thread
-                .into_iter()
-                .filter(|name| !held(&name.as_str()))
-                .collect();
-            if stay.is_empty() {
-                everyone()
-            } else {
-                Ok(Some(stay))
-            }
-        }
+        Some(thread) if !thread.members.is_empty() => going_on(project, &thread),
         _ if project.everyone || (named.reviews && project.reviewers) => everyone(),
-        thread => Ok(thread),
+        thread => Ok(thread.map(|thread| thread.members)),
     }
 }
 
