@@ -8,7 +8,7 @@ use super::{ForumStore, cycles};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
 use kd_core::forum::governance::{self, CastVote, Motion, MotionKind, MotionState};
-use kd_core::forum::settings::Settings;
+use kd_core::forum::settings::{self, Settings};
 use kd_core::forum::tools::Choice;
 
 const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
@@ -260,13 +260,18 @@ fn enforce(
     tell(db, motion, &told, now)
 }
 
-/// The settings with what motions changed.
+/// The settings with what motions changed. How motions are decided is for people alone: a row that says otherwise came
+/// with the store, and does not count.
 fn in_force(db: &mut Db, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
     let rows = db.rows(
         "SELECT key, value FROM settings WHERE forum = $1 ORDER BY key",
         args![forum],
     )?;
-    let pairs: Vec<(String, String)> = rows.iter().map(|row| (row.text(0), row.text(1))).collect();
+    let pairs: Vec<(String, String)> = rows
+        .iter()
+        .map(|row| (row.text(0), row.text(1)))
+        .filter(|(key, _)| settings::find(key).is_some_and(|parameter| parameter.votable))
+        .collect();
     let mut next = settings.clone();
     if next
         .set_all(pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())))

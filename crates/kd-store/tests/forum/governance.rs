@@ -3,9 +3,9 @@
 use crate::servers::each;
 use crate::talk::{at, call};
 use kd_core::forum::governance::MotionState;
-use kd_core::forum::settings::Settings;
+use kd_core::forum::settings::{PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
-use kd_store::forum::ForumStore;
+use kd_store::forum::{ForumStore, Place};
 use serde_json::json;
 
 fn moved(store: &mut ForumStore, key: &str, value: &str) -> i64 {
@@ -161,4 +161,43 @@ fn a_person_can_allow_a_kind_and_refuse_a_motion() {
             );
         }
     });
+}
+
+#[test]
+fn rows_of_a_store_change_only_what_agents_may_move_to_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("forum.db");
+    let place = Place::File(file.clone());
+    let configured = Settings::default();
+    let before = ForumStore::open(&place)
+        .unwrap()
+        .settings(MAIN, &configured)
+        .unwrap();
+    assert_eq!(before, configured);
+    let planted = |key: &str| match key {
+        "scheduler" => "fixed",
+        "interval" => "adaptive",
+        "rule" => "unanimity",
+        "unconfirmed" => "set",
+        "skip_probability" | "quorum" => "0.125",
+        _ => "31",
+    };
+    let db = rusqlite::Connection::open(&file).unwrap();
+    for parameter in PARAMETERS {
+        db.execute(
+            "INSERT INTO settings (forum, key, value, motion_id) VALUES (?1, ?2, ?3, 1)",
+            (MAIN, parameter.key, planted(parameter.key)),
+        )
+        .unwrap();
+    }
+    drop(db);
+    let after = ForumStore::open(&place)
+        .unwrap()
+        .settings(MAIN, &configured)
+        .unwrap();
+    for parameter in PARAMETERS {
+        let key = parameter.key;
+        let changed = after.get(key) == Some(planted(key).to_owned());
+        assert_eq!(changed, parameter.votable, "{key}: {:?}", after.get(key));
+    }
 }
