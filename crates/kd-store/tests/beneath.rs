@@ -426,6 +426,10 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd/src/run/descriptors.rs", "counts what can be opened"),
     (
+        "kd-store/src/programs.rs",
+        "reads the text of a link above `.kd` and follows none",
+    ),
+    (
         "kd-store/src/layout.rs",
         "makes `.kd`; reads the system's randomness",
     ),
