@@ -267,7 +267,7 @@ fn what_is_no_message_is_reported_and_never_followed() {
     fs::write(thread.path().join("0005-empty.md"), "").unwrap();
     File::create(thread.path().join("0006-huge.md"))
         .unwrap()
-        .set_len(65 << 20)
+        .set_len(17 << 20)
         .unwrap();
 
     let all = thread.messages().unwrap();
@@ -284,7 +284,7 @@ fn what_is_no_message_is_reported_and_never_followed() {
         "{texts:?}"
     );
     assert!(matches!(all.problems[3].what, Trouble::Flaw(_)));
-    assert!(texts[4].contains("larger than 64 MiB"), "{texts:?}");
+    assert!(texts[4].contains("larger than 16 MiB"), "{texts:?}");
     assert_eq!(thread.append(&draft("a", "next")).unwrap().seq, 7);
 }
 
