@@ -271,10 +271,10 @@ def model_file(where: str, target: str) -> Callable[[Box], str | None]:
 HARMLESS = {
     "$schema", "council.mode", "council.conclude", "council.members", "council.chair", "council.thinking_visibility",
     "council.ask.mode", "council.ask.auto_messages", "council.chat.mode", "council.chat.auto_rounds", "council.review_members",
-    "deliberation.meta.planningMode", "deliberation.meta.complexity", "deliberation.meta.domain", "deliberation.meta.reasoning",
-    "deliberation.meta.planner", "deliberation.council.voting.method", "deliberation.council.voting.threshold",
+    "deliberation.meta.domain", "deliberation.meta.reasoning",
+    "deliberation.meta.planner", "deliberation.council.voting.threshold",
     "deliberation.iteration.convergenceThreshold", "deliberation.iteration.improvementThreshold", "deliberation.iteration.strategy",
-    "deliberation.memory.enabled", "deliberation.memory.compression", "deliberation.protocol", "deliberation.preset", "deliberation.answer",
+    "deliberation.memory.enabled", "deliberation.memory.compression", "deliberation.answer",
     "think.fast", "think.rigorous", "think.arbiter", "chat.theme", "chat.notify", "local.offline", "local.threads",
     "forum.skip_probability", "forum.scheduler", "forum.interval", "forum.voting_cycles", "forum.quorum", "forum.rule", "forum.skips_max",
     "forum.delay_secs_min", "forum.delay_secs_max", "peasant.agent", "peasant.max_iterations", "lord.agent", "lord.max_cycles",
@@ -285,6 +285,12 @@ HARMLESS = {
 # Settings that run programs, name hosts or keys, widen rights, choose model files or databases.
 DANGEROUS = {
     "council.writable": True,
+    "council.sandbox": True,
+    "deliberation.meta.planningMode": "llm",
+    "deliberation.meta.complexity": "expert",
+    "deliberation.council.voting.method": "weighted",
+    "deliberation.protocol": "red-team",
+    "deliberation.preset": "diverse",
     "agents.<name>.backend": "codex",
     "agents.<name>.command": ["sh", "-c", "true"],
     "agents.<name>.dialect": "claude",
