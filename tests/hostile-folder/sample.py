@@ -59,8 +59,12 @@ def lay(box: Box, without: str = "") -> Path:
     files = {name: content for name, content in FILES.items() if not without or (name != without and not name.startswith(without + "/"))}
     box.unpacked(files)
     (box.work / Path(without or ".kd/x").parent).mkdir(parents=True, exist_ok=True)
-    # A stream that nobody writes any more: a fresh one means that the member speaks elsewhere just now.
-    stream = box.work / THREAD / ".stream-ada.jsonl"
-    if stream.exists():
-        os.utime(stream, (1_700_000_000, 1_700_000_000))
+    silence(box)
     return box.work
+
+
+def silence(box: Box) -> None:
+    """Makes the stream one that nobody writes any more: a fresh one means that the member speaks elsewhere just now."""
+    stream = box.work / THREAD / ".stream-ada.jsonl"
+    if os.path.lexists(stream):
+        os.utime(stream, (1_700_000_000, 1_700_000_000), follow_symlinks=False)
