@@ -11,10 +11,11 @@ use crate::error::Error;
 use crate::git::Checkout;
 use crate::layout::{Env, KD, Layout, close_kd, make_kd};
 use crate::name::normalise;
-use crate::owner::{Distrust, User};
+use crate::owner::{Distrust, Owner, User};
 use crate::trust::TrustStore;
 use crate::user_dirs::{UserDirs, make_private};
 use rustix::fs::Access;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::io;
@@ -56,8 +57,8 @@ pub struct PassedOver {
 /// Why a `.kd` is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It may hold what others wrote; the number is the owner to accept, see [`TrustStore::allow_owner`].
-    Distrust(Distrust, u32),
+    /// It may hold what others wrote; of an owner, see [`TrustStore::accept_owners`].
+    Distrust(Distrust),
     /// It is above the folder at which the search ends.
     Above(PathBuf),
 }
@@ -67,10 +68,23 @@ impl fmt::Display for PassedOver {
         let (kd, root) = (self.root.join(KD), self.root.display());
         write!(f, "{} is not used: ", kd.display())?;
         match &self.why {
-            Reason::Distrust(why, _) => write!(f, "{why}")?,
+            Reason::Distrust(why) => write!(f, "{why}")?,
             Reason::Above(border) => write!(f, "the search ends at {}", border.display())?,
         }
-        write!(f, "; to use it all the same, set KD_BASE={root}")
+        match &self.why {
+            Reason::Distrust(Distrust::Owner(_)) => {
+                write!(
+                    f,
+                    "; `kd trust` accepts the owner, KD_BASE={root} uses it once"
+                )
+            }
+            Reason::Distrust(Distrust::Writable { folder, .. }) => write!(
+                f,
+                "; `kd trust` cannot accept that: `chmod go-w {}` closes it, KD_BASE={root} uses it once",
+                folder.display()
+            ),
+            _ => write!(f, "; to use it all the same, set KD_BASE={root}"),
+        }
     }
 }
 
@@ -118,7 +132,20 @@ impl Layout {
     /// # Errors
     /// [`Error::BadBase`] where `KD_BASE` holds no `.kd`; [`Error::Git`] where git cannot name the branch.
     pub fn search(start: &Path, env: Env<'_>) -> Result<Search, Error> {
-        let finder = Finder::new(start, env);
+        Self::search_accepting(start, env, &[])
+    }
+
+    /// The same, as if the user had accepted these owners of [`foreign_owners`]: for a look at what they would get.
+    ///
+    /// # Errors
+    /// Those of [`Layout::search`].
+    pub fn search_accepting(
+        start: &Path,
+        env: Env<'_>,
+        owners: &[Foreign],
+    ) -> Result<Search, Error> {
+        let mut finder = Finder::new(start, env);
+        finder.accepted = owners.to_vec();
         if let Some(base) = env("KD_BASE").filter(|base| !base.is_empty()) {
             let base = start.join(base);
             if !base.join(KD).is_dir() {
@@ -176,11 +203,49 @@ impl Layout {
     }
 }
 
-/// Whether the `.kd` in a folder is one that a search would pass over, and why.
-pub fn distrust(root: &Path, env: Env<'_>) -> Option<(Distrust, u32)> {
+/// A `.kd` that others own, alone or with folders on the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The folder that holds it.
+    pub root: PathBuf,
+    /// Who owns what; empty where it is the user's own.
+    pub owners: Vec<Owner>,
+}
+
+impl Foreign {
+    /// The users, each once.
+    pub fn users(&self) -> BTreeSet<u32> {
+        self.owners.iter().map(|owner| owner.uid).collect()
+    }
+}
+
+/// Whose the `.kd` in a folder is, accepted or not.
+///
+/// # Errors
+/// The reason for which it cannot be used, whatever owner is accepted: a link, or folders that others can write to.
+pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
     let finder = Finder::new(root, env);
-    let folder = finder.start.clone();
-    finder.vet_kd(&finder.reach(&folder), &folder).err()
+    let root = finder.start.clone();
+    let kd = root.join(KD);
+    let mut owners = Vec::new();
+    let mut vet = |folder: &Path, meta: &Metadata, way: bool| {
+        if let Err(Distrust::Owner(owner)) = finder.user.relies_on(folder, meta, way, &|_| false) {
+            owners.push(owner);
+        }
+        finder.user.relies_on(folder, meta, way, &|_| true)
+    };
+    if let Ok(meta) = fs::symlink_metadata(&kd) {
+        if meta.is_symlink() {
+            return Err(Distrust::Link);
+        }
+        vet(&kd, &meta, false)?;
+    }
+    for folder in finder.reach(&root) {
+        if let Ok(meta) = fs::metadata(&folder) {
+            vet(&folder, &meta, true)?;
+        }
+    }
+    Ok(Foreign { root, owners })
 }
 
 /// How a `.kd` came to be looked at.
@@ -193,6 +258,8 @@ enum Named {
 
 struct Finder {
     start: PathBuf,
+    /// Owners that count for this search as if they were accepted.
+    accepted: Vec<Foreign>,
     dirs: UserDirs,
     home: Option<(PathBuf, Metadata)>,
     user: User,
@@ -203,6 +270,7 @@ impl Finder {
         let home = env("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
         Self {
             start: start.canonicalize().unwrap_or_else(|_| start.to_path_buf()),
+            accepted: Vec::new(),
             dirs: UserDirs::from_env(env),
             home: home.and_then(|home| {
                 let home = home.canonicalize().ok()?;
@@ -319,19 +387,19 @@ impl Finder {
         }
         match self.vet_kd(way, root) {
             Ok(()) => Look::Found,
-            Err((why, owner)) => Look::PassedOver(PassedOver {
+            Err(why) => Look::PassedOver(PassedOver {
                 root: root.to_path_buf(),
-                why: Reason::Distrust(why, owner),
+                why: Reason::Distrust(why),
             }),
         }
     }
 
     /// Whether the `.kd` of a root and the folders on the way to it are the user's own word.
-    fn vet_kd(&self, way: &[PathBuf], root: &Path) -> Result<(), (Distrust, u32)> {
+    fn vet_kd(&self, way: &[PathBuf], root: &Path) -> Result<(), Distrust> {
         let kd = root.join(KD);
         if let Ok(meta) = fs::symlink_metadata(&kd) {
             if meta.is_symlink() {
-                return Err((Distrust::Link, meta.uid()));
+                return Err(Distrust::Link);
             }
             self.vet(&kd, &meta, false, root)?;
         }
@@ -339,7 +407,7 @@ impl Finder {
     }
 
     /// The same of the folders alone.
-    fn vet_way(&self, way: &[PathBuf], root: &Path) -> Result<(), (Distrust, u32)> {
+    fn vet_way(&self, way: &[PathBuf], root: &Path) -> Result<(), Distrust> {
         for folder in way {
             if let Ok(meta) = fs::metadata(folder) {
                 self.vet(folder, &meta, true, root)?;
@@ -348,16 +416,14 @@ impl Finder {
         Ok(())
     }
 
-    fn vet(
-        &self,
-        folder: &Path,
-        meta: &Metadata,
-        way: bool,
-        root: &Path,
-    ) -> Result<(), (Distrust, u32)> {
+    fn vet(&self, folder: &Path, meta: &Metadata, way: bool, root: &Path) -> Result<(), Distrust> {
         let allowed = |owner: u32| {
+            let mut accepted = self.accepted.iter().filter(|foreign| foreign.root == root);
+            if accepted.any(|foreign| foreign.users().contains(&owner)) {
+                return true;
+            }
             let trust = TrustStore::new(&self.dirs);
-            trust.is_ok_and(|trust| trust.allows_owner(root, owner).unwrap_or(false))
+            trust.is_ok_and(|trust| trust.accepts_owner(root, owner).unwrap_or(false))
         };
         self.user.relies_on(folder, meta, way, &allowed)
     }
@@ -394,7 +460,7 @@ impl Finder {
         if self.is_too_wide(&root) {
             return Some(Elsewhere::TooWide(root));
         }
-        let (why, _) = self.vet_kd(&self.reach(&root), &root).err()?;
+        let why = self.vet_kd(&self.reach(&root), &root).err()?;
         Some(match fs::symlink_metadata(root.join(KD)) {
             Ok(_) => Elsewhere::PassedOver(root),
             Err(_) => Elsewhere::Distrust(root, why),

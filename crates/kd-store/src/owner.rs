@@ -23,14 +23,7 @@ pub enum Distrust {
     /// It is a link; `KD_BASE` would follow it.
     Link,
     /// It, or a folder on the way to it, belongs to another user.
-    Owner {
-        /// The folder.
-        folder: PathBuf,
-        /// Its owner.
-        uid: u32,
-        /// Its owner's name, if it has one.
-        name: Option<String>,
-    },
+    Owner(Owner),
     /// It, or a folder on the way to it, can be written to by others.
     Writable {
         /// The folder.
@@ -40,17 +33,35 @@ pub enum Distrust {
     },
 }
 
+/// The owner of a folder, who is neither the user nor root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its owner.
+    pub uid: u32,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (folder, owner) = (self.folder.display(), user_name(self.uid));
+        write!(f, "{folder} belongs to {owner}")
+    }
+}
+
+/// A user by name and number, as far as the machine has a name for it.
+pub fn user_name(uid: u32) -> String {
+    match account_name("/etc/passwd", uid) {
+        Some(name) => format!("{name} (user id {uid})"),
+        None => format!("user id {uid}"),
+    }
+}
+
 impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distrust::Link => write!(f, "it is a link"),
-            Distrust::Owner { folder, uid, name } => {
-                let owner = match name {
-                    Some(name) => format!("{name} (user id {uid})"),
-                    None => format!("user id {uid}"),
-                };
-                write!(f, "{} belongs to {owner}", folder.display())
-            }
+            Distrust::Owner(owner) => write!(f, "{owner}"),
             Distrust::Writable { folder, group } => {
                 let who = match group {
                     Some(group) => format!("the group {group}"),
@@ -85,22 +96,18 @@ impl User {
     }
 
     /// Whether only the user, root and the owners that are `allowed` can replace what is in a folder, and, unless it is
-    /// a mere `way` to another, add to it. Also says whose word would have to be taken.
+    /// a mere `way` to another, add to it. To allow an owner is not to allow a group, or everyone.
     pub(crate) fn relies_on(
         &self,
         folder: &Path,
         meta: &std::fs::Metadata,
         way: bool,
         allowed: &dyn Fn(u32) -> bool,
-    ) -> Result<(), (Distrust, u32)> {
-        let (owner, mode) = (meta.uid(), meta.mode());
-        if owner != self.uid && owner != 0 && !allowed(owner) {
-            let why = Distrust::Owner {
-                folder: folder.to_path_buf(),
-                uid: owner,
-                name: account_name("/etc/passwd", owner),
-            };
-            return Err((why, owner));
+    ) -> Result<(), Distrust> {
+        let (uid, mode) = (meta.uid(), meta.mode());
+        if uid != self.uid && uid != 0 && !allowed(uid) {
+            let folder = folder.to_path_buf();
+            return Err(Distrust::Owner(Owner { folder, uid }));
         }
         // In a folder such as the shared temporary one, others can add files but not replace those of the user.
         if way && mode & STICKY != 0 {
@@ -114,11 +121,8 @@ impl User {
         } else {
             return Ok(());
         };
-        if allowed(owner) {
-            return Ok(());
-        }
         let folder = folder.to_path_buf();
-        Err((Distrust::Writable { folder, group }, owner))
+        Err(Distrust::Writable { folder, group })
     }
 
     /// Whether a group that may write to a folder is the user's private one, as with a umask of 002.
@@ -246,7 +250,8 @@ mod tests {
             let meta = fs::metadata(&folder).unwrap();
             let found = user.relies_on(&folder, &meta, true, none);
             assert_eq!(found.is_ok(), relied_on, "{mode:o}: {found:?}");
-            assert!(user.relies_on(&folder, &meta, true, &|_| true).is_ok());
+            let accepted = user.relies_on(&folder, &meta, true, &|_| true);
+            assert_eq!(accepted.is_ok(), relied_on, "{mode:o}: an accepted owner");
             let strict = relied_on && mode != 0o1777;
             assert_eq!(user.relies_on(&folder, &meta, false, none).is_ok(), strict);
         }
@@ -263,8 +268,8 @@ mod tests {
         };
         // Root's folders are relied on by everybody.
         if user.uid != 0 {
-            let (why, owner) = stranger.relies_on(&folder, &meta, true, none).unwrap_err();
-            assert!(matches!(why, Distrust::Owner { .. }) && owner == user.uid);
+            let why = stranger.relies_on(&folder, &meta, true, none).unwrap_err();
+            assert!(matches!(why, Distrust::Owner(owner) if owner.uid == user.uid));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::user_dirs::{UserDirs, make_private, project_key};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -68,9 +68,9 @@ pub struct TrustedFolder {
     /// What agent programs may run and obey there. Only `kd trust` sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<Fingerprint>,
-    /// The user id of the foreign owner that is accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<u32>,
+    /// The user ids of the foreign owners that are accepted.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub owners: BTreeSet<u32>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -116,14 +116,14 @@ impl TrustStore {
         })
     }
 
-    /// Whether the user accepts that this folder belongs to the user id `owner`.
+    /// Whether the user accepts that the `.kd` of this folder, or a folder on the way to it, belongs to this user id.
     ///
     /// # Errors
     /// As [`TrustStore::decision`].
-    pub fn allows_owner(&self, root: &Path, owner: u32) -> Result<bool, Error> {
+    pub fn accepts_owner(&self, root: &Path, owner: u32) -> Result<bool, Error> {
         Ok(self
             .folder(root)?
-            .is_some_and(|folder| folder.owner == Some(owner)))
+            .is_some_and(|folder| folder.owners.contains(&owner)))
     }
 
     /// Whether the user trusts what agent programs run and obey in a working folder: a program with a trust step of its
@@ -188,12 +188,12 @@ impl TrustStore {
         })
     }
 
-    /// Accepts that this folder belongs to the user id `owner`.
+    /// Accepts that this folder belongs to these user ids, and to no others that were accepted before.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
-    pub fn allow_owner(&self, root: &Path, owner: u32) -> Result<(), Error> {
-        self.change(root, |folder| folder.owner = Some(owner))
+    pub fn accept_owners(&self, root: &Path, owners: &BTreeSet<u32>) -> Result<(), Error> {
+        self.change(root, |folder| folder.owners.clone_from(owners))
     }
 
     /// Forgets every decision about this path. Returns whether there was one. The folder need not exist any more.
@@ -374,7 +374,7 @@ mod tests {
         fs::create_dir(root.join(".git")).unwrap();
         // No other decision counts.
         store.allow(&root, &print("a"), 1).unwrap();
-        store.allow_owner(&root, 7).unwrap();
+        store.accept_owners(&root, &[7].into()).unwrap();
         assert!(!trusts(&deep) && !trusts(&root));
         trust(&root);
         assert!(trusts(&deep) && trusts(&root));
@@ -492,11 +492,13 @@ mod tests {
     fn an_owner_is_accepted_for_one_folder_and_forgotten_with_it() {
         let stage = Stage::new();
         let (root, store) = (stage.root(), &stage.store);
-        assert!(!store.allows_owner(&root, 7).unwrap());
-        store.allow_owner(&root, 7).unwrap();
-        assert!(store.allows_owner(&root, 7).unwrap());
-        assert!(!store.allows_owner(&root, 8).unwrap());
-        assert!(!store.allows_owner(stage.top.path(), 7).unwrap());
+        let accepts = |root: &Path, owner| store.accepts_owner(root, owner).unwrap();
+        assert!(!accepts(&root, 7));
+        store.accept_owners(&root, &[7].into()).unwrap();
+        assert!(accepts(&root, 7) && !accepts(&root, 8));
+        assert!(!accepts(stage.top.path(), 7));
+        store.accept_owners(&root, &[8, 9].into()).unwrap();
+        assert!(accepts(&root, 8) && accepts(&root, 9) && !accepts(&root, 7));
         assert_eq!(store.list().unwrap().len(), 1);
         // A folder that is gone can be revoked too.
         let real = root.canonicalize().unwrap();

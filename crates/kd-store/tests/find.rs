@@ -7,7 +7,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-use kd_store::find::{Reason, distrust};
+use kd_store::find::{Reason, foreign_owners};
 use kd_store::owner::Distrust;
 use kd_store::trust::TrustStore;
 use kd_store::{Elsewhere, Error, Layout, Search, UserDirs};
@@ -114,7 +114,7 @@ fn a_kd_of_another_user_is_passed_over_and_named() {
     assert_eq!(over.root, stage.path("a/b"));
     let line = over.to_string();
     let wanted = format!(
-        "{0}/.kd is not used: {0}/.kd belongs to user id 64999; to use it all the same, set KD_BASE={0}",
+        "{0}/.kd is not used: {0}/.kd belongs to user id 64999; `kd trust` accepts the owner, KD_BASE={0} uses it once",
         stage.path("a/b").display()
     );
     assert_eq!(line, wanted);
@@ -127,13 +127,10 @@ fn a_kd_of_another_user_is_passed_over_and_named() {
         let search = stage.search(&work);
         let first = &search.passed_over[0];
         assert_eq!(first.root, stage.path("a/b"));
-        let Reason::Distrust(Distrust::Owner { folder, uid, .. }, owner) = &first.why else {
+        let Reason::Distrust(Distrust::Owner(owner)) = &first.why else {
             panic!("{first:?}");
         };
-        assert_eq!(
-            (folder, *uid, *owner),
-            (&stage.path(theirs), STRANGER, STRANGER)
-        );
+        assert_eq!((&owner.folder, owner.uid), (&stage.path(theirs), STRANGER));
         chown(stage.path(theirs), Some(0), None).unwrap();
     }
 }
@@ -141,28 +138,84 @@ fn a_kd_of_another_user_is_passed_over_and_named() {
 #[test]
 fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
     let stage = Stage::new();
-    let (work, other) = (stage.folder("work", 0o755), stage.folder("other", 0o777));
-    stage.folder("work/.kd", 0o775);
-    stage.folder("other/.kd", 0o755);
+    let work = stage.folder("work", 0o755);
+    stage.folder("work/.kd", 0o755);
+    let kd = work.join(".kd");
     let trust = TrustStore::new(&UserDirs::from_env(&stage.env(None))).unwrap();
-    // Their own folder that others can write to.
-    let Reason::Distrust(_, owner) = stage.search(&other).passed_over[0].why else {
-        panic!("{:?}", stage.search(&other));
-    };
-    trust.allow_owner(&other, owner).unwrap();
-    assert_eq!(stage.found(&other), Some(other));
-    if !give_away(&work) || !give_away(&work.join(".kd")) {
+    if !give_away(&work) || !give_away(&kd) {
         return;
     }
-    let (_, owner) = distrust(&work, &stage.env(None)).unwrap();
-    assert_eq!((stage.found(&work), owner), (None, STRANGER));
-    trust.allow_owner(&work, owner).unwrap();
-    assert_eq!(distrust(&work, &stage.env(None)), None);
+    let foreign = || foreign_owners(&work, &stage.env(None)).unwrap();
+    assert_eq!(foreign().users(), [STRANGER].into());
+    let folders: Vec<PathBuf> = foreign().owners.into_iter().map(|o| o.folder).collect();
+    assert_eq!(folders, [kd.clone(), work.clone()]);
+    // A look at what would count is no consent.
+    let look = Layout::search_accepting(&work, &stage.env(None), &[foreign()]).unwrap();
+    assert_eq!(look.layout.unwrap().root(), work);
+    assert_eq!(stage.found(&work), None);
+    trust.accept_owners(&work, &foreign().users()).unwrap();
     let opened = Layout::find_or_create(&work, &stage.env(None)).unwrap();
     assert_eq!((opened.layout.root(), opened.created), (&*work, false));
-    assert_eq!(mode(&work.join(".kd")), 0o775, "it is not ours to close");
+    assert_eq!(mode(&kd), 0o755, "it is not ours to close");
+    assert!(!kd.join(".gitignore").exists());
+    // Another owner is not accepted, of the `.kd` or of the way.
+    for folder in [&kd, &work] {
+        chown(folder, Some(STRANGER + 1), None).unwrap();
+        assert_eq!(stage.found(&work), None, "{}", folder.display());
+        chown(folder, Some(STRANGER), None).unwrap();
+    }
+    assert_eq!(stage.found(&work), Some(work.clone()));
+    // Neither is a copy of it, or the same folder under another name.
+    let moved = stage.path("moved");
+    fs::rename(&work, &moved).unwrap();
+    assert_eq!(stage.found(&moved), None);
+    fs::rename(&moved, &work).unwrap();
+    symlink(&work, stage.path("link")).unwrap();
+    assert_eq!(stage.found(&stage.path("link")), Some(work.clone()));
     trust.revoke(&work).unwrap();
     assert_eq!(stage.found(&work), None);
+}
+
+#[test]
+fn an_accepted_owner_does_not_accept_a_folder_that_others_can_write_to() {
+    let stage = Stage::new();
+    let work = stage.folder("work", 0o755);
+    stage.folder("work/.kd", 0o755);
+    let trust = TrustStore::new(&UserDirs::from_env(&stage.env(None))).unwrap();
+    let own = rustix::process::geteuid().as_raw();
+    let users = [own, STRANGER].into();
+    trust.accept_owners(&work, &users).unwrap();
+    for given in [false, true] {
+        if given && !(give_away(&work) && give_away(&work.join(".kd"))) {
+            return;
+        }
+        assert_eq!(stage.found(&work), Some(work.clone()));
+        for (folder, bits, counts) in [
+            ("work/.kd", 0o775, false),
+            ("work/.kd", 0o757, false),
+            ("work/.kd", 0o1777, false),
+            ("work", 0o775, false),
+            ("work", 0o757, false),
+            ("work", 0o1777, true),
+        ] {
+            if !given && bits == 0o775 {
+                continue; // The group may be the user's private one.
+            }
+            stage.folder(folder, bits);
+            assert_eq!(stage.found(&work).is_some(), counts, "{folder} {bits:o}");
+            let refused = foreign_owners(&work, &stage.env(None)).is_err();
+            assert_eq!(refused, !counts, "{folder} {bits:o}");
+            if !counts {
+                let line = stage.search(&work).passed_over[0].to_string();
+                let chmod = format!("`chmod go-w {}`", stage.path(folder).display());
+                assert!(
+                    line.contains(&chmod) && line.contains("`kd trust`"),
+                    "{line}"
+                );
+            }
+            stage.folder(folder, 0o755);
+        }
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn ran(home: &Home) -> bool {
     home.path().join("ran").exists()
 }
 
-/// Runs the program in a terminal and types an answer when it asks. Returns what stood on the screen, and the code.
+/// Runs the program in a terminal and types an answer, a line each, when it asks; Enter where there is none. Returns what stood on the screen, and the code.
 fn on_terminal(home: &Home, args: &[&str], answer: Option<&str>) -> (String, u32) {
     let pty = native_pty_system().openpty(size(80, 24)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
@@ -45,12 +45,13 @@ fn on_terminal(home: &Home, args: &[&str], answer: Option<&str>) -> (String, u32
     drop(pty.slave);
     let bytes = listen(pty.master.as_ref());
     let mut keys = pty.master.take_writer().unwrap();
-    let (mut seen, mut answer) = (String::new(), answer);
+    let (mut seen, mut asked) = (String::new(), 0);
+    let mut answers = answer.unwrap_or_default().split_inclusive('\n');
     while let Ok(more) = bytes.recv() {
         seen.push_str(&String::from_utf8_lossy(&more));
-        if seen.contains("[y/N] ")
-            && let Some(answer) = answer.take()
-        {
+        while asked < seen.matches("[y/N] ").count() {
+            asked += 1;
+            let answer = answers.next().unwrap_or("\n");
             keys.write_all(answer.as_bytes()).unwrap();
         }
     }
@@ -232,6 +233,104 @@ fn agent_programs_trust_a_folder_with_or_without_kd_until_their_files_change() {
         assert_eq!(home.run(&["trust", "--list"]).out, "");
         std::fs::remove_dir_all(home.work().join(".opencode")).unwrap();
     }
+}
+
+/// A user that is nobody's, and another one.
+const STRANGERS: [u32; 2] = [64_999, 64_998];
+
+#[test]
+fn a_kd_of_another_user_is_used_once_its_owner_is_accepted() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    // As root, and as a user.
+    for user in [0, STRANGERS[1]] {
+        let home = hostile();
+        let kd = home.work().join(".kd");
+        let planted = kd.join("branches/main/threads/council-aaaa/messages");
+        std::fs::create_dir_all(planted).unwrap();
+        for (path, owner) in [
+            (kd.clone(), STRANGERS[0]),
+            (home.path().to_path_buf(), user),
+        ] {
+            if chown(&path, Some(owner), Some(owner)).is_err() {
+                return; // Only the superuser can give a folder away.
+            }
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let run = |args: &[&str]| {
+            let mut command = home.kd(args);
+            command.uid(user).gid(user);
+            Said::of(command.output().unwrap())
+        };
+        let passed_over = || run(&["council", "list"]).err.contains("is not used: ");
+        let whose = format!("{} belongs to user id 64999", kd.display());
+        let said = run(&["council", "list"]);
+        let line = format!("{whose}; `kd trust` accepts the owner, KD_BASE=");
+        assert!(said.err.contains(&line), "{user}: {}{}", said.out, said.err);
+        // Without a terminal it is only shown, with what would follow.
+        let said = run(&["trust"]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        let at = |what: &str| {
+            said.out
+                .find(what)
+                .unwrap_or_else(|| panic!("{}", said.out))
+        };
+        assert!(at(&whose) < at("Once you accept this owner"));
+        assert!(at("Once you accept this owner") < at("agents.e.command"));
+        assert!(passed_over() && run(&["trust", "--list"]).out.is_empty());
+        assert_eq!(run(&["trust", "--yes"]).code, Some(0));
+        assert!(!passed_over() && !run(&["config", "check"]).err.contains("held back"));
+        let listed = run(&["trust", "--list"]).out;
+        assert!(listed.contains("owner accepted: user id 64999"), "{listed}");
+        // It is left as it is: others of its owner's work there too.
+        run(&["ask", "--members", "nobody-of-that-name", "hi"]);
+        let mode = std::fs::metadata(&kd).unwrap().mode() & 0o777;
+        assert_eq!((mode, kd.join(".gitignore").exists()), (0o755, false));
+        // Neither another owner nor another who can write there was accepted.
+        for (owner, mode) in [(STRANGERS[0] + 7, 0o755), (STRANGERS[0], 0o757)] {
+            chown(&kd, Some(owner), None).unwrap();
+            std::fs::set_permissions(&kd, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert!(passed_over(), "{owner} {mode:o}");
+            chown(&kd, Some(STRANGERS[0]), None).unwrap();
+            std::fs::set_permissions(&kd, std::fs::Permissions::from_mode(0o755)).unwrap();
+            assert!(!passed_over());
+        }
+        assert_eq!(run(&["trust", "--revoke"]).code, Some(0));
+        assert!(passed_over() && run(&["trust", "--list"]).out.is_empty());
+    }
+}
+
+#[test]
+fn on_a_terminal_an_owner_is_a_question_of_its_own() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let home = hostile();
+    let kd = home.work().join(".kd");
+    if chown(&kd, Some(STRANGERS[0]), None).is_err() {
+        return; // Only the superuser can give a folder away.
+    }
+    std::fs::set_permissions(&kd, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (seen, code) = on_terminal(&home, &["trust"], Some("\n"));
+    assert_eq!(code, 0, "{seen}");
+    assert!(
+        seen.contains("Accept this owner") && seen.contains("not accepted"),
+        "{seen}"
+    );
+    assert!(home.run(&["council", "list"]).err.contains("is not used: "));
+    // A yes to the first question is none to the second.
+    let (seen, code) = on_terminal(&home, &["trust"], Some("y\n"));
+    assert_eq!(code, 0, "{seen}");
+    assert!(
+        seen.contains("Trust this folder with what is listed?"),
+        "{seen}"
+    );
+    assert!(!home.run(&["council", "list"]).err.contains("is not used: "));
+    assert!(home.run(&["config", "check"]).err.contains("held back"));
+    // A command that asks about settings says whose they are.
+    let (seen, _) = on_terminal(&home, &["ask", "hi"], Some("\n"));
+    let whose = seen.find("belongs to user id 64999").unwrap_or(usize::MAX);
+    let asks = seen.find("Allow these settings").unwrap_or(0);
+    assert!(whose < asks || !seen.contains("[y/N]"), "{seen}");
+    assert!(!ran(&home));
 }
 
 #[test]

@@ -12,9 +12,9 @@ Examples:
   kd trust --list              the folders that you decided about
   kd trust --revoke            forget the decision about this folder
 
-Listed are settings that need consent, and files that agent programs run or
-obey. Allowed is exactly that, at this path: when something of it changes, you
-are asked again. More: docs/trust.md")]
+Listed are a .kd of another user, settings that need consent, and files that
+agent programs run or obey. Allowed is exactly that, at this path: when
+something of it changes, you are asked again. More: docs/trust.md")]
 pub(crate) struct Trust {
     /// Allow without asking
     #[arg(long, short = 'y', conflicts_with_all = ["list", "revoke"])]

@@ -5,6 +5,8 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_store::config::{ConfigPaths, Loaded};
+use kd_store::find::{Foreign, Reason, foreign_owners};
+use kd_store::owner::Distrust;
 use kd_store::programs::Programs;
 use kd_store::trust::TrustStore;
 use kd_store::{Layout, PassedOver, UserDirs};
@@ -80,6 +82,27 @@ impl Here {
         let found = Layout::search(&self.folder()?, &os_var)?;
         tell(&found.passed_over);
         Ok(found.layout)
+    }
+
+    /// The project here, as if the user had accepted these owners.
+    pub(super) fn find_layout_accepting(
+        &self,
+        owners: &[Foreign],
+    ) -> Result<Option<Layout>, Error> {
+        Ok(Layout::search_accepting(&self.folder()?, &os_var, owners)?.layout)
+    }
+
+    /// Whose the nearest `.kd` is, if it is not used for that alone; an error in its place where accepting its owner would
+    /// not do.
+    pub(super) fn passed_over_for_its_owner(
+        &self,
+    ) -> Result<Option<Result<Foreign, Distrust>>, Error> {
+        let found = Layout::search(&self.folder()?, &os_var)?;
+        let nearest = found.passed_over.first();
+        Ok(nearest.and_then(|over| match over.why {
+            Reason::Distrust(Distrust::Owner(_)) => Some(foreign_owners(&over.root, &os_var)),
+            _ => None,
+        }))
     }
 
     /// The project here; an error if there is none.

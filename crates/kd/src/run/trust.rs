@@ -15,6 +15,8 @@ use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer, effect};
 use kd_core::forum::persona::Persona;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
+use kd_store::find::{Foreign, foreign_owners};
+use kd_store::owner::user_name;
 use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
 use kd_store::{Layout, Thread, UserDirs};
@@ -34,14 +36,14 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     if let Some(path) = &args.revoke {
         return revoke(path.as_deref(), here);
     }
-    let layout = here.find_layout()?;
+    let (layout, foreign) = with_owner(args, here)?;
     let loaded = here.config(layout.as_ref())?;
     let store = store()?;
     let consent = loaded.project.consent.as_ref();
     let programs = match Programs::look(&here.folder()?) {
         Ok(programs) => Some(programs),
         // Settings can be allowed all the same.
-        Err(error) if consent.is_some() => {
+        Err(error) if consent.is_some() || foreign.is_some() => {
             notice_line(&format!("agent programs cannot trust this folder: {error}"));
             None
         }
@@ -51,21 +53,20 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         Some(programs) if !store.trusts(programs)? => Some(programs),
         _ => None,
     };
-    let mut lines = consent.map(listing).unwrap_or_default();
+    let mut lines = match (&foreign, consent) {
+        (None, Some(consent)) => whose(consent),
+        _ => Vec::new(),
+    };
+    lines.extend(consent.into_iter().flat_map(listing));
     lines.extend(tracked(&loaded.project));
     lines.extend(layout.iter().flat_map(|layout| texts(&loaded, layout)));
     lines.extend(programs.iter().flat_map(program_files));
-    let mut out = io::stdout().lock();
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
+    print(&lines)?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
-    if untrusted.is_none() && consent.is_none() {
-        writeln!(out, "trusted; `kd trust --revoke` forgets it")?;
+    if untrusted.is_none() && consent.is_none() && foreign.is_none() {
+        writeln!(io::stdout(), "trusted; `kd trust --revoke` forgets it")?;
         return Ok(Exit::Done);
     }
-    out.flush()?;
-    drop(out);
     if !args.yes {
         if !is_terminal() {
             return Err(Error::usage("kd trust cannot ask here")
@@ -79,6 +80,9 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             notice_line("not trusted; what is listed stays held back");
             return Ok(Exit::Done);
         }
+    }
+    if let Some(foreign) = &foreign {
+        accept(foreign)?;
     }
     if let Some(consent) = consent {
         consent.allow()?;
@@ -96,6 +100,91 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         ));
     }
     Ok(Exit::Done)
+}
+
+fn print(lines: &[String]) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The project here. A `.kd` of another user is shown first; on a terminal the user accepts its owner or not, elsewhere
+/// what is listed and allowed afterwards is what it would get, and its owner is returned.
+fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Foreign>), Error> {
+    let foreign = match here.passed_over_for_its_owner()? {
+        None => return Ok((here.find_layout()?, None)),
+        Some(Ok(foreign)) => foreign,
+        Some(Err(why)) => {
+            let layout = here.find_layout()?;
+            notice_line(&format!("its owner cannot be accepted: {why}"));
+            return Ok((layout, None));
+        }
+    };
+    print(&owner_lines(&foreign))?;
+    if args.yes || !is_terminal() {
+        let layout = here.find_layout_accepting(std::slice::from_ref(&foreign))?;
+        return Ok((layout, Some(foreign)));
+    }
+    if agreed("Accept this owner for this folder?")? {
+        accept(&foreign)?;
+    } else {
+        notice_line("not accepted; the .kd stays unused");
+    }
+    Ok((here.find_layout()?, None))
+}
+
+fn accept(foreign: &Foreign) -> Result<(), Error> {
+    let users = foreign.users();
+    store()?.accept_owners(&foreign.root, &users)?;
+    notice_line(&format!(
+        "accepted for {}: {}",
+        shown_text(&foreign.root.to_string_lossy()),
+        user_names(&users)
+    ));
+    Ok(())
+}
+
+fn user_names(users: &BTreeSet<u32>) -> String {
+    let names: Vec<String> = users.iter().map(|user| user_name(*user)).collect();
+    names.join(", ")
+}
+
+/// Whose a `.kd` is, and what follows from accepting that.
+fn owner_lines(foreign: &Foreign) -> Vec<String> {
+    let kd = foreign.root.join(".kd");
+    let mut lines = vec![
+        format!("{} is not yours alone:", shown_text(&kd.to_string_lossy())),
+        String::new(),
+    ];
+    lines.extend(owners(foreign));
+    lines.push(String::new());
+    let follows = "\
+        Once you accept this owner, its threads count as your conversations, its\n\
+        texts reach members, and its settings count as those of any project. The\n\
+        owner can change all of that at any time. What needs consent is asked\n\
+        about as everywhere. Another owner, or a folder that others can write to,\n\
+        is not accepted with it.";
+    lines.extend(follows.lines().map(str::to_owned));
+    lines.push(String::new());
+    lines
+}
+
+/// The other users that own a folder which is used: accepted, or named by `KD_BASE`.
+fn whose(consent: &Consent) -> Vec<String> {
+    let foreign = foreign_owners(&consent.root, &|name| std::env::var_os(name));
+    let mut lines: Vec<String> = foreign.iter().flat_map(owners).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+fn owners(foreign: &Foreign) -> impl Iterator<Item = String> {
+    let owners = foreign.owners.iter();
+    owners.map(|owner| format!("  {}", shown_text(&owner.to_string())))
 }
 
 /// What agent programs run or obey here.
@@ -368,8 +457,9 @@ fn ask(
     let texts = layout
         .map(|layout| texts(loaded, layout))
         .unwrap_or_default();
-    let lines = listing(consent)
+    let lines = whose(consent)
         .into_iter()
+        .chain(listing(consent))
         .chain(tracked(&loaded.project))
         .chain(texts);
     for line in lines {
@@ -609,8 +699,8 @@ fn list() -> Result<Exit, Error> {
         if folder.programs.is_some() {
             parts.push("agent programs trusted".to_owned());
         }
-        if let Some(owner) = folder.owner {
-            parts.push(format!("owner {owner} accepted"));
+        if !folder.owners.is_empty() {
+            parts.push(format!("owner accepted: {}", user_names(&folder.owners)));
         }
         let gone = if Path::new(&folder.path).exists() {
             ""
@@ -629,27 +719,42 @@ fn list() -> Result<Exit, Error> {
 
 fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
     let store = store()?;
-    let root: PathBuf = match path {
-        Some(path) => here.folder()?.join(path),
-        None => match here.config_paths(here.find_layout()?.as_ref()).repository() {
-            Some(root) => root.to_path_buf(),
-            None => git_top(&here.folder()?),
-        },
+    let folder = here.folder()?;
+    let roots: Vec<PathBuf> = match path {
+        Some(path) => vec![folder.join(path)],
+        None => decided_here(&folder, here)?,
     };
-    let mut gone = store.revoke(&root)?;
-    if path.is_none() {
-        // What agent programs run has marks from the working folder up to the top.
-        let (folder, top) = (here.folder()?, git_top(&here.folder()?));
-        for up in folder.ancestors().take_while(|up| up.starts_with(&top)) {
-            gone |= store.revoke(up)?;
-        }
+    let mut gone = false;
+    for root in &roots {
+        gone |= store.revoke(root)?;
     }
     let what = match gone {
         true => "forgotten: the decision about",
         false => "there was no decision about",
     };
-    notice_line(&format!("{what} {}", root.display()));
+    notice_line(&format!("{what} {}", roots[0].display()));
     Ok(Exit::Done)
+}
+
+/// The folders that `kd trust` decides about from a working folder: the project's and, where its settings are those of the
+/// owning checkout, that; one that is passed over now; and those with a mark for agent programs, up to the top.
+fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
+    let mut roots = Vec::new();
+    if let Some(Ok(foreign)) = here.passed_over_for_its_owner()? {
+        roots.push(foreign.root);
+    }
+    if let Some(layout) = here.find_layout()? {
+        let settings = here.config_paths(Some(&layout));
+        roots.extend(settings.repository().map(Path::to_path_buf));
+        roots.push(layout.root().to_path_buf());
+    }
+    let top = git_top(folder);
+    if roots.is_empty() {
+        roots.push(top.clone());
+    }
+    let up = folder.ancestors().take_while(|up| up.starts_with(&top));
+    roots.extend(up.map(Path::to_path_buf));
+    Ok(roots)
 }
 
 fn git_top(folder: &Path) -> PathBuf {
