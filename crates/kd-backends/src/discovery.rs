@@ -5,7 +5,10 @@
 use crate::adapters::programs::PROGRAMS;
 use crate::env::Env;
 use crate::providers::KNOWN;
+use kd_core::config::Config;
+use kd_core::models::FAMILIES;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -83,6 +86,22 @@ fn keys(env: &Env) -> impl Iterator<Item = Discovered> {
             backend: known.name.into(),
         })
     })
+}
+
+/// The backends of installed agent programs that answer for the models of a vendor whose service has neither a key nor
+/// settings here.
+pub fn programs_for_models(env: &Env, config: &Config) -> BTreeSet<&'static str> {
+    let has_service = |service: &str| {
+        let keyed = keys(env).any(|key| key.backend == service);
+        keyed || config.providers.contains_key(service)
+    };
+    let installed: Vec<Discovered> = programs(env);
+    let on_the_path = |program: &str| installed.iter().any(|found| found.backend == program);
+    FAMILIES
+        .iter()
+        .filter(|family| !family.service.is_some_and(has_service))
+        .filter_map(|family| family.program.filter(|program| on_the_path(program)))
+        .collect()
 }
 
 /// The models of an Ollama at `OLLAMA_HOST` or its usual port; none when nobody answers there.

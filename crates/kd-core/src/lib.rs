@@ -25,6 +25,7 @@ pub mod markdown;
 pub mod memory;
 pub mod mention;
 pub mod message;
+pub mod models;
 pub mod names;
 pub mod op;
 pub mod planner;

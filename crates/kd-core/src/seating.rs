@@ -2,6 +2,7 @@
 
 use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
+use crate::models;
 use crate::names::look_alike;
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
@@ -75,7 +76,7 @@ fn nearest_text(nearest: &Option<String>) -> String {
 /// Seats the council: the members asked for, else `council.members`, else all agents, else the built-in three.
 ///
 /// A name that is no agent but a known program (`claude`, `codex` …) seats that program; a role seats the built-in model
-/// in that role.
+/// in that role; a model (`gpt-5`, or one that an agent or provider is configured with) seats what answers for it.
 pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     let built_in =
         config.agents.is_empty() && config.council.members.is_empty() && wishes.members.is_empty();
@@ -149,7 +150,16 @@ pub(crate) fn member(
             place,
         ));
     }
-    match roles::find(name).filter(|role| role.name != CHAIR) {
+    let role = roles::find(name).filter(|role| role.name != CHAIR);
+    if role.is_none()
+        && let Some((agent_name, agent)) = models::agent_for(config, name)
+    {
+        return Ok(Member {
+            launch: agent_name.map_or_else(Launch::default, |name| Launch::of(name, &agent)),
+            ..from_agent(config, wishes, SeatName::new(name)?, &agent, place)
+        });
+    }
+    match role {
         Some(role) => Ok(from_role(config, wishes, SeatName::new(name)?, role, place)),
         None => {
             let choices = choices(config);

@@ -231,7 +231,7 @@ fn every_mistake_of_a_plan_is_told_at_once() {
     let home = home(["yes", "yes", "yes"]);
     let plan = json!({
         "council": {"size": 12, "members": [
-            {"model": "ann", "role": "opinion-givr"}, {"model": "gpt-9", "role": "skeptic"}, {"role": "skeptic", "weight": 5}],
+            {"model": "ann", "role": "opinion-givr"}, {"model": "gtp-9", "role": "skeptic"}, {"role": "skeptic", "weight": 5}],
             "voting": {"method": "majorty"}},
         "iteration": {"maxIterations": 9, "startegy": "refine"},
     });

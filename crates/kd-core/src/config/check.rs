@@ -7,6 +7,7 @@ use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, 
 use super::path::KeyPath;
 use super::problem::{Problem, nearest, quoted};
 use crate::ids::SeatName;
+use crate::models;
 use crate::roles::{CHAIR, ROLES};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -87,7 +88,7 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
             };
             let path = KeyPath::new(["council", "members"]).join(at.to_string());
             if seen.insert(member) {
-                problems.extend(no_agent(path, member, agents));
+                problems.extend(no_agent(path, member, value));
             } else {
                 problems.push(Problem::new(
                     path,
@@ -96,10 +97,10 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
             }
         }
     }
-    problems.extend(super::seats::links(section("deliberation"), agents));
+    problems.extend(super::seats::links(section("deliberation"), value));
     if let Some(chair) = council.get("chair").and_then(Value::as_str) {
         let path = KeyPath::new(["council", "chair"]);
-        problems.extend(no_agent(path, chair, agents));
+        problems.extend(no_agent(path, chair, value));
     }
     problems
 }
@@ -113,10 +114,16 @@ fn undefined_seats() -> impl Iterator<Item = &'static str> {
     KNOWN_AGENTS.iter().map(|(name, _)| *name).chain(roles)
 }
 
-/// A problem if a text names no agent.
-pub(super) fn no_agent(path: KeyPath, name: &str, agents: &Map<String, Value>) -> Option<Problem> {
+/// A problem if a text names neither an agent nor a known model. `root` is the whole configuration.
+pub(super) fn no_agent(path: KeyPath, name: &str, root: &Value) -> Option<Problem> {
+    let none = Map::new();
+    let agents = root.get("agents").and_then(Value::as_object);
+    let agents = agents.unwrap_or(&none);
     let defined = agents.get(name).is_some_and(|agent| !agent.is_null());
     if defined || undefined_seats().any(|known| known == name) {
+        return None;
+    }
+    if SeatName::new(name).is_ok() && models::is_known(root, name) {
         return None;
     }
     if let Err(bad) = SeatName::new(name) {

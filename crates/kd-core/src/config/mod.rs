@@ -36,7 +36,7 @@ pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All settings, every default filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,10 @@ pub struct Config {
     pub think: ThinkConfig,
     /// How a council plans itself.
     pub deliberation: DeliberationConfig,
+    /// Backends of installed agent programs that answer for their vendor's models, where the vendor's service has no key
+    /// here. Not a setting.
+    #[serde(skip)]
+    pub programs_for_models: BTreeSet<&'static str>,
 }
 
 /// `think.*`: a fast and a rigorous seat.

@@ -437,7 +437,7 @@ impl Judge<'_> {
 pub struct Circle {
     /// Those that the user's own settings seat.
     own: BTreeSet<String>,
-    /// All agents of the user.
+    /// All agents of the user, and the models by which they and the user's services can be named.
     agents: BTreeSet<String>,
 }
 
@@ -445,6 +445,8 @@ impl Circle {
     /// The members that files of a project may seat, given the merged value of the layers below them.
     pub fn new(below: &Value) -> Self {
         let agents = names("agents", below);
+        let models = models("agents", below).chain(models("providers", below));
+        let known = agents.iter().cloned().chain(models).collect();
         let listed = KeyPath::new(["council", "members"]);
         let listed = listed.find(below).and_then(Value::as_array);
         let listed: BTreeSet<String> = listed
@@ -453,12 +455,8 @@ impl Circle {
             .filter_map(|name| Some(name.as_str()?.to_owned()))
             .collect();
         Self {
-            own: if listed.is_empty() {
-                agents.clone()
-            } else {
-                listed
-            },
-            agents,
+            own: if listed.is_empty() { agents } else { listed },
+            agents: known,
         }
     }
 
@@ -472,10 +470,11 @@ impl Circle {
         self
     }
 
-    /// Whether a member is of the user's council, or neither an agent program nor an agent of the user: then it is of the
-    /// built-in model, or an agent of the project, whose backend is judged on its own.
+    /// Whether a member is of the user's council, or neither an agent program, nor a model of a service, nor an agent of the
+    /// user: then it is of the built-in model, or an agent of the project, whose backend is judged on its own.
     pub fn may_sit(&self, name: &str) -> bool {
-        let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name);
+        let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name)
+            || crate::models::family(name).is_some();
         self.own.contains(name) || !(known || self.agents.contains(name))
     }
 }
@@ -488,6 +487,19 @@ fn names(section: &str, value: &Value) -> BTreeSet<String> {
         .flatten()
         .filter(|(_, value)| !value.is_null());
     set.map(|(name, _)| name.clone()).collect()
+}
+
+/// The models that entries of a section name: their own, and those with a price.
+fn models<'v>(section: &str, value: &'v Value) -> impl Iterator<Item = String> + use<'v> {
+    let entries = value.get(section).and_then(Value::as_object);
+    entries.into_iter().flatten().flat_map(|(_, entry)| {
+        let own = entry.get("model").and_then(Value::as_str);
+        let priced = entry.get("prices").and_then(Value::as_object);
+        let priced = priced
+            .into_iter()
+            .flat_map(|p| p.keys().map(String::as_str));
+        own.into_iter().chain(priced).map(str::to_owned)
+    })
 }
 
 /// The names of a list of members that needs consent.

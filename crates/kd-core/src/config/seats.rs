@@ -24,7 +24,7 @@ pub(super) fn schema() -> Value {
     json!({"type": ["array", "null"], "minItems": 3, "maxItems": 9, "items": {
         "type": "object",
         "properties": {
-            "model": {"type": "string", "description": "An agent, or local."},
+            "model": {"type": "string", "description": "An agent, a model, or local."},
             "role": {"enum": roles},
             "persona": {"type": "string"},
             "systemPrompt": {"type": "string"},
@@ -109,7 +109,7 @@ fn field(path: &KeyPath, name: &str, value: &Value, problems: &mut Vec<Problem>)
 }
 
 /// What is wrong between the plan and other tables: agents, rules, kinds of answers.
-pub(super) fn links(plan: &Map<String, Value>, agents: &Map<String, Value>) -> Vec<Problem> {
+pub(super) fn links(plan: &Map<String, Value>, config: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     let root = KeyPath::new(["deliberation"]);
     let council = plan.get("council").unwrap_or(&Value::Null);
@@ -125,7 +125,7 @@ pub(super) fn links(plan: &Map<String, Value>, agents: &Map<String, Value>) -> V
                 .join("members")
                 .join(at.to_string())
                 .join("model");
-            problems.extend(no_agent(path, model, agents));
+            problems.extend(no_agent(path, model, config));
         }
     }
     let size = council.get("size").and_then(Value::as_u64);
@@ -163,7 +163,7 @@ pub(super) fn links(plan: &Map<String, Value>, agents: &Map<String, Value>) -> V
         .and_then(|m| m.get("planner"))
         .and_then(Value::as_str)
     {
-        problems.extend(no_agent(root.join("meta").join("planner"), planner, agents));
+        problems.extend(no_agent(root.join("meta").join("planner"), planner, config));
     }
     if let Some(answer) = plan.get("answer").and_then(Value::as_str)
         && let Err(why) = AnswerKind::parse(answer)

@@ -171,7 +171,9 @@ impl Report {
                 ..
             } => format!("  {seat}: {text}"),
             Fact::SeatFailed { seat, failure, .. } => {
-                format!("  {seat}: failed: {}", failure.message)
+                let advice = failure.advice.as_ref();
+                let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
+                format!("  {seat}: failed: {}{advice}", failure.message)
             }
             Fact::Counted(counted) => format!(
                 "  counted by {}: {}, agreement {:.2}",

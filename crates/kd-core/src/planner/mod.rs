@@ -20,6 +20,7 @@ use crate::deliberation::plan::{
 use crate::deliberation::{Cut, Price, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
 use crate::ids::SeatName;
+use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
@@ -294,7 +295,7 @@ pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<Str
         .meta
         .planner
         .clone()
-        .unwrap_or_else(|| agents[0].clone());
+        .unwrap_or_else(|| fast(config, &agents).unwrap_or(&agents[0]).clone());
     let wanted = MemberPlan {
         model: name,
         role: "moderator".into(),
@@ -305,6 +306,15 @@ pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<Str
         seat.member.name = name;
     }
     Ok((seat, agents))
+}
+
+/// The first agent whose model is meant to be fast: planning needs no more.
+fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
+    let is_fast = |name: &&String| {
+        let model = config.agents.get(*name).and_then(|a| a.model.as_deref());
+        models::is_fast(model.unwrap_or(name))
+    };
+    agents.iter().find(is_fast)
 }
 
 /// What must hold before anybody is asked.
@@ -460,6 +470,14 @@ fn seats(
     } else if opining == 1 && protocol != "solo" && protocol != "sample-vote" {
         notices.push("only one seat gives an opinion: there is nothing to compare it with".into());
     }
+    if !seats.iter().any(|s| s.has(Duty::Conclude))
+        && let Some(first) = seats.iter().find(|s| s.has(Duty::Opine)).or(seats.first())
+    {
+        notices.push(format!(
+            "no member is the synthesizer: {} concludes",
+            first.name()
+        ));
+    }
     Ok(seats)
 }
 
@@ -557,11 +575,9 @@ fn seat(
     let base = base(config, brief, &wanted.model, place)?;
     let role = roles::find(&wanted.role);
     let plain = base.backend == LOCAL && !config.agents.contains_key(&wanted.model);
-    let own_words = config
-        .agents
-        .get(&wanted.model)
-        .map(|a| a.prompt.clone())
-        .filter(|p| !p.is_empty());
+    let agent = base.launch.agent.as_ref().unwrap_or(&wanted.model);
+    let agent = config.agents.get(agent);
+    let own_words = agent.map(|a| a.prompt.clone()).filter(|p| !p.is_empty());
     let mut persona = wanted
         .system_prompt
         .clone()
@@ -588,7 +604,6 @@ fn seat(
         name = format!("{stem}-{count}");
         count += 1;
     }
-    let agent = config.agents.get(&wanted.model);
     let temperature = wanted
         .temperature
         .or(brief.temperature)

@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 const SYSTEM: &str = "You are a council planning assistant. Analyze the question and decide the optimal council.\nConsider: the question's complexity (simple fact or complex reasoning), its domain, whether several perspectives are needed, whether iterative refinement would help.";
 /// The rules that the planner may choose from: the seed's four.
 const METHODS: [&str; 4] = ["majority", "confidence", "weighted", "ranked-choice"];
+/// How often a plan is asked for: once, and once more where it cannot be used.
+const ATTEMPTS_MAX: u64 = 2;
 /// The most tokens of a plan.
 const PLAN_TOKENS: u32 = 900;
 /// The most bytes of a plan.
@@ -178,12 +180,17 @@ impl Planner {
             message: None,
             usage: None,
         });
-        match choice_in(&text, &self.about.agents) {
-            Ok(choice) => {
+        let reading = Reading {
+            config: &self.about.config,
+            agents: &self.about.agents,
+            last: self.attempts >= ATTEMPTS_MAX,
+        };
+        match reading.choice(&text) {
+            Ok(Chosen { choice, notices }) => {
                 let made = plan_with(&self.about.config, &self.about.brief.brief(), &choice);
-                self.end(made, Vec::new(), fx);
+                self.end(made, notices, fx);
             }
-            Err(why) if self.attempts < 2 => {
+            Err(why) if self.attempts < ATTEMPTS_MAX => {
                 fx.events.push(Event::Noticed {
                     text: format!(
                         "{}'s plan could not be used ({why}): it is asked once more",
@@ -281,85 +288,160 @@ impl Machine for Planner {
     }
 }
 
-/// The choice in a reply, checked against what exists.
-fn choice_in(text: &str, agents: &[String]) -> Result<Choice, String> {
-    let is_plan = |value: &Value| reading::field(value, "roles").is_some();
-    let (value, _) =
-        reading::object(text, is_plan).map_err(|_| "it is no JSON object with roles")?;
-    let word = |name: &str| value.get(name).and_then(Value::as_str);
-    let size = value
-        .get("councilSize")
-        .and_then(Value::as_u64)
-        .ok_or("\"councilSize\" is missing")?;
-    if !(3..=9).contains(&size) {
-        return Err(format!("\"councilSize\" is {size}, not 3 to 9"));
-    }
-    let method = word("votingMethod").ok_or("\"votingMethod\" is missing")?;
-    if voting::find(method).is_none() {
-        return Err(format!("\"{method}\" is no voting method"));
-    }
-    let complexity: Complexity =
-        serde_json::from_value(value.get("complexity").cloned().unwrap_or_default())
-            .map_err(|_| "\"complexity\" is not simple, moderate, complex or expert")?;
-    let iterate = value
-        .get("allowIterations")
-        .and_then(Value::as_bool)
-        .ok_or("\"allowIterations\" is missing")?;
-    let listed = value
-        .get("roles")
-        .and_then(Value::as_array)
-        .ok_or("\"roles\" is missing")?;
-    let mut members = Vec::new();
-    for entry in listed {
-        let role = entry
-            .get("role")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if roles::find(role).is_none() {
-            return Err(format!("\"{role}\" is no role"));
+/// What a planner's reply may name, and whether it is the last one.
+struct Reading<'a> {
+    config: &'a Config,
+    /// Who may sit.
+    agents: &'a [String],
+    /// Whether nobody will be asked again: then a plan that contradicts itself is settled instead of refused.
+    last: bool,
+}
+
+/// A choice, and what was settled in it, for the user.
+#[derive(Debug, PartialEq)]
+struct Chosen {
+    choice: Choice,
+    notices: Vec<String>,
+}
+
+impl Reading<'_> {
+    /// The choice in a reply, checked against what exists. Every reply that the seed's schema allows and that does not
+    /// contradict itself is one.
+    fn choice(&self, text: &str) -> Result<Chosen, String> {
+        let is_plan = |value: &Value| reading::field(value, "roles").is_some();
+        let (value, _) =
+            reading::object(text, is_plan).map_err(|_| "it is no JSON object with roles")?;
+        let word = |name: &str| value.get(name).and_then(Value::as_str);
+        let size = whole(&value, "councilSize")?.ok_or("\"councilSize\" is missing")?;
+        if !(3..=9).contains(&size) {
+            return Err(format!("\"councilSize\" is {size}, not 3 to 9"));
         }
-        let model = entry
-            .get("model")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if !agents.iter().any(|a| a == model) {
-            return Err(format!("\"{model}\" is no model that can sit"));
+        let method = word("votingMethod").ok_or("\"votingMethod\" is missing")?;
+        if voting::find(method).is_none() {
+            return Err(format!("\"{method}\" is no voting method"));
         }
-        let persona = entry.get("persona").and_then(Value::as_str);
-        members.push(MemberPlan {
-            model: model.to_owned(),
-            role: role.to_owned(),
-            persona: persona
-                .map(|p| crate::clean::clean_line(p, 40))
-                .filter(|p| !p.is_empty()),
-            ..MemberPlan::default()
-        });
+        let complexity: Complexity =
+            serde_json::from_value(value.get("complexity").cloned().unwrap_or_default())
+                .map_err(|_| "\"complexity\" is not simple, moderate, complex or expert")?;
+        let iterate = value
+            .get("allowIterations")
+            .and_then(Value::as_bool)
+            .ok_or("\"allowIterations\" is missing")?;
+        let mut notices = Vec::new();
+        let members = self.members(&value, &mut notices)?;
+        let count = members.len();
+        if !(3..=9).contains(&count) {
+            return Err(format!(
+                "{count} members are listed under \"roles\", not 3 to 9"
+            ));
+        }
+        if size != count as u64 {
+            let why = format!(
+                "\"councilSize\" is {size}, but {count} members are listed under \"roles\""
+            );
+            if !self.last {
+                return Err(format!("{why}: make them equal"));
+            }
+            notices.push(format!("the plan's {why}: those {count} take part"));
+        }
+        Ok(Chosen {
+            choice: Choice {
+                // Size and list must say the same; the list says more.
+                size: None,
+                members: Some(members),
+                method: Some(method.to_owned()),
+                iterate: Some(iterate),
+                max_iterations: whole(&value, "maxIterations")?.map(|n| n.clamp(1, 5) as u32),
+                complexity: Some(complexity),
+                domain: word("domain").map(|d| clean_line(d, 40)),
+                reasoning: word("reasoning").map(|r| clean_line(r, 300)),
+                mode: PlanningMode::Llm,
+            },
+            notices,
+        })
     }
-    if !(3..=9).contains(&members.len()) {
-        return Err(format!("{} seats are listed, not 3 to 9", members.len()));
+
+    fn members(&self, value: &Value, notices: &mut Vec<String>) -> Result<Vec<MemberPlan>, String> {
+        let listed = value
+            .get("roles")
+            .and_then(Value::as_array)
+            .ok_or("\"roles\" is no list")?;
+        let text = |entry: &Value, name: &str| {
+            let text = entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let mut members = Vec::new();
+        let (mut no_role, mut no_model) = (0, 0);
+        for (at, entry) in listed.iter().enumerate() {
+            let role = text(entry, "role").unwrap_or_else(|| {
+                no_role += 1;
+                "opinion-giver".to_owned()
+            });
+            if roles::find(&role).is_none() {
+                return Err(format!("\"{role}\" is no role"));
+            }
+            let model = match text(entry, "model") {
+                Some(model) => self.agent(&model)?,
+                None => {
+                    no_model += 1;
+                    self.agents
+                        .get(at % self.agents.len().max(1))
+                        .cloned()
+                        .unwrap_or_default()
+                }
+            };
+            members.push(MemberPlan {
+                model,
+                role,
+                persona: text(entry, "persona")
+                    .map(|p| clean_line(&p, 40))
+                    .filter(|p| !p.is_empty()),
+                ..MemberPlan::default()
+            });
+        }
+        // The seed's schema asks for neither.
+        if no_role > 0 {
+            notices.push(format!(
+                "the plan names no role for {no_role} of its members: they give opinions"
+            ));
+        }
+        if no_model > 0 {
+            notices.push(format!(
+                "the plan names no model for {no_model} of its members: they are taken in turn"
+            ));
+        }
+        Ok(members)
     }
-    let opining = members
-        .iter()
-        .filter(|m| roles::duties(&m.role).contains(&roles::Duty::Opine))
-        .count();
-    if opining < 2 {
-        return Err("fewer than two seats give opinions".into());
+
+    /// The agent that a plan's model means: that of the name, or the one that has this model.
+    fn agent(&self, model: &str) -> Result<String, String> {
+        if self.agents.iter().any(|agent| agent == model) {
+            return Ok(model.to_owned());
+        }
+        let same = |name: &&String| {
+            let agent = self.config.agents.get(*name);
+            agent.is_some_and(|agent| agent.model.as_deref() == Some(model))
+        };
+        match self.agents.iter().find(same) {
+            Some(name) => Ok(name.clone()),
+            None => Err(format!(
+                "\"{model}\" is no model that can take part; these can: {}",
+                self.agents.join(", ")
+            )),
+        }
     }
-    Ok(Choice {
-        // Size and list must say the same; the list says more.
-        size: None,
-        members: Some(members),
-        method: Some(method.to_owned()),
-        iterate: Some(iterate),
-        max_iterations: value
-            .get("maxIterations")
-            .and_then(Value::as_u64)
-            .map(|n| n.clamp(1, 5) as u32),
-        complexity: Some(complexity),
-        domain: word("domain").map(|d| crate::clean::clean_line(d, 40)),
-        reasoning: word("reasoning").map(|r| crate::clean::clean_line(r, 300)),
-        mode: PlanningMode::Llm,
-    })
+}
+
+/// A whole number in a field, also where it is written as `3.0`; none where the field is missing.
+fn whole(value: &Value, name: &str) -> Result<Option<u64>, String> {
+    let Some(number) = value.get(name).filter(|v| !v.is_null()) else {
+        return Ok(None);
+    };
+    let fits = |n: &f64| n.fract() == 0.0 && (0.0..1e9).contains(n);
+    match number.as_f64().filter(fits) {
+        Some(number) => Ok(Some(number as u64)),
+        None => Err(format!("\"{name}\" is {number}, not a whole number")),
+    }
 }
 
 /// Whether a mode asks a model for this question: `hybrid` does where the rules call it complex.
@@ -387,27 +469,66 @@ mod tests {
         .to_string()
     }
 
+    fn read(text: &str, last: bool) -> Result<Chosen, String> {
+        let agents = agents();
+        let mut config = Config::default();
+        let agent = crate::config::AgentConfig {
+            backend: "openai".into(),
+            model: Some("gpt-5".into()),
+            ..Default::default()
+        };
+        config.agents.insert("bob".into(), agent);
+        Reading {
+            config: &config,
+            agents: &agents,
+            last,
+        }
+        .choice(text)
+    }
+
     #[test]
     fn a_plan_names_nobody_and_nothing_that_does_not_exist() {
-        let good = choice_in(&reply("bob", 3), &agents()).unwrap();
-        assert_eq!(good.max_iterations, Some(5));
-        assert_eq!(good.members.as_ref().unwrap()[1].persona, None);
+        let good = read(&reply("bob", 3), false).unwrap();
+        assert!(good.notices.is_empty());
+        assert_eq!(good.choice.max_iterations, Some(5));
+        assert_eq!(good.choice.members.as_ref().unwrap()[1].persona, None);
         for (bad, why) in [
-            (reply("gpt-9", 3), "no model"),
+            (reply("gpt-9", 3), "these can: ada, bob"),
             (reply("bob", 12), "councilSize"),
             ("no json".into(), "no JSON"),
             (reply("bob", 3).replace("skeptic", "wizard"), "no role"),
             (
-                reply("bob", 3).replace("skeptic", "moderator"),
-                "fewer than two",
-            ),
-            (
                 reply("bob", 3).replace("ranked-choice", "dice"),
                 "no voting method",
             ),
+            (
+                reply("bob", 3).replace("\"councilSize\":3", "\"councilSize\":3.5"),
+                "whole number",
+            ),
         ] {
-            let error = choice_in(&bad, &agents()).unwrap_err();
-            assert!(error.contains(why), "{error}");
+            for last in [false, true] {
+                let error = read(&bad, last).unwrap_err();
+                assert!(error.contains(why), "{error}");
+            }
         }
+    }
+
+    #[test]
+    fn an_agent_is_named_by_its_model_too() {
+        let good = read(&reply("gpt-5", 3), false).unwrap();
+        assert_eq!(good.choice.members.unwrap()[1].model, "bob");
+    }
+
+    #[test]
+    fn a_plan_that_contradicts_itself_is_repaired_or_else_settled_and_shown() {
+        let error = read(&reply("bob", 7), false).unwrap_err();
+        assert!(error.contains("is 7, but 3 members"), "{error}");
+        let settled = read(&reply("bob", 7), true).unwrap();
+        assert_eq!(settled.choice.members.unwrap().len(), 3);
+        assert!(
+            settled.notices[0].contains("is 7, but 3"),
+            "{:?}",
+            settled.notices
+        );
     }
 }

@@ -19,9 +19,10 @@ use crate::render::clean;
 use kd_backends::Hands;
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Plan, forecast};
+use kd_core::deliberation::{Plan, Seat, forecast};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::seating::LOCAL;
 use kd_core::voting::Outcome;
 use kd_engine::{Engine, Opening, Session};
 use kd_store::{Layout, Thread, memory};
@@ -80,7 +81,8 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         show_plan(&planned, here)?;
     }
     make_ready(args, &config, &planned.plan)?;
-    if !quiet && config.agents.is_empty() && args.members.is_empty() {
+    let built_in = |seat: &Seat| seat.member.backend == LOCAL;
+    if !quiet && config.agents.is_empty() && planned.plan.seats.iter().all(built_in) {
         first::notice(found.is_none());
     }
     let thread = match thread {
@@ -193,6 +195,9 @@ fn settings(args: &Deliberate, config: &Config) -> Result<Config, Error> {
         error
     })?;
     checked.local.offline |= args.offline;
+    checked
+        .programs_for_models
+        .clone_from(&config.programs_for_models);
     Ok(checked)
 }
 
@@ -226,7 +231,11 @@ fn plan_by_model(
         (80, 24),
     ));
     if manner == Manner::Plain {
-        notice_line(&format!("{} plans the council", seat.member.backend));
+        let who = match &seat.member.model {
+            Some(model) if *model != seat.agent => format!("{} ({model})", seat.agent),
+            _ => seat.agent.clone(),
+        };
+        notice_line(&format!("{who} plans the council"));
     }
     let engine = Engine::new(Hands::new(config, super::here::agents()));
     let played = stage::play(face, false, stage::UNASKED, || {

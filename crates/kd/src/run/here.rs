@@ -4,6 +4,7 @@ use crate::args::Color;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
+use kd_backends::discovery;
 use kd_store::config::{ConfigPaths, Loaded};
 use kd_store::find::{Foreign, Reason, foreign_owners};
 use kd_store::owner::Distrust;
@@ -127,11 +128,11 @@ impl Here {
     /// The settings in force. What needs consent and has none is held back; commands that act on the settings take them
     /// from `trust::settings`, which asks.
     pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
-        Ok(kd_store::config::load(
-            &self.config_paths(layout),
-            std::env::vars_os(),
-            &[],
-        )?)
+        let mut loaded =
+            kd_store::config::load(&self.config_paths(layout), std::env::vars_os(), &[])?;
+        loaded.config.programs_for_models =
+            discovery::programs_for_models(&kd_backends::Env::default(), &loaded.config);
+        Ok(loaded)
     }
 
     /// How stdout is decorated.

@@ -65,8 +65,11 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     let mut value = serde_json::to_value(config).unwrap_or_default();
     value["deliberation"] = document;
     match Config::from_value(&value) {
-        Ok(config) => {
-            planner::plan(&config, &brief.brief()).map_err(|why| kept(file, Error::from(why)))
+        Ok(mut edited) => {
+            edited
+                .programs_for_models
+                .clone_from(&config.programs_for_models);
+            planner::plan(&edited, &brief.brief()).map_err(|why| kept(file, Error::from(why)))
         }
         Err(problems) => {
             let lines: Vec<String> = problems

@@ -1,0 +1,301 @@
+//! Models that people name without configuring them: which family a name belongs to, who makes it, and which service and
+//! agent program answer for it.
+//!
+//! Input: the name of a model. Output: its [`Family`]. A plan that names `gpt-5` can so be run where only a key or a
+//! program is there.
+
+use crate::config::{AgentConfig, Config};
+
+/// Models of one vendor.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Family {
+    /// The vendor, as it calls itself.
+    pub vendor: &'static str,
+    /// How names of its models begin, in lower case. A digit or a separator follows.
+    prefixes: &'static [&'static str],
+    /// Other names of the vendor and of its assistants, in lower case.
+    pub also: &'static [&'static str],
+    /// The service that answers for them; none where no service is known by name.
+    pub service: Option<&'static str>,
+    /// The backend of the agent program that answers for them.
+    pub program: Option<&'static str>,
+}
+
+/// Every vendor whose models are known by name.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        vendor: "OpenAI",
+        prefixes: &["gpt", "chatgpt", "o1", "o3", "o4"],
+        also: &["openai", "chatgpt", "codex"],
+        service: Some("openai"),
+        program: Some("codex"),
+    },
+    Family {
+        vendor: "Anthropic",
+        prefixes: &["claude"],
+        also: &["anthropic", "claude", "claude_code"],
+        service: Some("anthropic"),
+        program: Some("claude_code"),
+    },
+    Family {
+        vendor: "Google",
+        prefixes: &["gemini"],
+        also: &["google", "google deepmind", "gemini", "gemini_api"],
+        service: Some("gemini_api"),
+        program: Some("gemini"),
+    },
+    Family {
+        vendor: "Google",
+        prefixes: &["gemma", "codegemma"],
+        also: &[],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Meta",
+        prefixes: &["llama", "meta-llama", "codellama"],
+        also: &["meta", "meta ai", "llama"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Mistral AI",
+        prefixes: &[
+            "mistral",
+            "mixtral",
+            "magistral",
+            "codestral",
+            "ministral",
+            "devstral",
+        ],
+        also: &["mistral", "mistral ai"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Alibaba",
+        prefixes: &["qwen", "qwq"],
+        also: &["alibaba", "alibaba cloud", "qwen", "tongyi"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "DeepSeek",
+        prefixes: &["deepseek"],
+        also: &["deepseek"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "xAI",
+        prefixes: &["grok"],
+        also: &["xai", "x.ai", "grok"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Microsoft",
+        prefixes: &["phi"],
+        also: &["microsoft"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Cohere",
+        prefixes: &["command-r", "command-a"],
+        also: &["cohere"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Moonshot AI",
+        prefixes: &["kimi", "moonshot"],
+        also: &["moonshot", "moonshot ai", "kimi"],
+        service: None,
+        program: None,
+    },
+    Family {
+        vendor: "Zhipu AI",
+        prefixes: &["glm", "chatglm"],
+        also: &["zhipu", "zhipu ai", "z.ai"],
+        service: None,
+        program: None,
+    },
+];
+
+/// The family of a model. A vendor in front, as routers write it (`openai/gpt-5`), is passed over.
+pub fn family(model: &str) -> Option<&'static Family> {
+    let lower = model.to_ascii_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    FAMILIES.iter().find(|family| {
+        let mut prefixes = family.prefixes.iter();
+        prefixes.any(|prefix| {
+            name.strip_prefix(prefix)
+                .is_some_and(|rest| family.has(prefix, rest))
+        })
+    })
+}
+
+impl Family {
+    /// Whether one of our models has a name with this prefix and this rest.
+    fn has(&self, prefix: &str, rest: &str) -> bool {
+        let digit = |c: char| c.is_ascii_digit();
+        let numbered = prefix.ends_with(digit);
+        match rest.chars().next() {
+            // `o3` alone is a model, `gpt` alone is none; `o32` and `claudette` are neither.
+            None => numbered,
+            // A name without a number is more likely a mistyped agent, and would be sent to a service.
+            Some('-' | '.' | ':' | '_') => {
+                rest.len() > 1 && (numbered || self.service.is_none() || rest.contains(digit))
+            }
+            Some(c) => !numbered && self.service.is_none() && digit(c),
+        }
+    }
+}
+
+/// The vendor of what answers for a member: told by its model, else by its backend.
+pub fn vendor(backend: &str, model: Option<&str>) -> Option<&'static str> {
+    let by_model = model.and_then(family);
+    let by_backend = || {
+        FAMILIES
+            .iter()
+            .find(|f| f.service == Some(backend) || f.program == Some(backend))
+    };
+    by_model.or_else(by_backend).map(|f| f.vendor)
+}
+
+/// Whether a model is meant to be fast and cheap, by the words its makers use for that.
+pub fn is_fast(model: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "mini", "nano", "haiku", "flash", "lite", "small", "fast", "instant",
+    ];
+    let lower = model.to_ascii_lowercase();
+    lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|word| WORDS.contains(&word))
+}
+
+/// The agent that a model's name means where no agent has that name: the first agent with that model, else the provider
+/// that lists it, else the service or the installed program that is known for it. Returns the agent's name where it has
+/// one.
+pub fn agent_for<'c>(config: &'c Config, model: &str) -> Option<(Option<&'c str>, AgentConfig)> {
+    if model.is_empty() {
+        return None;
+    }
+    let same = |agent: &&AgentConfig| agent.model.as_deref() == Some(model);
+    if let Some((name, agent)) = config.agents.iter().find(|(_, agent)| same(agent)) {
+        return Some((Some(name), agent.clone()));
+    }
+    let of = |backend: &str| AgentConfig {
+        backend: backend.to_owned(),
+        model: Some(model.to_owned()),
+        ..AgentConfig::default()
+    };
+    let lists = config.providers.iter().find(|(_, provider)| {
+        provider.model.as_deref() == Some(model) || provider.prices.contains_key(model)
+    });
+    if let Some((name, _)) = lists {
+        return Some((None, of(name)));
+    }
+    let family = family(model)?;
+    let program = family
+        .program
+        .filter(|program| config.programs_for_models.contains(*program));
+    program.or(family.service).map(|name| (None, of(name)))
+}
+
+/// Whether a name means a model that can be seated without an agent of that name. `value` is a configuration as JSON.
+pub fn is_known(value: &serde_json::Value, name: &str) -> bool {
+    use serde_json::Value;
+    let section = |name: &str| value.get(name).and_then(Value::as_object);
+    let has_model = |entry: &Value| entry.get("model").and_then(Value::as_str) == Some(name);
+    let has_price = |entry: &Value| entry.get("prices").is_some_and(|p| p.get(name).is_some());
+    let by_agent = section("agents").is_some_and(|agents| agents.values().any(has_model));
+    let by_provider = section("providers").is_some_and(|all| {
+        all.values()
+            .any(|entry| has_model(entry) || has_price(entry))
+    });
+    !name.is_empty()
+        && (by_agent || by_provider || family(name).is_some_and(|f| f.service.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_models_name_tells_its_vendor() {
+        for (name, vendor) in [
+            ("gpt-5", Some("OpenAI")),
+            ("GPT-5-mini", Some("OpenAI")),
+            ("gpt-4.1", Some("OpenAI")),
+            ("o3", Some("OpenAI")),
+            ("o4-mini", Some("OpenAI")),
+            ("openai/gpt-5", Some("OpenAI")),
+            ("claude-sonnet-4-5", Some("Anthropic")),
+            ("gemini-2.5-pro", Some("Google")),
+            ("llama3.1:8b", Some("Meta")),
+            ("qwen2.5-coder", Some("Alibaba")),
+            ("deepseek-r1", Some("DeepSeek")),
+            ("gpt", None),
+            ("claude", None),
+            ("claudette", None),
+            ("claude-helper", None),
+            ("gpt5", None),
+            ("o32", None),
+            ("o3x", None),
+            ("gpt-", None),
+            ("ann", None),
+            ("philosopher", None),
+            ("", None),
+        ] {
+            assert_eq!(family(name).map(|f| f.vendor), vendor, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_answered_for_by_its_agent_its_provider_its_program_or_its_service() {
+        let mut config = Config::default();
+        let backend = |config: &Config, model: &str| {
+            agent_for(config, model)
+                .map(|(name, agent)| (name.map(str::to_owned), agent.backend, agent.model))
+        };
+        let some = |name: Option<&str>, backend: &str, model: &str| {
+            Some((
+                name.map(str::to_owned),
+                backend.to_owned(),
+                Some(model.to_owned()),
+            ))
+        };
+        assert_eq!(backend(&config, "gpt-5"), some(None, "openai", "gpt-5"));
+        assert_eq!(backend(&config, "llama3"), None);
+        config.programs_for_models.insert("codex");
+        assert_eq!(backend(&config, "gpt-5"), some(None, "codex", "gpt-5"));
+        let provider = crate::config::ProviderConfig {
+            model: Some("gpt-5".into()),
+            ..Default::default()
+        };
+        config.providers.insert("router".into(), provider);
+        assert_eq!(backend(&config, "gpt-5"), some(None, "router", "gpt-5"));
+        let agent = AgentConfig {
+            backend: "scripted".into(),
+            model: Some("gpt-5".into()),
+            ..AgentConfig::default()
+        };
+        config.agents.insert("ann".into(), agent);
+        assert_eq!(
+            backend(&config, "gpt-5"),
+            some(Some("ann"), "scripted", "gpt-5")
+        );
+    }
+
+    #[test]
+    fn fast_models_are_known_by_their_names() {
+        for name in ["gpt-5-mini", "claude-haiku-4-5", "gemini-2.5-flash-lite"] {
+            assert!(is_fast(name), "{name}");
+        }
+        for name in ["gpt-5", "o3", "minimax-m1", "gemini-2.5-pro"] {
+            assert!(!is_fast(name), "{name}");
+        }
+    }
+}
