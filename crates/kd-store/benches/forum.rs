@@ -166,7 +166,7 @@ fn row(what: &str, times: &[Duration], floor: Duration) {
 
 fn measure(name: &str, place: &Place, posts: u64) {
     let began = Instant::now();
-    let mut store = ForumStore::open(place).unwrap();
+    let mut store = ForumStore::open(place, None).unwrap();
     store.import(&mut Lines::new(posts)).unwrap();
     let took = began.elapsed().as_secs_f64();
     println!(

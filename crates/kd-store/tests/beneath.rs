@@ -271,7 +271,7 @@ fn everything(stage: &Stage) {
     let key = "council.timeout".parse().unwrap();
     let layer = kd_core::config::Layer::Project;
     let _ = config::set(&paths, layer, &key, 60.into());
-    let _ = ForumStore::open(&ForumPlace::File(layout.forum_file()));
+    let _ = ForumStore::open(&ForumPlace::File(layout.forum_file()), None);
     let _ = beneath::Folder::find(&layout.forum_agents_folder()).map(|f| f.map(|f| f.items()));
     let _ = beneath::read_text(&path("forum/agents/ann.yaml"), bounds::PERSONA);
     let _ = beneath::create(&path("forum/agents/ann.yaml"), b"name: ann\n");

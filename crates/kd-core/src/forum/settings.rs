@@ -73,6 +73,17 @@ pub enum Range {
     Kinds,
 }
 
+/// Changes of a parameter that count in a forum from elsewhere: those that save calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// None.
+    Kept,
+    /// A higher value.
+    Higher,
+    /// A lower value.
+    Lower,
+}
+
 /// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
@@ -84,6 +95,8 @@ pub struct Parameter {
     pub range: Range,
     /// Whether agents may move to change it. How motions are decided is for people alone.
     pub votable: bool,
+    /// What a forum that the user's `kd` did not make may do with it.
+    pub foreign: Foreign,
     /// What it means, for agents and people.
     pub doc: &'static str,
 }
@@ -94,19 +107,34 @@ const WEEK: f64 = 604_800.0;
 /// Every parameter.
 #[rustfmt::skip] // a table
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "cycle_interval_secs", variable: Some("CYCLE_INTERVAL"), range: Range::Number(0.0, WEEK), votable: true, doc: "seconds from the start of a cycle to the start of the next" },
-    Parameter { key: "skip_probability", variable: Some("SKIP_PROBABILITY"), range: Range::Number(0.0, 1.0), votable: true, doc: "how likely an agent sits a cycle out" },
-    Parameter { key: "delay_secs_min", variable: Some("MIN_DELAY"), range: Range::Number(0.0, WEEK), votable: true, doc: "shortest wait between two agents, in seconds" },
-    Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, doc: "longest wait between two agents, in seconds" },
-    Parameter { key: "max_tool_calls", variable: Some("MAX_TOOL_CALLS"), range: Range::Whole(1, 1000), votable: true, doc: "tool calls in one visit" },
-    Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, doc: "most cycles in a row that an agent is left out" },
-    Parameter { key: "scheduler", variable: None, range: Range::Scheduler, votable: true, doc: "the rule of the order" },
-    Parameter { key: "interval", variable: None, range: Range::OneOf(&["fixed", "adaptive"]), votable: true, doc: "whether the time between cycles follows the activity" },
-    Parameter { key: "voting_cycles", variable: None, range: Range::Whole(1, 1000), votable: false, doc: "cycles in which a motion can be voted on" },
-    Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, doc: "share of agents that must vote on a motion" },
-    Parameter { key: "rule", variable: None, range: Range::Rule, votable: false, doc: "how votes on motions are counted" },
-    Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, doc: "kinds of motions that need no person's word" },
+    Parameter { key: "cycle_interval_secs", variable: Some("CYCLE_INTERVAL"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "seconds from the start of a cycle to the start of the next" },
+    Parameter { key: "skip_probability", variable: Some("SKIP_PROBABILITY"), range: Range::Number(0.0, 1.0), votable: true, foreign: Foreign::Higher, doc: "how likely an agent sits a cycle out" },
+    Parameter { key: "delay_secs_min", variable: Some("MIN_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "shortest wait between two agents, in seconds" },
+    Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "longest wait between two agents, in seconds" },
+    Parameter { key: "max_tool_calls", variable: Some("MAX_TOOL_CALLS"), range: Range::Whole(1, 1000), votable: true, foreign: Foreign::Lower, doc: "tool calls in one visit" },
+    Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, foreign: Foreign::Higher, doc: "most cycles in a row that an agent is left out" },
+    Parameter { key: "scheduler", variable: None, range: Range::Scheduler, votable: true, foreign: Foreign::Kept, doc: "the rule of the order" },
+    Parameter { key: "interval", variable: None, range: Range::OneOf(&["fixed", "adaptive"]), votable: true, foreign: Foreign::Kept, doc: "whether the time between cycles follows the activity" },
+    Parameter { key: "voting_cycles", variable: None, range: Range::Whole(1, 1000), votable: false, foreign: Foreign::Kept, doc: "cycles in which a motion can be voted on" },
+    Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, foreign: Foreign::Kept, doc: "share of agents that must vote on a motion" },
+    Parameter { key: "rule", variable: None, range: Range::Rule, votable: false, foreign: Foreign::Kept, doc: "how votes on motions are counted" },
+    Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, foreign: Foreign::Kept, doc: "kinds of motions that need no person's word" },
 ];
+
+impl Parameter {
+    /// Whether a value counts although it comes with a forum from elsewhere: it must save calls compared to `settings`.
+    pub fn foreign_may(&self, settings: &Settings, value: &str) -> bool {
+        let now = settings.get(self.key).and_then(|now| now.parse().ok());
+        let Some((now, next)) = now.zip(value.trim().parse::<f64>().ok()) else {
+            return false;
+        };
+        match self.foreign {
+            Foreign::Kept => false,
+            Foreign::Higher => next > now,
+            Foreign::Lower => next < now,
+        }
+    }
+}
 
 /// Why a parameter cannot be set so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,6 +278,31 @@ mod tests {
             Settings::default(),
             "the defaults are in range and come back as they were"
         );
+    }
+
+    #[test]
+    fn a_forum_from_elsewhere_only_saves_calls() {
+        let settings = Settings {
+            skip_probability: 0.5,
+            ..Settings::default()
+        };
+        for parameter in PARAMETERS {
+            let may = |value: &str| parameter.foreign_may(&settings, value);
+            let (low, high) = match parameter.range {
+                Range::Number(low, high) => (low.to_string(), high.to_string()),
+                Range::Whole(low, high) => (low.to_string(), high.to_string()),
+                _ => ("adaptive".to_owned(), "fixed".to_owned()),
+            };
+            let key = parameter.key;
+            assert_eq!(may(&low), parameter.foreign == Foreign::Lower, "{key}");
+            assert_eq!(may(&high), parameter.foreign == Foreign::Higher, "{key}");
+            assert!(
+                parameter.votable || parameter.foreign == Foreign::Kept,
+                "{key}"
+            );
+            let same = settings.get(key).unwrap();
+            assert!(!may(&same) && !may("NaN") && !may(""), "{key}");
+        }
     }
 
     #[test]

@@ -153,6 +153,11 @@ impl<'a> Forum<'a> {
         let settings = self.settings()?;
         let forum = self.plan.forum.clone();
         let record = match self.store.open_cycle(&forum)? {
+            // What a forum from elsewhere began, its authors drew.
+            Some(record) if self.store.is_foreign() => {
+                self.store.end_cycle(record.id, 0, self.now())?;
+                self.draw(&settings)?
+            }
             Some(record) => self.resume(record)?,
             None => self.draw(&settings)?,
         };

@@ -123,7 +123,7 @@ impl ForumStore {
         let cards = serde_json::to_string(cards).map_err(text)?;
         let plan = serde_json::to_string(plan).map_err(text)?;
         self.db.whole(|db| {
-            let number = last_number(db, forum)? + 1;
+            let number = last_number(db, forum)?.saturating_add(1);
             let row = db.row(
                 "INSERT INTO cycles (forum, number, cards, plan, started_at) VALUES ($1, $2, $3, $4, $5) RETURNING id",
                 args![forum, number, cards, plan, now],

@@ -6,6 +6,8 @@
 use super::error::ForumError;
 use postgres::types::{IsNull, ToSql, Type};
 use rusqlite::OpenFlags;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +17,16 @@ use std::time::Duration;
 const BUSY: Duration = Duration::from_secs(20);
 /// Statements kept ready on a connection: more than this crate has.
 const STATEMENTS: usize = 128;
+
+/// The longest text of a row, far above the longest post.
+const TEXT_BYTES_MAX: i32 = 32 << 20;
+/// What a file may not do, whoever made it: run triggers and views, call functions from its schema, write its own pages.
+const CONFIG: [(DbConfig, bool); 4] = [
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+    (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+];
 
 /// A value in a row or a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +157,10 @@ impl Db {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_NOFOLLOW, links == Links::Refused);
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
+        for (what, on) in CONFIG {
+            connection.set_db_config(what, on)?;
+        }
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX)?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // The log is synced at checkpoints; a power cut can take the last posts and never break the file. A killed

@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod log;
 mod motions;
+mod own;
 mod posts;
 mod runs;
 mod schema;
@@ -37,6 +38,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct ForumStore {
     db: Db,
     place: Place,
+    /// Whether the user's `kd` made it, or the user accepted it. On a server it always is: only the user names one.
+    own: bool,
 }
 
 /// Where a forum's data is.
@@ -74,8 +77,10 @@ impl Place {
 }
 
 impl ForumStore {
-    /// Opens a store; it is made if it is not there. Safe beside any number of others that do the same.
-    pub fn open(place: &Place) -> Result<Self, ForumError> {
+    /// Opens a store; it is made if it is not there. Safe beside any number of others that do the same. `state` is the
+    /// user's state folder, which knows the forums that are the user's own; in any other, elected settings can only
+    /// lower what is configured.
+    pub fn open(place: &Place, state: Option<&Path>) -> Result<Self, ForumError> {
         let shown = place.shown();
         let wrap = |error: ForumError| match error {
             ForumError::Database(why) => ForumError::Open {
@@ -94,11 +99,42 @@ impl ForumStore {
             }
             Place::Server(url) => (Db::postgres(url).map_err(wrap)?, None),
         };
-        schema::migrate(&mut db, &shown, lock.as_deref())?;
+        let mut enter = |db: &mut Db| match place {
+            // A forum that could not be noted is as one from elsewhere.
+            Place::File(path) => own::make_own(db, path, state).map(|_| ()),
+            Place::Server(_) => Ok(()),
+        };
+        schema::migrate(&mut db, &shown, lock.as_deref(), &mut enter)?;
+        let own = match place {
+            Place::File(path) => own::is_own(&mut db, path, state)?,
+            Place::Server(_) => true,
+        };
         Ok(Self {
             db,
             place: place.clone(),
+            own,
         })
+    }
+
+    /// Whether the store came from elsewhere: the user's `kd` did not make it here, and the user did not accept it.
+    pub fn is_foreign(&self) -> bool {
+        !self.own
+    }
+
+    /// Makes the store the user's own, at the user's word.
+    pub fn accept(&mut self, state: Option<&Path>) -> Result<(), ForumError> {
+        if let Place::File(path) = &self.place {
+            let path = path.clone();
+            let noted = self.db.whole(|db| own::make_own(db, &path, state))?;
+            if !noted {
+                return Err(ForumError::File {
+                    path,
+                    why: "it cannot be noted in the state folder".into(),
+                });
+            }
+            self.own = own::is_own(&mut self.db, &path, state)?;
+        }
+        Ok(())
     }
 
     /// Where it is.

@@ -100,7 +100,7 @@ pub(super) fn propose(
             )));
         }
     }
-    let closes = cycles::last_number(db, forum)? + i64::from(settings.voting_cycles);
+    let closes = cycles::last_number(db, forum)?.saturating_add(i64::from(settings.voting_cycles));
     let row = db.row(
         "INSERT INTO motions (forum, kind, key, value, title, reason, proposer, created_at, closes_after, state, outcome) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '') RETURNING id",
@@ -197,6 +197,7 @@ fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<
 /// Puts a motion in force: sets its parameter, or gives back what the undone motion had changed.
 fn enforce(
     db: &mut Db,
+    own: bool,
     motion: &Motion,
     settings: &Settings,
     outcome: &str,
@@ -223,7 +224,7 @@ fn enforce(
     };
     let mut told = format!("In force: {outcome}.");
     if let Some((key, value)) = changed {
-        let before = in_force(db, &motion.forum, settings)?
+        let before = in_force(db, own, &motion.forum, settings)?
             .get(&key)
             .unwrap_or_default();
         // What set the same parameter before is replaced.
@@ -260,21 +261,38 @@ fn enforce(
     tell(db, motion, &told, now)
 }
 
-/// The settings with what motions changed. How motions are decided is for people alone: a row that says otherwise came
-/// with the store, and does not count.
-fn in_force(db: &mut Db, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
+/// Rows of the settings that agents may move to change. How motions are decided is for people alone: a row that says
+/// otherwise came with the store, and does not count.
+fn elected(
+    db: &mut Db,
+    forum: &str,
+) -> Result<Vec<(&'static settings::Parameter, String)>, ForumError> {
     let rows = db.rows(
         "SELECT key, value FROM settings WHERE forum = $1 ORDER BY key",
         args![forum],
     )?;
-    let pairs: Vec<(String, String)> = rows
+    Ok(rows
         .iter()
-        .map(|row| (row.text(0), row.text(1)))
-        .filter(|(key, _)| settings::find(key).is_some_and(|parameter| parameter.votable))
+        .filter_map(|row| Some((settings::find(&row.text(0))?, row.text(1))))
+        .filter(|(parameter, _)| parameter.votable)
+        .collect())
+}
+
+/// The settings with what motions changed; in a store that is not the user's own, only where that saves calls.
+fn in_force(
+    db: &mut Db,
+    own: bool,
+    forum: &str,
+    settings: &Settings,
+) -> Result<Settings, ForumError> {
+    let pairs: Vec<(&str, String)> = elected(db, forum)?
+        .into_iter()
+        .filter(|(parameter, value)| own || parameter.foreign_may(settings, value))
+        .map(|(parameter, value)| (parameter.key, value))
         .collect();
     let mut next = settings.clone();
     if next
-        .set_all(pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+        .set_all(pairs.iter().map(|(k, v)| (*k, v.as_str())))
         .is_err()
     {
         // Together with a newer configuration some no longer fit; those that do still count.
@@ -288,7 +306,34 @@ fn in_force(db: &mut Db, forum: &str, settings: &Settings) -> Result<Settings, F
 impl ForumStore {
     /// The configured settings with what motions changed.
     pub fn settings(&mut self, forum: &str, configured: &Settings) -> Result<Settings, ForumError> {
-        in_force(&mut self.db, forum, configured)
+        in_force(&mut self.db, self.own, forum, configured)
+    }
+
+    /// Elected settings that do not count because the store is not the user's own, with their values.
+    pub fn held_back(
+        &mut self,
+        forum: &str,
+        configured: &Settings,
+    ) -> Result<Vec<(&'static str, String)>, ForumError> {
+        if self.own {
+            return Ok(Vec::new());
+        }
+        // A delay need not fit beside the other one that is configured.
+        let wide = Settings {
+            delay_secs_min: 0.0,
+            delay_secs_max: f64::MAX,
+            ..configured.clone()
+        };
+        let fits = |key: &str, value: &str| wide.clone().set(key, value).is_ok();
+        Ok(elected(&mut self.db, forum)?
+            .into_iter()
+            .filter(|(parameter, value)| {
+                !parameter.foreign_may(configured, value)
+                    && fits(parameter.key, value)
+                    && configured.get(parameter.key).as_ref() != Some(value)
+            })
+            .map(|(parameter, value)| (parameter.key, value))
+            .collect())
     }
 
     /// Motions of a forum: open ones first, then the newest.
@@ -318,6 +363,16 @@ impl ForumStore {
         electorate: usize,
         now: Timestamp,
     ) -> Result<Vec<Motion>, ForumError> {
+        let own = self.own;
+        // Votes that came with the store need a person's word.
+        let settings = &Settings {
+            unconfirmed: if own {
+                settings.unconfirmed.clone()
+            } else {
+                String::new()
+            },
+            ..settings.clone()
+        };
         self.db.whole(|db| {
             let sql = format!(
                 "{SELECT} WHERE forum = $1 AND state = 'open' AND closes_after <= $2 ORDER BY id"
@@ -332,7 +387,9 @@ impl ForumStore {
                 let votes = votes(db, motion.id)?;
                 let decision = governance::decide(settings, &motion, &votes, electorate);
                 match decision.state {
-                    MotionState::InForce => enforce(db, &motion, settings, &decision.outcome, now)?,
+                    MotionState::InForce => {
+                        enforce(db, own, &motion, settings, &decision.outcome, now)?
+                    }
                     state => {
                         set_state(db, motion.id, state, &decision.outcome)?;
                         let next = if state == MotionState::Passed {
@@ -361,6 +418,7 @@ impl ForumStore {
         settings: &Settings,
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
+        let own = self.own;
         self.db.whole(|db| {
             let motion = find(db, id)?;
             if motion.state != MotionState::Passed {
@@ -371,6 +429,7 @@ impl ForumStore {
             }
             enforce(
                 db,
+                own,
                 &motion,
                 settings,
                 &format!("{}; confirmed by a person", motion.outcome),

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, IDENTITY];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -43,14 +43,18 @@ CREATE TABLE log (id ID, forum TEXT NOT NULL, line TEXT NOT NULL);
 CREATE INDEX log_by_forum ON log (forum, id)
 ";
 
+/// The number by which the user's `kd` knows the forums that it made (`own.rs`).
+const IDENTITY: &str = "CREATE TABLE identity (id TEXT NOT NULL)";
+
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;
 
-/// Brings a store to the present form.
+/// Brings a store to the present form. `enter` runs when the store is made, in the same transaction.
 pub(super) fn migrate(
     db: &mut Db,
     place: &str,
     lock_file: Option<&Path>,
+    enter: &mut dyn FnMut(&mut Db) -> Result<(), ForumError>,
 ) -> Result<(), ForumError> {
     if version(db)? == STEPS.len() as i64 {
         return Ok(());
@@ -68,14 +72,18 @@ pub(super) fn migrate(
             None
         }
     };
-    let done = steps(db, place);
+    let done = steps(db, place, enter);
     if !db.is_sqlite() {
         db.rows("SELECT pg_advisory_unlock($1)", args![LOCK])?;
     }
     done
 }
 
-fn steps(db: &mut Db, place: &str) -> Result<(), ForumError> {
+fn steps(
+    db: &mut Db,
+    place: &str,
+    enter: &mut dyn FnMut(&mut Db) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
     let found = version(db)?;
     let known = STEPS.len() as i64;
     if found > known {
@@ -88,20 +96,20 @@ fn steps(db: &mut Db, place: &str) -> Result<(), ForumError> {
     if db.is_sqlite() {
         db.rows("PRAGMA journal_mode = WAL", &[])?;
     }
-    for (number, step) in (1i64..).zip(STEPS).filter(|(number, _)| *number > found) {
-        db.whole(|db| {
+    db.whole(|db| {
+        for (number, step) in (1i64..).zip(STEPS).filter(|(number, _)| *number > found) {
             let sql = dialect(step, db.is_sqlite());
             db.script(&sql)?;
             if db.is_sqlite() {
-                db.script(&format!("PRAGMA user_version = {number}"))
+                db.script(&format!("PRAGMA user_version = {number}"))?;
             } else {
                 db.script(&format!(
                     "CREATE TABLE IF NOT EXISTS kd_forum_form (form BIGINT NOT NULL); DELETE FROM kd_forum_form; INSERT INTO kd_forum_form VALUES ({number})"
-                ))
+                ))?;
             }
-        })?;
-    }
-    Ok(())
+        }
+        if found == 0 { enter(db) } else { Ok(()) }
+    })
 }
 
 /// The form of a store; 0 for an empty one.

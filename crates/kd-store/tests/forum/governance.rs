@@ -3,7 +3,7 @@
 use crate::servers::each;
 use crate::talk::{at, call};
 use kd_core::forum::governance::MotionState;
-use kd_core::forum::settings::{PARAMETERS, Settings};
+use kd_core::forum::settings::{Foreign, PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
 use kd_store::forum::{ForumStore, Place};
 use serde_json::json;
@@ -163,41 +163,170 @@ fn a_person_can_allow_a_kind_and_refuse_a_motion() {
     });
 }
 
+fn plant(file: &std::path::Path, value: impl Fn(&str) -> String) {
+    let db = rusqlite::Connection::open(file).unwrap();
+    for parameter in PARAMETERS {
+        db.execute(
+            "INSERT OR REPLACE INTO settings (forum, key, value, motion_id) VALUES (?1, ?2, ?3, 1)",
+            (MAIN, parameter.key, value(parameter.key)),
+        )
+        .unwrap();
+    }
+}
+
+/// A value beside the default: the lower one, or the higher.
+fn beside(key: &str, higher: bool) -> String {
+    let value = match (key, higher) {
+        ("scheduler", _) => "fixed",
+        ("interval", _) => "adaptive",
+        ("rule", _) => "unanimity",
+        ("unconfirmed", _) => "set",
+        ("skip_probability" | "quorum", false) => "0.125",
+        ("skip_probability" | "quorum", true) => "0.875",
+        (_, false) => "2",
+        (_, true) => "700",
+    };
+    value.to_owned()
+}
+
 #[test]
 fn rows_of_a_store_change_only_what_agents_may_move_to_change() {
     let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
     let file = folder.path().join("forum.db");
     let place = Place::File(file.clone());
     let configured = Settings::default();
-    let before = ForumStore::open(&place)
+    let before = ForumStore::open(&place, Some(&state))
         .unwrap()
         .settings(MAIN, &configured)
         .unwrap();
     assert_eq!(before, configured);
-    let planted = |key: &str| match key {
-        "scheduler" => "fixed",
-        "interval" => "adaptive",
-        "rule" => "unanimity",
-        "unconfirmed" => "set",
-        "skip_probability" | "quorum" => "0.125",
-        _ => "31",
-    };
-    let db = rusqlite::Connection::open(&file).unwrap();
-    for parameter in PARAMETERS {
-        db.execute(
-            "INSERT INTO settings (forum, key, value, motion_id) VALUES (?1, ?2, ?3, 1)",
-            (MAIN, parameter.key, planted(parameter.key)),
-        )
-        .unwrap();
-    }
-    drop(db);
-    let after = ForumStore::open(&place)
-        .unwrap()
-        .settings(MAIN, &configured)
-        .unwrap();
+    plant(&file, |key| beside(key, false));
+    let mut store = ForumStore::open(&place, Some(&state)).unwrap();
+    assert!(!store.is_foreign());
+    let after = store.settings(MAIN, &configured).unwrap();
     for parameter in PARAMETERS {
         let key = parameter.key;
-        let changed = after.get(key) == Some(planted(key).to_owned());
+        let changed = after.get(key) == Some(beside(key, false));
         assert_eq!(changed, parameter.votable, "{key}: {:?}", after.get(key));
     }
+    assert!(store.held_back(MAIN, &configured).unwrap().is_empty());
+}
+
+#[test]
+fn a_store_from_elsewhere_only_saves_calls_until_the_user_accepts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mine, theirs) = (folder.path().join("state"), folder.path().join("theirs"));
+    let configured = Settings::default();
+    let made = Place::File(folder.path().join("made.db"));
+    drop(ForumStore::open(&made, Some(&theirs)).unwrap());
+    for higher in [false, true] {
+        let file = folder.path().join(format!("forum-{higher}.db"));
+        std::fs::copy(folder.path().join("made.db"), &file).unwrap();
+        plant(&file, |key| beside(key, higher));
+        let place = Place::File(file);
+        for state in [None, Some(mine.as_path()), Some(theirs.as_path())] {
+            let mut store = ForumStore::open(&place, state).unwrap();
+            assert!(store.is_foreign(), "a copy is another forum");
+            let after = store.settings(MAIN, &configured).unwrap();
+            let held = store.held_back(MAIN, &configured).unwrap();
+            for parameter in PARAMETERS {
+                let key = parameter.key;
+                let allowed = match parameter.foreign {
+                    Foreign::Kept => false,
+                    Foreign::Higher => higher,
+                    Foreign::Lower => !higher,
+                };
+                let changed = after.get(key) == Some(beside(key, higher));
+                assert_eq!(changed, allowed, "{key}: {:?}", after.get(key));
+                let named = held.iter().any(|(name, _)| *name == key);
+                assert_eq!(named, parameter.votable && !allowed, "{key}: {held:?}");
+            }
+        }
+        let mut store = ForumStore::open(&place, Some(&mine)).unwrap();
+        store.accept(Some(&mine)).unwrap();
+        for mut store in [store, ForumStore::open(&place, Some(&mine)).unwrap()] {
+            assert!(!store.is_foreign());
+            let after = store.settings(MAIN, &configured).unwrap();
+            assert_eq!(after.scheduler, "fixed");
+        }
+    }
+}
+
+#[test]
+fn a_file_put_in_the_place_of_the_users_own_forum_is_foreign() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let file = folder.path().join("forum.db");
+    let place = Place::File(file.clone());
+    let foreign = || ForumStore::open(&place, Some(&state)).unwrap().is_foreign();
+    assert!(!foreign() && !foreign());
+    // The same bytes, number and all, as a checkout or an archive brings them.
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(&file, &copy).unwrap();
+    std::fs::rename(&copy, &file).unwrap();
+    assert!(foreign());
+    // Another's bytes in the same inode.
+    let other = Place::File(folder.path().join("other.db"));
+    drop(ForumStore::open(&other, None).unwrap());
+    std::fs::remove_file(&file).unwrap();
+    assert!(!foreign(), "made here again");
+    std::fs::copy(folder.path().join("other.db"), &file).unwrap();
+    assert!(foreign());
+}
+
+#[test]
+fn a_forum_that_git_tracks_is_foreign() {
+    for tracked in ["forum.db", "forum.db-wal", "forum.db-journal"] {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let git = |args: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            let git = git.args(args).current_dir(folder.path());
+            assert!(git.output().unwrap().status.success(), "{args:?}");
+        };
+        git(&["init", "-q"]);
+        let place = Place::File(folder.path().join("forum.db"));
+        let foreign = || ForumStore::open(&place, Some(&state)).unwrap().is_foreign();
+        assert!(!foreign());
+        let file = folder.path().join(tracked);
+        if !file.exists() {
+            std::fs::write(&file, "").unwrap();
+        }
+        git(&["add", "-f", tracked]);
+        assert!(foreign(), "{tracked}");
+    }
+}
+
+#[test]
+fn planted_votes_need_a_persons_word_and_triggers_do_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let file = folder.path().join("forum.db");
+    let place = Place::File(file.clone());
+    let allowed = Settings {
+        unconfirmed: "set".into(),
+        ..Settings::default()
+    };
+    let mut store = ForumStore::open(&place, None).unwrap();
+    let id = moved(&mut store, "max_tool_calls", "500");
+    voted(&mut store, id, &["ada", "bob"], &[]);
+    drop(store);
+    rusqlite::Connection::open(&file)
+        .unwrap()
+        .execute_batch(
+            "CREATE TRIGGER planted AFTER INSERT ON posts BEGIN DELETE FROM identity; UPDATE threads SET title = 'planted'; END",
+        )
+        .unwrap();
+    let mut store = ForumStore::open(&place, Some(&state)).unwrap();
+    let decided = store.decide_motions(MAIN, 9, &allowed, 2, at(1)).unwrap();
+    assert_eq!(decided[0].state, MotionState::Passed);
+    store.confirm_motion(id, &allowed, at(2)).unwrap();
+    assert_eq!(store.settings(MAIN, &allowed).unwrap().max_tool_calls, 10);
+    assert_eq!(
+        store.held_back(MAIN, &allowed).unwrap(),
+        [("max_tool_calls", "500".to_owned())]
+    );
+    let titles = store.threads(MAIN, 50).unwrap();
+    assert!(titles.iter().all(|thread| thread.title != "planted"));
 }

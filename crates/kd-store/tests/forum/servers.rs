@@ -12,12 +12,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A store that is gone after the test.
 pub(crate) struct Site {
     pub(crate) place: Place,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Site {
     pub(crate) fn open(&self) -> ForumStore {
-        ForumStore::open(&self.place).expect("it opens")
+        ForumStore::open(&self.place, Some(&self.state())).expect("it opens")
+    }
+
+    /// The user's state folder, which notes the stores that the user made.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
     }
 }
 
@@ -26,12 +31,12 @@ pub(crate) fn each(test: impl Fn(&Site)) {
     let folder = tempfile::tempdir().expect("a folder");
     test(&Site {
         place: Place::File(folder.path().join("forum.db")),
-        _folder: folder,
+        folder,
     });
     if let Some(url) = postgres_schema() {
         test(&Site {
             place: Place::Server(url),
-            _folder: tempfile::tempdir().expect("a folder"),
+            folder: tempfile::tempdir().expect("a folder"),
         });
     }
 }

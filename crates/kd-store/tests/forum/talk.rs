@@ -303,7 +303,7 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         store.export(&mut lines).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let other = kd_store::forum::Place::File(folder.path().join("copy.db"));
-        let mut copy = ForumStore::open(&other).unwrap();
+        let mut copy = ForumStore::open(&other, None).unwrap();
         let done = copy.import(&mut lines.as_slice()).unwrap();
         assert_eq!((done.threads, done.posts), (2, 3));
         let mut again = Vec::new();

@@ -27,7 +27,7 @@ fn writer() {
     };
     let me = format!("writer-{}", std::process::id());
     let mut store =
-        ForumStore::open(&Place::parse(&place, std::path::Path::new("/"))).expect("it opens");
+        ForumStore::open(&Place::parse(&place, std::path::Path::new("/")), None).expect("it opens");
     let shared = store.threads(MAIN, 1).expect("read").first().map(|t| t.id);
     let mut own = None;
     for number in 0..posts_each() {

@@ -3,11 +3,13 @@
 mod agents;
 mod cycles;
 mod fairness;
+pub(super) mod foreign;
 mod motions;
 mod talk;
 mod tui;
 
-use super::here::Here;
+use super::ask::notice_line;
+use super::here::{Here, user_dirs};
 use super::trust;
 use crate::args::forum::{Agent, Forum, Where};
 use crate::error::Error;
@@ -80,8 +82,12 @@ impl Site {
             Some(folder) => here.folder()?.join(folder),
             None => layout.forum_agents_folder(),
         };
-        let store = ForumStore::open(&at)?;
+        let mut store = self::open(&at)?;
         let forum = place.forum.clone().unwrap_or_else(|| MAIN.to_owned());
+        let held = store.held_back(&forum, &config.forum.settings)?;
+        if let Some(line) = foreign::held_line(&held) {
+            notice_line(&line);
+        }
         Ok(Self {
             forum,
             store,
@@ -100,6 +106,11 @@ impl Site {
             .store
             .settings(&self.forum, &self.config.forum.settings)?)
     }
+}
+
+/// Opens a forum; it is the user's own if the user's `kd` made it, or the user accepted it.
+pub(super) fn open(place: &Place) -> Result<ForumStore, ForumError> {
+    ForumStore::open(place, user_dirs().state().ok())
 }
 
 /// Where the store is: as a person said, else as configured, else beside the threads.

@@ -103,7 +103,7 @@ impl House {
     fn open_forum(&self) -> Result<ForumStore, Error> {
         let layout = self.here.make_layout()?.layout;
         let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
-        Ok(ForumStore::open(&place)?)
+        Ok(forum::open(&place)?)
     }
 
     /// A caller of this name; in a visit only the agent whose visit it is.

@@ -4,6 +4,7 @@
 //! where a member that is needed is held back.
 
 use super::ask::notice_line;
+use super::forum::foreign::ForeignForum;
 use super::here::Here;
 use super::{terminal, thread};
 use crate::args::trust::Trust;
@@ -61,9 +62,16 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     lines.extend(tracked(&loaded.project));
     lines.extend(layout.iter().flat_map(|layout| texts(&loaded, layout)));
     lines.extend(programs.iter().flat_map(program_files));
+    let forum = match (&layout, &foreign) {
+        (Some(layout), None) => ForeignForum::find(layout, &loaded.config, here)?,
+        // A forum is opened once its owner is accepted.
+        _ => None,
+    };
+    lines.extend(forum.iter().flat_map(ForeignForum::lines));
     print(&lines)?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
-    if untrusted.is_none() && consent.is_none() && foreign.is_none() {
+    let nothing = untrusted.is_none() && consent.is_none();
+    if nothing && foreign.is_none() && forum.is_none() {
         writeln!(io::stdout(), "trusted; `kd trust --revoke` forgets it")?;
         return Ok(Exit::Done);
     }
@@ -91,6 +99,10 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             consent.root.display(),
             count(consent.settings.len() as u64, "setting")
         ));
+    }
+    if let Some(forum) = forum {
+        forum.accept()?;
+        notice_line("the forum's elections count");
     }
     if let Some(programs) = untrusted {
         store.trust_programs(programs)?;

@@ -73,7 +73,9 @@ fn script(home: &Home, name: &str, script: &Value) {
 
 /// The forum of a home.
 fn store(home: &Home) -> ForumStore {
-    ForumStore::open(&Place::File(home.work().join(".kd/forum.db"))).expect("it opens")
+    let place = Place::File(home.work().join(".kd/forum.db"));
+    let state = home.path().join(".local/state/kd");
+    ForumStore::open(&place, Some(&state)).expect("it opens")
 }
 
 /// Runs `kd forum …` where nobody waits and nobody sits out.

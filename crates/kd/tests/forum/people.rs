@@ -3,7 +3,10 @@
 use super::support::{Home, Said};
 use super::{forum, house, quick, script, scripted, store};
 use kd_core::forum::MAIN;
+use kd_core::forum::cycle::{Candidate, Cards, draw};
+use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
+use kd_store::forum::{Caller, ForumStore, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
@@ -283,4 +286,75 @@ fn a_study_on_the_virtual_clock_has_its_table() {
         failed.contains(&"position_p") && failed.contains(&"carry_over_p"),
         "{failed:?}"
     );
+}
+
+/// Adds a forum that somebody else made: an election, and a cycle that has not ended.
+fn plant(home: &Home) {
+    let place = Place::File(home.work().join(".kd/forum.db"));
+    let mut planted = ForumStore::open(&place, None).unwrap();
+    let (settings, now) = (Settings::default(), jiff::Timestamp::now());
+    let mallory = Caller::new("mallory", MAIN).unwrap();
+    let wants = json!({"kind": "set", "key": "max_tool_calls", "value": "500", "title": "more", "reason": "more"});
+    let vote = json!({"motion_id": 1, "choice": "yes"});
+    for (tool, arguments) in [("propose", wants), ("vote", vote)] {
+        let done = planted.call(&mallory, &settings, tool, &arguments, now);
+        assert_eq!(done.unwrap()["success"], true);
+    }
+    planted.decide_motions(MAIN, 9, &settings, 1, now).unwrap();
+    planted.confirm_motion(1, &settings, now).unwrap();
+    let cards = Cards::new(&settings, 1, 0, vec![Candidate::named("mallory")]);
+    planted
+        .begin_cycle(MAIN, &cards, &draw(&cards), now)
+        .unwrap();
+}
+
+#[test]
+fn a_planted_forum_raises_no_limit_and_seats_nobody() {
+    let home = house(&json!({}), &[]);
+    plant(&home);
+    scripted(
+        &home,
+        "ada",
+        &[json!({"tool": "skip", "arguments": {"reason": "rest"}})],
+    );
+    let held = "held back: max_tool_calls = 500 elected in a forum that your kd did not make";
+    let ran = forum(&home, &["run-once"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(held), "{}", ran.err);
+    assert!(
+        ran.out.contains("ada") && !ran.out.contains("mallory"),
+        "{}",
+        ran.out
+    );
+    // Running in it does not make it the user's own.
+    let again = forum(&home, &["read"]);
+    assert!(again.err.contains(held), "{}", again.err);
+    let shown = home.run(&["trust"]);
+    assert!(
+        shown.out.contains("  forum.max_tool_calls = 500\n"),
+        "{}",
+        shown.out
+    );
+    assert!(shown.code != Some(0) && forum(&home, &["read"]).err.contains(held));
+    let trusted = home.run(&["trust", "--yes"]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.err);
+    assert_eq!(forum(&home, &["read"]).err, "");
+    assert_eq!(
+        store(&home)
+            .settings(MAIN, &Settings::default())
+            .unwrap()
+            .max_tool_calls,
+        500
+    );
+}
+
+#[test]
+fn elections_in_the_users_own_forum_count() {
+    let home = house(&json!({}), &[]);
+    assert_eq!(forum(&home, &["post", "Bees", "Why?"]).code, Some(0));
+    plant(&home);
+    let read = forum(&home, &["read"]);
+    assert_eq!(read.err, "", "the user's kd made it");
+    let elected = store(&home).settings(MAIN, &Settings::default());
+    assert_eq!(elected.unwrap().max_tool_calls, 500);
 }

@@ -1,0 +1,61 @@
+//! A forum file that the user's `kd` did not make: what it elects, and the user's word that it counts.
+
+use super::super::here::{Here, user_dirs};
+use crate::error::Error;
+use kd_core::config::Config;
+use kd_core::forum::MAIN;
+use kd_store::Layout;
+use kd_store::forum::{ForumStore, Place};
+
+/// A forum from elsewhere whose elected settings are held back.
+pub(in crate::run) struct ForeignForum {
+    store: ForumStore,
+    held: Vec<(&'static str, String)>,
+}
+
+impl ForeignForum {
+    /// The forum of a project, if it is one; nothing is made.
+    pub(in crate::run) fn find(
+        layout: &Layout,
+        config: &Config,
+        here: &Here,
+    ) -> Result<Option<Self>, Error> {
+        let place = super::place(None, config, layout, here)?;
+        match &place {
+            Place::File(path) if path.symlink_metadata().is_ok() => {}
+            _ => return Ok(None),
+        }
+        let mut store = super::open(&place)?;
+        let held = store.held_back(MAIN, &config.forum.settings)?;
+        Ok((!held.is_empty()).then_some(Self { store, held }))
+    }
+
+    /// What it elects, one line each.
+    pub(in crate::run) fn lines(&self) -> Vec<String> {
+        let place = self.store.place().shown();
+        let mut lines = vec![
+            format!("a forum that your kd did not make has elected ({place}):"),
+            String::new(),
+        ];
+        let held = self.held.iter();
+        lines.extend(held.map(|(key, value)| format!("  forum.{key} = {value}")));
+        lines.push(String::new());
+        lines
+    }
+
+    /// Lets its elections count.
+    pub(in crate::run) fn accept(mut self) -> Result<(), Error> {
+        Ok(self.store.accept(user_dirs().state().ok())?)
+    }
+}
+
+/// One line that says which elected settings are held back; `None` where none are.
+pub(super) fn held_line(held: &[(&'static str, String)]) -> Option<String> {
+    let named: Vec<String> = held.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "held back: {} elected in a forum that your kd did not make; `kd trust` shows and allows it",
+            named.join(", ")
+        )
+    })
+}
