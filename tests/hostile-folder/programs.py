@@ -75,6 +75,15 @@ CONFIGS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+def nothing_runs(box: Box, cwd: Path | None = None, commands: list[str] = COMMANDS) -> str | None:
+    """Runs every command, and tells the first that started something, sent something or changed something outside."""
+    for name in commands:
+        BY_NAME[name].run(box, cwd=cwd)
+        if harm := box.harm():
+            return f"kd {name}: {harm}"
+    return box.costs()
+
+
 def brought(what: str) -> Callable[[Box], str | None]:
     def attack(box: Box) -> str | None:
         user(box)
@@ -98,11 +107,7 @@ def brought(what: str) -> Callable[[Box], str | None]:
             path.chmod(0o755)
         (box.work / "b.txt").write_text("five\n")
         box.before()
-        for name in COMMANDS:
-            BY_NAME[name].run(box)
-            if harm := box.harm():
-                return f"kd {name}: {harm}"
-        return box.costs()
+        return nothing_runs(box)
 
     return attack
 
@@ -130,11 +135,7 @@ def submodule(which: str) -> Callable[[Box], str | None]:
         (sub / "s.txt").write_text("two\n")
         (box.work / "a.txt").write_text("two\n")
         box.before()
-        for name in COMMANDS:
-            BY_NAME[name].run(box)
-            if harm := box.harm():
-                return f"kd {name}: {harm}"
-        return box.costs()
+        return nothing_runs(box)
 
     return attack
 
@@ -157,11 +158,7 @@ def bare_inside(box: Box) -> str | None:
     })
     box.cloned({})
     box.before()
-    for name in COMMANDS:
-        BY_NAME[name].run(box, cwd=box.work / "docs")
-        if harm := box.harm():
-            return f"kd {name}: {harm}"
-    return box.costs()
+    return nothing_runs(box, cwd=box.work / "docs")
 
 
 def program_in_the_folder(name: str) -> Callable[[Box], str | None]:
@@ -174,11 +171,7 @@ def program_in_the_folder(name: str) -> Callable[[Box], str | None]:
         for path in box.work.rglob(name):
             path.chmod(0o755)
         box.before()
-        for one in ("ask", "doctor", "council review", "forum run-once", "model list"):
-            BY_NAME[one].run(box)
-            if harm := box.harm():
-                return f"kd {one}: {harm}"
-        return None
+        return nothing_runs(box, commands=["ask", "doctor", "council review", "forum run-once", "model list"])
 
     return attack
 
