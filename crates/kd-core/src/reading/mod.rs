@@ -10,6 +10,7 @@ pub mod number;
 pub mod options;
 pub mod prose;
 pub mod sameness;
+mod sayings;
 
 pub use language::Language;
 pub use options::Options;
@@ -175,6 +176,9 @@ const WRAPPERS: &[&str] = &[
     "final",
     "arguments",
     "parameters",
+    "answers",
+    "results",
+    "choices",
 ];
 
 /// Reads the answer of a reply.
@@ -310,10 +314,16 @@ fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
         {
             break;
         }
-        match WRAPPERS
-            .iter()
-            .find_map(|name| field(value, name).filter(|v| v.is_object()))
-        {
+        // A list of one object is that object.
+        let alone = |value: &'_ Value| value.as_array().is_some_and(|items| items.len() == 1);
+        let inner = WRAPPERS.iter().find_map(|name| {
+            let found = field(value, name)?;
+            match alone(found) {
+                true => found.get(0).filter(|v| v.is_object()),
+                false => Some(found).filter(|v| v.is_object()),
+            }
+        });
+        match inner {
             Some(inner) => value = inner,
             None => break,
         }

@@ -56,6 +56,13 @@ const AGAINST_BEFORE: &[&str] = &[
     "rejects",
     "avoid",
     "than",
+    "beats",
+    "beat",
+    "outperforms",
+    "schlägt",
+    "übertrifft",
+    "surpasse",
+    "supera",
     "over",
     "instead",
     "rather",
@@ -118,6 +125,14 @@ const AGAINST_BEFORE: &[&str] = &[
 
 /// Words behind an option that reject it.
 const AGAINST_AFTER: &[&str] = &[
+    "is a close second",
+    "is a distant second",
+    "is second",
+    "comes second",
+    "is the runner-up",
+    "is the runner up",
+    "misses",
+    "miss the point",
     "is wrong",
     "is incorrect",
     "is not",
@@ -336,7 +351,12 @@ impl Options {
             ')', '.', ':', ' ', ']', '—', '–', '-', ',', '*', '(', '。', '，', '、', '：', '"',
         ]);
         let named: Vec<usize> = self.mentions(more).iter().map(|m| m.item).collect();
-        let agree = named.iter().all(|n| *n == at);
+        // A list that goes on with other labels states none of them.
+        let goes_on = more.split_whitespace().any(|word| {
+            let label = word.trim_end_matches([':', ')', '.']);
+            label.len() < word.len() && by_label(label).is_some_and(|other| other != at)
+        });
+        let agree = !goes_on && named.iter().all(|n| *n == at);
         (agree && (separated || !named.is_empty())).then_some(at)
     }
 
@@ -357,7 +377,11 @@ impl Options {
             let piece = piece.trim_start_matches(|c: char| {
                 c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '-' | '*')
             });
-            if let Some(at) = self.stated(piece) {
+            let named = || match self.mentions(piece).as_slice() {
+                [one] if text.contains(['>', '≻']) && !one.rejected => Some(one.item),
+                _ => None,
+            };
+            if let Some(at) = self.stated(piece).or_else(named) {
                 order.push(at);
             } else if piece.chars().any(char::is_alphanumeric) && text.contains(['>', '≻']) {
                 return None;
@@ -398,12 +422,28 @@ impl Options {
                 }
             }
         }
+        // "A 6, B 8 and C 3": letters with numbers behind them are labels, the article too.
+        let has_score = |at: &usize| {
+            let next = words.get(at + 1);
+            next.is_some_and(|w| w.lower.chars().all(|c| c.is_ascii_digit()))
+        };
+        let scores = (0..words.len())
+            .filter(|at| self.labels.contains(&words[*at].text))
+            .filter(has_score);
+        let scored = scores.count() > 1;
         for (at, word) in words.iter().enumerate() {
             if taken[at] {
                 continue;
             }
+            if !self.yes_no
+                && let Some(item) = self.shortened(&word.lower)
+            {
+                taken[at] = true;
+                found.push((at, 1, item));
+                continue;
+            }
             if let Some(item) = self.labels.iter().position(|l| *l == word.text)
-                && is_label(&words, at)
+                && (scored || is_label(&words, at))
             {
                 taken[at] = true;
                 found.push((at, 1, item));
@@ -447,6 +487,63 @@ impl Options {
         mentions
     }
 
+    /// The option with the largest share where shares stand behind at least two: `Rust (80 %), Go (20 %)`.
+    pub fn largest_share(&self, text: &str) -> Option<usize> {
+        if !text.contains('%') || text.len() > SENTENCE_BYTES_MAX {
+            return None;
+        }
+        let mut shares: Vec<(usize, f64)> = Vec::new();
+        let mut rest = text;
+        while let Some(end) = rest.find('%') {
+            let (part, behind) = rest.split_at(end);
+            rest = behind.strip_prefix('%').unwrap_or_default();
+            let part = part.trim_end();
+            let from = part
+                .rfind(|c: char| !c.is_ascii_digit() && c != '.')
+                .map_or(0, |at| {
+                    at + part[at..].chars().next().map_or(1, char::len_utf8)
+                });
+            let share: f64 = part.get(from..)?.parse().ok()?;
+            match self.mentions(part).as_slice() {
+                [one] if !one.rejected => shares.push((one.item, share)),
+                _ => return None,
+            }
+        }
+        let most = shares.iter().map(|(_, s)| *s).fold(0.0, f64::max);
+        let mut first = shares.iter().filter(|(_, s)| *s == most);
+        match (first.next(), first.next(), shares.len()) {
+            (Some((item, _)), None, 2..) => Some(*item),
+            _ => None,
+        }
+    }
+
+    /// The option whose only name a word begins: `Postgres` of `PostgreSQL`.
+    fn shortened(&self, word: &str) -> Option<usize> {
+        let long = |name: &str| name.chars().count();
+        if long(word) < 5 || word.chars().any(is_han) {
+            return None;
+        }
+        let mut begun = self.items.iter().enumerate().filter(|(_, names)| {
+            names.iter().any(|name| {
+                name.starts_with(word) && !name.contains(' ') && 10 * long(word) >= 6 * long(name)
+            })
+        });
+        match (begun.next(), begun.next()) {
+            (Some((at, _)), None) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Whether all options but one are spoken against, and that one is not spoken of: then it is left.
+    pub fn left(&self, mentions: &[Mention]) -> Option<usize> {
+        let mut left: Vec<usize> = (0..self.items.len()).collect();
+        left.retain(|at| mentions.iter().all(|m| m.item != *at));
+        match left.as_slice() {
+            [one] if self.items.len() > 1 && mentions.iter().all(|m| m.rejected) => Some(*one),
+            _ => None,
+        }
+    }
+
     /// Whether yes or no is said here, and not `no doubt` or `is it`.
     fn is_said(&self, words: &[Word], at: usize, length: usize) -> bool {
         if !self.yes_no {
@@ -483,6 +580,17 @@ impl Options {
                 "a",
                 "clearly",
                 "definitely",
+                "resounding",
+                "firm",
+                "strong",
+                "hard",
+                "cautious",
+                "qualified",
+                "eindeutiges",
+                "vorsichtiges",
+                "clair",
+                "grand",
+                "claro",
                 "answered",
                 "said",
                 "therefore",
@@ -583,8 +691,8 @@ fn words(text: &str) -> Vec<Word> {
             if let Some(last) = out.last_mut() {
                 match c {
                     '.' | '!' | '?' | '。' | '！' | '？' => last.stop = Stop::Sentence,
-                    ',' | ';' | ':' | '，' | '；' | '：' | '、' | '—' | '–' | '\n' | '(' | ')'
-                    | '（' | '）'
+                    ',' | ';' | ':' | '/' | '，' | '；' | '：' | '、' | '—' | '–' | '\n' | '('
+                    | ')' | '（' | '）'
                         if last.stop == Stop::None =>
                     {
                         last.stop = Stop::Clause;
@@ -787,6 +895,10 @@ fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: 
         "beats",
         "beat",
         "outperforms",
+        "schlägt",
+        "übertrifft",
+        "surpasse",
+        "supera",
     ];
     for (place, word) in before.iter().enumerate() {
         let near = before.len() - place <= 5;
@@ -802,6 +914,7 @@ fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: 
                 "instead" => joined.contains("instead of"),
                 "rather" => joined.contains("rather than"),
                 "rule" | "ruled" => joined.contains("out"),
+                "cannot" | "can't" => !followed(words, at + length, "highly enough"),
                 "no" => {
                     !joined.contains("no doubt")
                         && !joined.contains("no question")
@@ -819,6 +932,25 @@ fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: 
         if hit && near {
             return true;
         }
+    }
+    if [
+        "anything but",
+        "anyone but",
+        "everything but",
+        "all but",
+        "everything except",
+        "alles außer",
+        "alles andere als",
+        "tout sauf",
+        "todo menos",
+        "cualquiera menos",
+        "cualquier cosa menos",
+    ]
+    .iter()
+    .any(|words| joined.contains(words))
+        || joined.replace(' ', "").ends_with("除了")
+    {
+        return true;
     }
     if joined.ends_with("preferable to")
         || joined.ends_with("superior to")
@@ -853,6 +985,13 @@ fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: 
     }
     let after = after.trim();
     words[end - 1].stop == Stop::None && AGAINST_AFTER.iter().any(|w| after.starts_with(w))
+}
+
+/// Whether these words follow at a place.
+fn followed(words: &[Word], at: usize, by: &str) -> bool {
+    by.split(' ')
+        .enumerate()
+        .all(|(n, word)| words.get(at + n).is_some_and(|w| w.lower == word))
 }
 
 /// Words in lower case with single spaces, without marks around them.

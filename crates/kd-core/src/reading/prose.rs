@@ -3,7 +3,7 @@
 
 use super::language::{Language, is_han};
 use super::options::{Mention, Options};
-use super::{date, number};
+use super::{date, number, sayings};
 
 /// Words that stand before an answer, in the five languages; a colon, a dash or a copula follows. `true`: it announces a
 /// final answer and stands above the others.
@@ -147,6 +147,56 @@ const CONTRASTS: &[&str] = &[
     "während",
 ];
 
+/// Words that begin a clause which concedes something: the other clause decides.
+const CONCEDES: &[&str] = &[
+    "even though",
+    "even if",
+    "although",
+    "though",
+    "while",
+    "whereas",
+    "despite",
+    "as much as",
+    "much as",
+    "auch wenn",
+    "obwohl",
+    "wenngleich",
+    "während",
+    "so sehr",
+    "trotz",
+    "même si",
+    "bien que",
+    "quoique",
+    "malgré",
+    "autant",
+    "aunque",
+    "si bien",
+    "a pesar de",
+    "por mucho que",
+    "por más que",
+    "虽然",
+    "尽管",
+];
+
+/// Words that begin what follows from the rest of a sentence.
+const FOLLOWS: &[&str] = &[
+    "so",
+    "therefore",
+    "hence",
+    "thus",
+    "that leaves",
+    "daher",
+    "deshalb",
+    "folglich",
+    "somit",
+    "donc",
+    "por tanto",
+    "por lo tanto",
+    "así que",
+    "所以",
+    "因此",
+];
+
 /// Words of a mind that changes.
 const TURNS: &[&str] = &[
     "wait",
@@ -166,6 +216,19 @@ const TURNS: &[&str] = &[
     "my mistake",
     "instead",
     "corrected",
+    "recompute",
+    "recalculate",
+    "double-check",
+    "let me check",
+    "check again",
+    "nachrechnen",
+    "noch einmal",
+    "recalcul",
+    "vérifions",
+    "recalcul",
+    "verifiquemos",
+    "重新计算",
+    "再算",
     "moment",
     "korrektur",
     "ich korrigiere",
@@ -228,18 +291,29 @@ const DECIDES: &[&str] = &[
     "must be",
     "suffices",
     "is enough",
+    "plenty",
+    "stands out",
+    "comes out ahead",
+    "way to go",
+    "fits",
+    "strongest",
+    "job for",
+    "gets it",
+    "that leaves",
     "reicht",
     "genügt",
     "suffit",
     "basta",
     "wähle",
     "nehme",
+    "bin für",
+    "rate zu",
+    "lohnt",
     "stimme für",
     "empfehle",
     "bevorzuge",
     "daher",
     "deshalb",
-    "also",
     "insgesamt",
     "beste",
     "besser",
@@ -428,7 +502,7 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
         let line = bare(line);
         match options.stated(&line) {
             Some(at) => Taken::One(at),
-            None => clause_choice(&line, options),
+            None => labelled_choice(&line, options),
         }
     });
     match labelled {
@@ -445,6 +519,11 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
     if refused {
         return Said::Refused;
     }
+    match marked_line(text, options) {
+        Taken::One(at) => return Said::Words(at),
+        Taken::Several => return Said::Several,
+        Taken::None => {}
+    }
     if let Some(first) = options
         .ranked(text)
         .and_then(|order| order.first().copied())
@@ -452,7 +531,161 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
     {
         return Said::Words(first);
     }
-    in_sentences(text, options)
+    if let Some(first) = placed_first(text, options).or_else(|| options.largest_share(text)) {
+        return Said::Words(first);
+    }
+    match (in_sentences(text, options), sayings::yes_or_no(text)) {
+        (Said::Nothing, Some(said)) if options.is_yes_no() => {
+            let word = if said { "yes" } else { "no" };
+            options.stated(word).map_or(Said::Nothing, Said::Words)
+        }
+        (read, _) => read,
+    }
+}
+
+/// The option that a labelled line chooses: the line as a whole, else its first sentence where nothing is taken back.
+fn labelled_choice(line: &str, options: &Options) -> Taken<usize> {
+    let whole = clause_choice(line, options);
+    if !matches!(whole, Taken::Several) || turns(line) {
+        return whole;
+    }
+    let parts = sentences(line);
+    match parts.split_first() {
+        Some((first, rest)) if !rest.is_empty() && !is_undecided(&first.to_lowercase()) => {
+            let first = bare(first);
+            match options.stated(&first) {
+                Some(at) => Taken::One(at),
+                None => clause_choice(&first, options),
+            }
+        }
+        _ => whole,
+    }
+}
+
+/// The one option of a list that is ticked, or that is called right where the others are called wrong.
+fn marked_line(text: &str, options: &Options) -> Taken<usize> {
+    const GOOD: &[&str] = &[
+        "[x]",
+        "☑",
+        "✅",
+        "✓",
+        "✔",
+        "right",
+        "correct",
+        "true",
+        "best",
+        "winner",
+        "richtig",
+        "korrekt",
+        "stimmt",
+        "correct",
+        "exact",
+        "juste",
+        "vrai",
+        "correcto",
+        "correcta",
+        "verdadero",
+        "正确",
+        "对",
+    ];
+    const BAD: &[&str] = &[
+        "[ ]",
+        "☐",
+        "❌",
+        "✗",
+        "✘",
+        "wrong",
+        "incorrect",
+        "false",
+        "not correct",
+        "not right",
+        "falsch",
+        "nicht richtig",
+        "inkorrekt",
+        "faux",
+        "incorrecto",
+        "incorrecta",
+        "falso",
+        "falsa",
+        "错误",
+        "不正确",
+        "不对",
+        "错",
+    ];
+    let (mut good, mut bad, mut plain) = (Vec::new(), Vec::new(), 0);
+    for line in text
+        .lines()
+        .filter(|l| l.trim().len() > 2 && l.len() <= 300)
+    {
+        let mut named: Vec<usize> = options
+            .mentions(&undecorated(line))
+            .iter()
+            .map(|m| m.item)
+            .collect();
+        named.dedup();
+        let [item] = named.as_slice() else { continue };
+        let lower = line.to_lowercase();
+        let has = |marks: &[&str]| {
+            marks.iter().any(|mark| {
+                let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic() || is_han(c));
+                lower.match_indices(mark).any(|(at, _)| {
+                    edge(lower[..at].chars().next_back())
+                        && edge(lower[at + mark.len()..].chars().next())
+                })
+            })
+        };
+        match (has(BAD), has(GOOD)) {
+            (true, _) => bad.push(*item),
+            (false, true) => good.push(*item),
+            (false, false) => plain += 1,
+        }
+    }
+    good.dedup();
+    match (good.as_slice(), bad.is_empty(), plain) {
+        ([one], false, 0) if !bad.contains(one) => Taken::One(*one),
+        ([_, _, ..], false, 0) => Taken::Several,
+        _ => Taken::None,
+    }
+}
+
+/// The option that is put first in words: "B first, then A".
+fn placed_first(text: &str, options: &Options) -> Option<usize> {
+    const FIRST: &[&str] = &[
+        "first",
+        "1st",
+        "in first place",
+        "on top",
+        "zuerst",
+        "an erster stelle",
+        "auf platz 1",
+        "en premier",
+        "d'abord",
+        "primero",
+        "en primer lugar",
+        "第一",
+        "排第一",
+    ];
+    let lower = text.to_lowercase();
+    let ranks = [
+        "rank", "order", "then", "second", "dann", "zweite", "puis", "ensuite", "luego", "segundo",
+        "其次", "第二", "然后",
+    ];
+    if options.is_yes_no() || !ranks.iter().any(|w| lower.contains(w)) {
+        return None;
+    }
+    let mut first = Vec::new();
+    for part in text.split([',', ';', '.', ':', '\n', '，', '。', '；', '：']) {
+        let mentions = options.mentions(part);
+        let [one] = mentions.as_slice() else { continue };
+        let part = part.trim().to_lowercase();
+        if !one.rejected && FIRST.iter().any(|w| part.ends_with(w)) {
+            first.push(one.item);
+        }
+    }
+    match first.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
 }
 
 /// Whether a mind changes behind the last labelled line, towards another option.
@@ -479,10 +712,15 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         Taken::Several => return Said::Several,
         Taken::None => {}
     }
+    if let Some(key) =
+        sayings::numeral(text).filter(|_| text.len() <= 200 && !is_undecided(&text.to_lowercase()))
+    {
+        return Said::Words(key);
+    }
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
-        .filter(|l| !l.is_empty() && !is_about_confidence(l))
+        .filter(|l| !l.is_empty() && !is_about_confidence(l) && !sayings::is_courtesy(l))
         .collect();
     let with: Vec<&str> = lines
         .iter()
@@ -504,7 +742,7 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     let closing = lines.last() == Some(last);
     let words = last.split_whitespace().count();
     // Undecided words make every number of the line one of several.
-    let lower = last.to_lowercase();
+    let lower = without_margin(last).to_lowercase();
     if [
         "between ",
         " or ",
@@ -525,6 +763,29 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         .iter()
         .rev()
         .find(|s| !number::numbers(s, language).is_empty());
+    // What the line says it is not, and what stood before a change of mind, is no answer.
+    let kept = without_rejected(without_margin(last));
+    let kept = kept.as_str();
+    if kept.len() < last.len()
+        && let Some(key) = number_of(kept, language)
+    {
+        return Said::LastLine(key);
+    }
+    // A result above is not taken back by a number in passing.
+    let result_above = with
+        .iter()
+        .rev()
+        .skip(1)
+        .find(|l| is_result(l))
+        .and_then(|l| number_of(l, language));
+    if let Some(above) = result_above
+        && !is_result(last)
+        && !turns(last)
+        && number_of(last, language).is_some_and(|key| key != above)
+        && bare(last).split_whitespace().count() > 2
+    {
+        return Said::Several;
+    }
     let read = number_of(last, language).or_else(|| {
         let part = closing_part.filter(|p| p.len() < last.len() && is_result(p))?;
         number_of(part, language)
@@ -533,6 +794,59 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         Some(key) if alone || closing || is_result(last) || words <= 8 => Said::LastLine(key),
         Some(_) | None => Said::Several,
     }
+}
+
+/// A line without the margin of its number: "300, give or take 50", "300 ± 50".
+fn without_margin(line: &str) -> &str {
+    let lower = line.to_lowercase();
+    let marks = [
+        "give or take",
+        "plus or minus",
+        "plus/minus",
+        "±",
+        "+/-",
+        "plus oder minus",
+        "plus ou moins",
+        "más o menos",
+        "正负",
+    ];
+    let cut = marks.iter().filter_map(|m| lower.find(m)).min();
+    match cut.filter(|at| {
+        lower.len() == line.len() && lower[..*at].contains(|c: char| c.is_ascii_digit())
+    }) {
+        Some(at) => &line[..at],
+        None => line,
+    }
+}
+
+/// A line without what stands before its last change of mind, and without numbers that it says are wrong.
+fn without_rejected(line: &str) -> String {
+    let lower = line.to_lowercase();
+    if lower.len() != line.len() {
+        return line.to_owned();
+    }
+    let turn = TURNS
+        .iter()
+        .filter_map(|w| lower.rfind(w).map(|at| at + w.len()))
+        .max();
+    let line = &line[turn.unwrap_or(0)..];
+    let mut out: Vec<&str> = Vec::new();
+    let mut drop_next = false;
+    for word in line.split_whitespace() {
+        let plain: String = word
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect();
+        let has_digit = word.contains(|c: char| c.is_ascii_digit());
+        if drop_next && has_digit {
+            drop_next = false;
+            continue;
+        }
+        drop_next = ["not", "nicht", "pas", "no"].contains(&plain.as_str());
+        out.push(word);
+    }
+    out.join(" ")
 }
 
 /// The date that a text gives: that of a labelled line, else the only one, else the one of the last line.
@@ -789,6 +1103,37 @@ fn stated(text: &str) -> Vec<Stated> {
 
 /// The label at the beginning of a line, and what it says.
 fn split_label(line: &str) -> Option<(String, bool)> {
+    label_of(line).or_else(|| {
+        const ARTICLES: &[&str] = &[
+            "the ",
+            "my ",
+            "our ",
+            "so the ",
+            "thus the ",
+            "die ",
+            "das ",
+            "mein ",
+            "meine ",
+            "unser ",
+            "unsere ",
+            "la ",
+            "le ",
+            "el ",
+            "ma ",
+            "mon ",
+            "notre ",
+            "mi ",
+            "nuestra ",
+            "nuestro ",
+            "我的",
+        ];
+        let lower = line.to_lowercase();
+        let article = ARTICLES.iter().find(|a| lower.starts_with(**a))?;
+        label_of(line.get(article.len()..)?)
+    })
+}
+
+fn label_of(line: &str) -> Option<(String, bool)> {
     let lower = line.to_lowercase();
     // Lowering moves bytes in few alphabets; then the line is taken as it is.
     let same = lower.len() == line.len();
@@ -904,8 +1249,10 @@ fn labelled<T: PartialEq>(stated: &[Stated], read: impl Fn(&str) -> Taken<T>) ->
 fn in_sentences(text: &str, options: &Options) -> Said<usize> {
     let sentences = sentences(text);
     let mut all: Vec<usize> = Vec::new();
+    let mut spoken: Vec<Mention> = Vec::new();
     let mut decided: Option<Taken<usize>> = None;
     let mut any_decides = false;
+    let mut conflict = false;
     for (place, sentence) in sentences.iter().enumerate() {
         let lower = sentence.to_lowercase();
         let mut mentions = options.mentions(sentence);
@@ -915,26 +1262,44 @@ fn in_sentences(text: &str, options: &Options) -> Said<usize> {
             mentions.clear();
         }
         let asks = sentence.trim_end().ends_with(['?', '？']);
-        if is_undecided(&lower) && (mentions.len() != 1 || options.is_yes_no()) {
+        let one_left = asserted(&mentions).len() == 1 && mentions.iter().any(|m| m.rejected);
+        let settled = one_left && only_neither(&lower);
+        if is_undecided(&lower) && !settled && (mentions.len() != 1 || options.is_yes_no()) {
             decided = Some(Taken::Several);
             continue;
         }
-        if mentions.is_empty() || asks || is_about_confidence(&lower) {
+        if mentions.is_empty()
+            || asks
+            || is_about_confidence(&lower)
+            || sayings::is_courtesy(&lower)
+        {
             continue;
         }
+        spoken.extend(mentions.iter().copied());
         let asserted = asserted(&mentions);
         all.extend(asserted.iter().copied());
         let here = clause_choice(sentence, options);
         // A contrast that leaves one option, and an option that stands alone, decide.
         let left = asserted.len() > 1 && matches!(here, Taken::One(_))
             || options.stated(&bare(sentence)).is_some();
-        let cue = |words: &[&str]| words.iter().any(|w| lower.contains(w));
+        let cue = |words: &[&str]| has_any(&lower, words);
         let decides = left || cue(DECIDES) || cue(TURNS) || options.is_yes_no();
         if decides {
             any_decides = true;
-            match here {
-                Taken::None => {}
-                taken => decided = Some(taken),
+            match (&decided, here) {
+                (_, Taken::None) => {}
+                // Two sentences decide differently: the later one counts where it says that it concludes or corrects.
+                (Some(Taken::One(before)), Taken::One(now))
+                    if *before != now && !concludes(&lower) =>
+                {
+                    decided = Some(Taken::Several);
+                    conflict = true;
+                }
+                (_, Taken::One(_)) if conflict && !concludes(&lower) => {}
+                (_, taken) => {
+                    conflict = false;
+                    decided = Some(taken);
+                }
             }
         } else if let (Some(Taken::One(before)), Taken::One(now)) = (&decided, &here)
             && before != now
@@ -953,9 +1318,123 @@ fn in_sentences(text: &str, options: &Options) -> Said<usize> {
         (Some(Taken::One(at)), _) => Said::Words(at),
         (Some(Taken::Several), _) => Said::Several,
         (_, [one]) => Said::Words(*one),
-        (_, []) => Said::Nothing,
+        (_, []) => match options.left(&spoken) {
+            Some(one) if !options.is_yes_no() && spoken.len() > 1 => Said::Words(one),
+            _ => Said::Nothing,
+        },
         (_, _) => Said::Several,
     }
+}
+
+/// Whether one of these words begins in a text where no other word goes on: `so` is not in `also`.
+fn has_any(lower: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| {
+        lower.match_indices(word).any(|(at, _)| {
+            let before = lower[..at].chars().next_back();
+            before.is_none_or(|c| !c.is_alphabetic() || is_han(c))
+        })
+    })
+}
+
+/// Whether a sentence says that it concludes, corrects or sets something against what came before.
+fn concludes(lower: &str) -> bool {
+    const CONCLUDES: &[&str] = &[
+        "therefore",
+        "thus",
+        "hence",
+        "overall",
+        "in conclusion",
+        "so ",
+        "in short",
+        "in the end",
+        "ultimately",
+        "finally",
+        "final",
+        "all in all",
+        "my vote",
+        "my answer",
+        "my choice",
+        "my pick",
+        "i choose",
+        "i pick",
+        "i vote",
+        "i select",
+        "i recommend",
+        "i'd recommend",
+        "i would",
+        "i'd ",
+        "i'll ",
+        "i prefer",
+        "i go with",
+        "i settle",
+        "i stand by",
+        "still",
+        "that said",
+        "given ",
+        "considering",
+        "daher",
+        "deshalb",
+        "folglich",
+        "somit",
+        "insgesamt",
+        "fazit",
+        "letztlich",
+        "schließlich",
+        "am ende",
+        "unterm strich",
+        "ich wähle",
+        "ich nehme",
+        "ich stimme",
+        "ich empfehle",
+        "ich bevorzuge",
+        "ich würde",
+        "meine wahl",
+        "trotzdem",
+        "donc",
+        "finalement",
+        "en conclusion",
+        "au final",
+        "je choisis",
+        "je prends",
+        "je vote",
+        "je préfère",
+        "je recommande",
+        "j'opte",
+        "mon choix",
+        "je choisirais",
+        "je prendrais",
+        "por tanto",
+        "por lo tanto",
+        "así que",
+        "en conclusión",
+        "finalmente",
+        "al final",
+        "elijo",
+        "escojo",
+        "voto por",
+        "prefiero",
+        "recomiendo",
+        "me quedo",
+        "mi elección",
+        "optaría",
+        "因此",
+        "所以",
+        "综上",
+        "总之",
+        "最终",
+        "我选",
+        "我推荐",
+        "我建议",
+        "结论",
+    ];
+    let cue = |words: &[&str]| has_any(lower, words);
+    let contrast = CONTRASTS.iter().any(|w| {
+        lower
+            .strip_prefix(w)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphabetic() && !is_han(c)))
+            || lower.contains(&format!(", {w} "))
+    });
+    cue(CONCLUDES) || cue(TURNS) || contrast || lower.starts_with("also ")
 }
 
 fn asserted(mentions: &[Mention]) -> Vec<usize> {
@@ -976,16 +1455,27 @@ fn clause_choice(sentence: &str, options: &Options) -> Taken<usize> {
         return Taken::None;
     }
     let lower = sentence.to_lowercase();
-    if is_undecided(&lower) {
+    // "Neither A nor B: take C" decides.
+    let one_left = asserted(&mentions).len() == 1 && mentions.iter().any(|m| m.rejected);
+    if is_undecided(&lower) && !(one_left && only_neither(&lower)) {
         return Taken::Several;
     }
     match asserted(&mentions).as_slice() {
         [one] => Taken::One(*one),
         [] => Taken::None,
         _ => {
+            if let Some(choice) = conceding_choice(sentence, &lower, options) {
+                return choice;
+            }
+            let follows = FOLLOWS.iter().filter(|w| {
+                w.chars().any(is_han)
+                    || !lower.starts_with(**w) && lower.contains(&format!(", {w}"))
+            });
             let cut = CONTRASTS
                 .iter()
+                .filter(|w| !CONCEDES.contains(w))
                 .chain(TURNS)
+                .chain(follows)
                 .filter_map(|word| {
                     lower
                         .match_indices(word)
@@ -1018,6 +1508,49 @@ fn clause_choice(sentence: &str, options: &Options) -> Taken<usize> {
             }
         }
     }
+}
+
+/// The option of the clause that decides in a sentence with a conceding clause; `None` where it has none.
+fn conceding_choice(sentence: &str, lower: &str, options: &Options) -> Option<Taken<usize>> {
+    if lower.len() != sentence.len() {
+        return None;
+    }
+    let at = CONCEDES
+        .iter()
+        .filter_map(|word| {
+            lower.match_indices(word).map(|(at, _)| at).find(|at| {
+                let before = lower[..*at].chars().next_back();
+                let after = lower[at + word.len()..].chars().next();
+                let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic() || is_han(c));
+                word.chars().any(is_han) || edge(before) && edge(after)
+            })
+        })
+        .min()?;
+    let one = |clause: &str| match asserted(&options.mentions(clause)).as_slice() {
+        [one] => Taken::One(*one),
+        _ => Taken::Several,
+    };
+    // At the beginning the clause ends with a comma, and the rest decides.
+    if at < 4 {
+        let comma = sentence.find([',', '，'])?;
+        return Some(one(&sentence[comma..]));
+    }
+    let (head, tail) = sentence.split_at(at);
+    let decides = |clause: &str| has_any(&clause.to_lowercase(), DECIDES);
+    Some(match (decides(head), decides(tail)) {
+        (true, false) => one(head),
+        (false, true) => one(tail),
+        _ => Taken::Several,
+    })
+}
+
+/// Whether a sentence that does not seem to choose only rules options out.
+fn only_neither(lower: &str) -> bool {
+    const NEITHER: &[&str] = &["neither", "weder", "ni l'un", "none of"];
+    let rest = NEITHER
+        .iter()
+        .fold(lower.to_owned(), |text, word| text.replace(word, ""));
+    !is_undecided(&rest)
 }
 
 /// Whether a sentence does not choose.

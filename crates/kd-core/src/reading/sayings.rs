@@ -1,0 +1,672 @@
+//! Fixed phrases of replies in the five languages: ways to say yes and no, numbers in words, and courtesies that hold no
+//! answer.
+
+/// Whole statements that mean yes.
+const YES: &[&str] = &[
+    "absolutely",
+    "definitely",
+    "certainly",
+    "of course",
+    "indeed",
+    "sure",
+    "surely",
+    "affirmative",
+    "probably",
+    "most likely",
+    "very likely",
+    "likely",
+    "i think so",
+    "i believe so",
+    "i would say so",
+    "that is correct",
+    "that's correct",
+    "that is right",
+    "that's right",
+    "that is true",
+    "that's true",
+    "it is",
+    "it does",
+    "y",
+    "aye",
+    "yup",
+    "exactly",
+    "without a doubt",
+    "undoubtedly",
+    "agreed",
+    "i agree",
+    "natürlich",
+    "selbstverständlich",
+    "auf jeden fall",
+    "sicher",
+    "sicherlich",
+    "gewiss",
+    "durchaus",
+    "wahrscheinlich",
+    "das stimmt",
+    "stimmt",
+    "das ist richtig",
+    "das ist korrekt",
+    "richtig",
+    "ich denke schon",
+    "ich glaube schon",
+    "absolut",
+    "definitiv",
+    "eher ja",
+    "absolument",
+    "bien sûr",
+    "certainement",
+    "tout à fait",
+    "évidemment",
+    "bien entendu",
+    "probablement",
+    "c'est exact",
+    "c'est vrai",
+    "c'est correct",
+    "exactement",
+    "je pense que oui",
+    "je crois que oui",
+    "effectivement",
+    "sans aucun doute",
+    "claro",
+    "claro que sí",
+    "por supuesto",
+    "desde luego",
+    "absolutamente",
+    "ciertamente",
+    "probablemente",
+    "correcto",
+    "es correcto",
+    "así es",
+    "creo que sí",
+    "efectivamente",
+    "sin duda",
+    "es cierto",
+    "es verdad",
+    "当然",
+    "当然可以",
+    "可以",
+    "肯定",
+    "没错",
+    "对的",
+    "正确",
+    "是真的",
+    "的确",
+    "确实",
+    "应该是",
+    "能",
+    "会",
+    "行",
+    "应该可以",
+];
+
+/// Whole statements that mean no.
+const NO: &[&str] = &[
+    "absolutely not",
+    "definitely not",
+    "certainly not",
+    "of course not",
+    "probably not",
+    "most likely not",
+    "not likely",
+    "unlikely",
+    "very unlikely",
+    "i don't think so",
+    "i do not think so",
+    "i don't believe so",
+    "i'm afraid not",
+    "negative",
+    "never",
+    "not at all",
+    "by no means",
+    "that is incorrect",
+    "that's incorrect",
+    "that is not correct",
+    "that's not correct",
+    "that is wrong",
+    "that's wrong",
+    "that is false",
+    "that's false",
+    "that is not true",
+    "that's not true",
+    "that is not right",
+    "it is not",
+    "it isn't",
+    "it's not",
+    "it does not",
+    "it doesn't",
+    "n",
+    "nah",
+    "no way",
+    "i disagree",
+    "natürlich nicht",
+    "auf keinen fall",
+    "keinesfalls",
+    "keineswegs",
+    "sicher nicht",
+    "bestimmt nicht",
+    "wahrscheinlich nicht",
+    "eher nicht",
+    "das stimmt nicht",
+    "stimmt nicht",
+    "das ist falsch",
+    "falsch",
+    "das ist nicht richtig",
+    "das ist nicht korrekt",
+    "ich denke nicht",
+    "ich glaube nicht",
+    "niemals",
+    "nie",
+    "nö",
+    "nee",
+    "überhaupt nicht",
+    "eher nein",
+    "absolument pas",
+    "bien sûr que non",
+    "certainement pas",
+    "pas du tout",
+    "probablement pas",
+    "sûrement pas",
+    "c'est faux",
+    "c'est incorrect",
+    "ce n'est pas vrai",
+    "ce n'est pas exact",
+    "je ne pense pas",
+    "je ne crois pas",
+    "jamais",
+    "en aucun cas",
+    "aucunement",
+    "claro que no",
+    "por supuesto que no",
+    "desde luego que no",
+    "para nada",
+    "en absoluto",
+    "de ninguna manera",
+    "probablemente no",
+    "no es cierto",
+    "no es correcto",
+    "es falso",
+    "es incorrecto",
+    "creo que no",
+    "nunca",
+    "jamás",
+    "no lo creo",
+    "当然不",
+    "当然不是",
+    "当然不行",
+    "不行",
+    "不可以",
+    "不能",
+    "不会",
+    "错",
+    "错误",
+    "错的",
+    "不正确",
+    "不是真的",
+    "绝对不",
+    "绝对不是",
+    "没有",
+    "应该不是",
+    "应该不会",
+];
+
+/// Words before a statement that add nothing to it.
+const FILLERS: &[&str] = &[
+    "well",
+    "oh",
+    "ok",
+    "okay",
+    "so",
+    "most",
+    "quite",
+    "very",
+    "honestly",
+    "frankly",
+    "basically",
+    "in principle",
+    "on balance",
+    "yes and",
+    "hm",
+    "hmm",
+    "i'd say",
+    "i would say",
+    "i say",
+    "na",
+    "nun",
+    "tja",
+    "also",
+    "grundsätzlich",
+    "prinzipiell",
+    "im prinzip",
+    "im grunde",
+    "ehrlich gesagt",
+    "ich sage",
+    "eh bien",
+    "ben",
+    "bon",
+    "alors",
+    "en principe",
+    "franchement",
+    "je dirais",
+    "je dirais que",
+    "pues",
+    "bueno",
+    "en principio",
+    "la verdad",
+    "francamente",
+    "diría que",
+    "yo diría que",
+    "嗯",
+    "那",
+    "原则上",
+];
+
+/// Subjects and copulas of a statement about the question.
+const SUBJECTS: &[&str] = &[
+    "the statement is",
+    "the claim is",
+    "this statement is",
+    "this claim is",
+    "this is",
+    "that is",
+    "the answer is",
+    "die aussage ist",
+    "diese aussage ist",
+    "die behauptung ist",
+    "das ist",
+    "l'affirmation est",
+    "cette affirmation est",
+    "c'est",
+    "la afirmación es",
+    "esta afirmación es",
+    "esto es",
+    "eso es",
+];
+
+/// Predicates that affirm, and those that deny.
+const TRUE: &[&str] = &[
+    "true",
+    "correct",
+    "right",
+    "accurate",
+    "richtig",
+    "wahr",
+    "korrekt",
+    "vraie",
+    "vrai",
+    "exacte",
+    "correcte",
+    "verdadera",
+    "correcta",
+    "cierta",
+    "cierto",
+];
+const FALSE: &[&str] = &[
+    "false",
+    "incorrect",
+    "wrong",
+    "inaccurate",
+    "not true",
+    "not correct",
+    "not right",
+    "falsch",
+    "unwahr",
+    "nicht richtig",
+    "nicht wahr",
+    "fausse",
+    "faux",
+    "incorrecte",
+    "inexacte",
+    "falsa",
+    "falso",
+    "incorrecta",
+];
+
+/// The words themselves.
+const SAID_YES: &[&str] = &["yes", "ja", "oui", "sí", "si"];
+const SAID_NO: &[&str] = &["no", "nein", "non"];
+
+/// Whether the first statement of a text is a fixed phrase for yes (`true`) or no. Only for texts in which neither word
+/// was found where it counts.
+pub(super) fn yes_or_no(text: &str) -> Option<bool> {
+    let lower = text.to_lowercase().replace('’', "'");
+    let lower = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let ends = |c: char| {
+        matches!(
+            c,
+            '.' | ',' | '!' | ';' | ':' | '\n' | '—' | '–' | '(' | '。' | '，' | '！' | '；' | '：'
+        )
+    };
+    let first = lower.split(ends).next().unwrap_or_default();
+    let first = first.split(" - ").next().unwrap_or_default();
+    let mut first = first.trim_matches(|c: char| !c.is_alphanumeric());
+    let known = |said: &str| match (YES.contains(&said), NO.contains(&said)) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
+    };
+    if let Some(said) = known(first) {
+        return Some(said);
+    }
+    while let Some(rest) = FILLERS
+        .iter()
+        .find_map(|f| first.strip_prefix(f)?.strip_prefix(' '))
+    {
+        first = rest;
+    }
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphabetic()).collect();
+    let holds = |all: &[&str]| words.iter().any(|w| all.contains(w));
+    if SAID_YES.contains(&first) && !holds(SAID_NO) {
+        return Some(true);
+    }
+    if SAID_NO.contains(&first) && !holds(SAID_YES) {
+        return Some(false);
+    }
+    if let Some(said) = known(first) {
+        return Some(said);
+    }
+    let predicate = SUBJECTS
+        .iter()
+        .find_map(|s| first.strip_prefix(s)?.strip_prefix(' '));
+    match predicate {
+        Some(said) if TRUE.contains(&said) => Some(true),
+        Some(said) if FALSE.contains(&said) => Some(false),
+        _ if first.ends_with("würde ich verneinen") => Some(false),
+        _ if first.ends_with("würde ich bejahen") => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether a sentence is a courtesy to the reader: an offer, a wish, a question back. It holds no answer.
+pub(super) fn is_courtesy(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase().replace('’', "'");
+    [
+        "let me know",
+        "feel free",
+        "i can also",
+        "i could also",
+        "if you need",
+        "if you want",
+        "if you would like",
+        "if you'd like",
+        "hope this helps",
+        "hope that helps",
+        "happy to help",
+        "glad to",
+        "do you want me",
+        "would you like me",
+        "shall i",
+        "any questions",
+        "further questions",
+        "anything else",
+        "happy to elaborate",
+        "sag bescheid",
+        "lass mich wissen",
+        "lassen sie mich wissen",
+        "gerne",
+        "wenn du möchtest",
+        "wenn sie möchten",
+        "weitere fragen",
+        "melde dich",
+        "hoffe, das hilft",
+        "falls du",
+        "falls sie",
+        "n'hésite",
+        "dites-moi",
+        "dis-moi",
+        "si vous voulez",
+        "si tu veux",
+        "si vous souhaitez",
+        "j'espère que cela",
+        "je peux aussi",
+        "souhaitez-vous",
+        "autres questions",
+        "avísame",
+        "hazme saber",
+        "si quieres",
+        "si necesitas",
+        "si deseas",
+        "espero que",
+        "puedo también",
+        "también puedo",
+        "no dudes",
+        "otras preguntas",
+        "如果您",
+        "如果你需要",
+        "如果需要",
+        "如有",
+        "希望这",
+        "请告诉我",
+        "随时",
+        "还有什么",
+        "需要我",
+    ]
+    .iter()
+    .any(|words| lower.contains(words))
+}
+
+const UNITS: &[(&str, u64)] = &[
+    ("zero", 0),
+    ("two", 2),
+    ("three", 3),
+    ("four", 4),
+    ("five", 5),
+    ("six", 6),
+    ("seven", 7),
+    ("eight", 8),
+    ("nine", 9),
+    ("ten", 10),
+    ("eleven", 11),
+    ("twelve", 12),
+    ("thirteen", 13),
+    ("fourteen", 14),
+    ("fifteen", 15),
+    ("sixteen", 16),
+    ("seventeen", 17),
+    ("eighteen", 18),
+    ("nineteen", 19),
+    ("twenty", 20),
+    ("thirty", 30),
+    ("forty", 40),
+    ("fifty", 50),
+    ("sixty", 60),
+    ("seventy", 70),
+    ("eighty", 80),
+    ("ninety", 90),
+    ("null", 0),
+    ("zwei", 2),
+    ("drei", 3),
+    ("vier", 4),
+    ("fünf", 5),
+    ("sechs", 6),
+    ("sieben", 7),
+    ("acht", 8),
+    ("neun", 9),
+    ("zehn", 10),
+    ("elf", 11),
+    ("zwölf", 12),
+    ("dreizehn", 13),
+    ("vierzehn", 14),
+    ("fünfzehn", 15),
+    ("sechzehn", 16),
+    ("siebzehn", 17),
+    ("achtzehn", 18),
+    ("neunzehn", 19),
+    ("zwanzig", 20),
+    ("dreißig", 30),
+    ("vierzig", 40),
+    ("fünfzig", 50),
+    ("sechzig", 60),
+    ("siebzig", 70),
+    ("achtzig", 80),
+    ("neunzig", 90),
+    ("zéro", 0),
+    ("deux", 2),
+    ("trois", 3),
+    ("quatre", 4),
+    ("cinq", 5),
+    ("sept", 7),
+    ("huit", 8),
+    ("neuf", 9),
+    ("dix", 10),
+    ("onze", 11),
+    ("douze", 12),
+    ("treize", 13),
+    ("quatorze", 14),
+    ("quinze", 15),
+    ("seize", 16),
+    ("vingt", 20),
+    ("trente", 30),
+    ("quarante", 40),
+    ("cinquante", 50),
+    ("soixante", 60),
+    ("cero", 0),
+    ("dos", 2),
+    ("tres", 3),
+    ("cuatro", 4),
+    ("cinco", 5),
+    ("seis", 6),
+    ("siete", 7),
+    ("ocho", 8),
+    ("nueve", 9),
+    ("diez", 10),
+    ("once", 11),
+    ("doce", 12),
+    ("trece", 13),
+    ("catorce", 14),
+    ("quince", 15),
+    ("dieciséis", 16),
+    ("diecisiete", 17),
+    ("dieciocho", 18),
+    ("diecinueve", 19),
+    ("veinte", 20),
+    ("treinta", 30),
+    ("cuarenta", 40),
+    ("cincuenta", 50),
+    ("sesenta", 60),
+    ("setenta", 70),
+    ("ochenta", 80),
+    ("noventa", 90),
+];
+
+/// The number that a text says in words, where it says exactly one and has no digits. One is passed over: it is an
+/// article too.
+pub(super) fn numeral(text: &str) -> Option<String> {
+    if text.chars().any(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let mut found: Vec<u64> = Vec::new();
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|w| !w.is_empty())
+        .collect();
+    let value = |word: &str| {
+        UNITS
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, n)| *n)
+    };
+    let mut at = 0;
+    while at < words.len() {
+        let next = words
+            .get(at + 1)
+            .and_then(|w| value(w).or((*w == "one").then_some(1)));
+        match (value(words[at]), next) {
+            // Twenty-one.
+            (Some(tens), Some(unit)) if tens >= 20 && tens % 10 == 0 && unit < 10 => {
+                found.push(tens + unit);
+                at += 1;
+            }
+            (Some(number), _) => found.push(number),
+            // What multiplies, counts on or joins makes another number of it.
+            _ if [
+                "hundred", "thousand", "million", "hundert", "tausend", "cent", "mille", "cien",
+                "ciento", "mil", "half", "dozen",
+            ]
+            .contains(&words[at]) =>
+            {
+                return None;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found.extend(han(&lower));
+    match found.as_slice() {
+        [one] => Some(one.to_string()),
+        _ => None,
+    }
+}
+
+/// The numbers in Chinese characters of a text, up to 99; one alone is passed over.
+fn han(text: &str) -> Vec<u64> {
+    let digit = |c: char| {
+        "零一二三四五六七八九"
+            .chars()
+            .position(|d| d == c)
+            .map(|n| n as u64)
+    };
+    let mut found = Vec::new();
+    let mut run: Vec<char> = Vec::new();
+    for c in text.chars().chain([' ']) {
+        if digit(c).is_some() || "两十百千万".contains(c) {
+            run.push(c);
+            continue;
+        }
+        let number = match run.as_slice() {
+            ['一'] | [] => None,
+            ['十'] => Some(10),
+            [one] => digit(*one),
+            ['十', unit] => digit(*unit).map(|u| 10 + u),
+            [tens, '十'] => digit(*tens).map(|t| t * 10),
+            [tens, '十', unit] => digit(*tens).zip(digit(*unit)).map(|(t, u)| t * 10 + u),
+            // Two numbers that are not understood are not one that is.
+            _ => return vec![0, 0],
+        };
+        found.extend(number);
+        run.clear();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_say_yes_or_no_only_as_a_whole() {
+        for (text, said) in [
+            ("Absolutely.", Some(true)),
+            ("Absolutely not!", Some(false)),
+            ("I don’t think so, since it leaks.", Some(false)),
+            ("Auf keinen Fall.", Some(false)),
+            ("Bien sûr que non.", Some(false)),
+            ("Por supuesto", Some(true)),
+            ("当然不是。", Some(false)),
+            ("Sure thing is that it fails", None),
+            ("It is not clear", None),
+            ("Never mind", None),
+        ] {
+            assert_eq!(yes_or_no(text), said, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_in_words_is_read_where_it_is_the_only_one() {
+        for (text, number) in [
+            ("Twelve", Some("12")),
+            ("Twenty-one of them", Some("21")),
+            ("Es sind zwölf.", Some("12")),
+            ("三十", Some("30")),
+            ("四十二个", Some("42")),
+            ("two or three", None),
+            ("two hundred", None),
+            ("one", None),
+            ("a dozen", None),
+            ("12 or twelve", None),
+            ("一百二十", None),
+        ] {
+            assert_eq!(numeral(text).as_deref(), number, "{text}");
+        }
+    }
+}
