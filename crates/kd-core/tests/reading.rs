@@ -208,6 +208,10 @@ fn hostile_replies_end_soon() {
 /// Prints what is misread and unread in the corpus that `KD_REPLIES` names; for a set that was just written.
 #[test]
 #[ignore = "prints figures; holds nothing"]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "reads the file that the caller names"
+)]
 fn figures() {
     let file = std::env::var("KD_REPLIES").unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
