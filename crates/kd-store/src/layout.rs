@@ -9,6 +9,7 @@ use crate::find::Elsewhere;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
+use kd_core::clean::clean_text;
 use kd_core::ids::{SeatName, ThreadId};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -551,7 +552,8 @@ fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Er
         .collect())
 }
 
-/// The folders in a folder, by name; none if it is not there. Hidden ones and names that are not text are left out.
+/// The folders in a folder, by name; none if it is not there. Hidden ones are left out, and names that no program gives:
+/// those that are not text, or hold characters that a terminal would obey or not show.
 fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let Some(folder) = Folder::find(path)? else {
         return Ok(Vec::new());
@@ -561,6 +563,8 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
         if let Ok(name) = item.name.into_string()
             && !name.starts_with('.')
             && item.kind == Kind::Folder
+            && clean_text(&name) == name.as_str()
+            && !name.contains(['\n', '\t'])
         {
             let path = path.join(&name);
             found.push((name, path));

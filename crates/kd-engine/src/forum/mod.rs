@@ -104,9 +104,10 @@ impl<'a> Forum<'a> {
         stop: watch::Receiver<Stop>,
         say: Box<dyn FnMut(&LogLine) + 'a>,
     ) -> Result<Self, RunError> {
-        // Waiting and one agent at a time: one thread is enough. The built-in model brings its own.
+        // One thread for the agent, and one for the timers: a service that never stops sending must not hold up its own
+        // deadline. The built-in model brings its own.
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
+            .worker_threads(2)
             .enable_all()
             .build()
             .map_err(RunError::Runtime)?;

@@ -38,10 +38,10 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
     };
     Ok(CycleRecord {
         id: row.int(0),
-        forum: row.text(1),
+        forum: row.line(1),
         number: row.int(2),
-        cards: serde_json::from_str(&row.text(3)).map_err(broken)?,
-        plan: serde_json::from_str(&row.text(4)).map_err(broken)?,
+        cards: row.json(3).map_err(broken)?,
+        plan: row.json(4).map_err(broken)?,
         started_at: row.time(5),
         ended_at: row.maybe_time(6),
         interval_ms: row.maybe_int(7).map(|ms| ms.max(0) as u64),

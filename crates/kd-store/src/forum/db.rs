@@ -4,11 +4,15 @@
 //! PostgreSQL's must not be made from a thread that runs an asynchronous task.
 
 use super::error::ForumError;
+use kd_core::clean::clean_text;
 use postgres::types::{IsNull, ToSql, Type};
 use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -63,15 +67,32 @@ impl Row {
         }
     }
 
+    /// A text. Whoever wrote it, no character in it commands a terminal.
     pub(super) fn text(&self, at: usize) -> String {
         self.maybe_text(at).unwrap_or_default()
     }
 
     pub(super) fn maybe_text(&self, at: usize) -> Option<String> {
         match self.0.get(at) {
-            Some(Value::Text(text)) => Some(text.clone()),
+            Some(Value::Text(text)) => Some(clean_text(text).into_owned()),
             _ => None,
         }
+    }
+
+    /// A text that is one line: a name, a title.
+    pub(super) fn line(&self, at: usize) -> String {
+        self.maybe_line(at).unwrap_or_default()
+    }
+
+    pub(super) fn maybe_line(&self, at: usize) -> Option<String> {
+        Some(self.maybe_text(at)?.replace(['\n', '\t'], " "))
+    }
+
+    /// A text that is JSON. The texts in it are clean too.
+    pub(super) fn json<T: DeserializeOwned>(&self, at: usize) -> Result<T, serde_json::Error> {
+        let mut value = serde_json::from_str(&self.text(at))?;
+        clean_json(&mut value);
+        serde_json::from_value(value)
     }
 
     pub(super) fn time(&self, at: usize) -> jiff::Timestamp {
@@ -81,6 +102,28 @@ impl Row {
     pub(super) fn maybe_time(&self, at: usize) -> Option<jiff::Timestamp> {
         self.maybe_int(at)
             .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())
+    }
+}
+
+fn clean_json(value: &mut Json) {
+    match value {
+        Json::String(text) => {
+            if let Cow::Owned(clean) = clean_text(text) {
+                *text = clean;
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(clean_json),
+        Json::Object(fields) => {
+            if fields
+                .keys()
+                .any(|key| matches!(clean_text(key), Cow::Owned(_)))
+            {
+                let all = std::mem::take(fields).into_iter();
+                fields.extend(all.map(|(key, value)| (clean_text(&key).into_owned(), value)));
+            }
+            fields.values_mut().for_each(clean_json);
+        }
+        _ => {}
     }
 }
 

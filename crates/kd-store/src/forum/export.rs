@@ -123,7 +123,7 @@ impl ForumStore {
             &[],
         )? {
             put(&Record::Agent {
-                name: row.text(0),
+                name: row.line(0),
                 energy: row.real(1),
                 tokens: row.int(2),
                 turns: row.int(3),
@@ -132,10 +132,10 @@ impl ForumStore {
             })?;
         }
         for row in db.rows("SELECT a.name, s.thread_id, s.post_id FROM seen s JOIN agents a ON a.id = s.agent_id ORDER BY a.id, s.thread_id", &[])? {
-            put(&Record::Seen { agent: row.text(0), thread_id: row.int(1), post_id: row.int(2) })?;
+            put(&Record::Seen { agent: row.line(0), thread_id: row.int(1), post_id: row.int(2) })?;
         }
         for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
-            put(&Record::Mark { agent: row.text(0), forum: row.text(1), post_id: row.int(2) })?;
+            put(&Record::Mark { agent: row.line(0), forum: row.line(1), post_id: row.int(2) })?;
         }
         let cycles = super::cycles::all(db)?;
         cycles
@@ -157,9 +157,9 @@ impl ForumStore {
             &[],
         )? {
             put(&Record::Setting {
-                forum: row.text(0),
-                key: row.text(1),
-                value: row.text(2),
+                forum: row.line(0),
+                key: row.line(1),
+                value: row.line(2),
                 motion_id: row.int(3),
             })?;
         }
@@ -172,7 +172,7 @@ impl ForumStore {
             let Some(last) = rows.last() else { break };
             after = last.int(0);
             for row in &rows {
-                if let Ok(line) = serde_json::from_str(&row.text(1)) {
+                if let Ok(line) = row.json(1) {
                     put(&Record::Log(line))?;
                 }
             }

@@ -25,7 +25,7 @@ impl ForumStore {
         Ok(rows
             .iter()
             .rev()
-            .filter_map(|row| serde_json::from_str(&row.text(0)).ok())
+            .filter_map(|row| row.json(0).ok())
             .collect())
     }
 
@@ -42,7 +42,7 @@ impl ForumStore {
         )?;
         Ok(rows
             .iter()
-            .filter_map(|row| Some((row.int(0), serde_json::from_str(&row.text(1)).ok()?)))
+            .filter_map(|row| Some((row.int(0), row.json(1).ok()?)))
             .collect())
     }
 

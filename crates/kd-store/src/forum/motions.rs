@@ -16,18 +16,18 @@ const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason,
 fn motion(row: &Row) -> Motion {
     Motion {
         id: row.int(0),
-        forum: row.text(1),
+        forum: row.line(1),
         kind: MotionKind::parse(&row.text(2)).unwrap_or(MotionKind::Text),
-        key: row.maybe_text(3),
+        key: row.maybe_line(3),
         value: row.maybe_text(4),
         before: row.maybe_text(5),
-        title: row.text(6),
+        title: row.line(6),
         reason: row.text(7),
-        proposer: row.text(8),
+        proposer: row.line(8),
         created_at: row.time(9),
         closes_after: row.int(10),
         state: MotionState::parse(&row.text(11)).unwrap_or(MotionState::Rejected),
-        outcome: row.text(12),
+        outcome: row.line(12),
         thread_id: row.maybe_int(13),
     }
 }
@@ -45,7 +45,7 @@ fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
         .filter_map(|row| {
             Some(CastVote {
                 motion_id: row.int(0),
-                agent: row.text(1),
+                agent: row.line(1),
                 choice: Choice::parse(&row.text(2))?,
                 reason: row.text(3),
                 at: row.time(4),
@@ -273,7 +273,7 @@ fn elected(
     )?;
     Ok(rows
         .iter()
-        .filter_map(|row| Some((settings::find(&row.text(0))?, row.text(1))))
+        .filter_map(|row| Some((settings::find(&row.text(0))?, row.line(1))))
         .filter(|(parameter, _)| parameter.votable)
         .collect())
 }

@@ -30,11 +30,11 @@ pub(super) fn post(row: &Row) -> Post {
     Post {
         id: row.int(0),
         thread_id: row.int(1),
-        author: row.text(2),
+        author: row.line(2),
         body: row.text(3),
         quote_post_id: row.maybe_int(4),
         quoted_post_body: row.maybe_text(5).filter(|_| !quote_gone),
-        quoted_author: row.maybe_text(6),
+        quoted_author: row.maybe_line(6),
         created_at: row.time(7),
         edited_at: row.maybe_time(8),
         deleted_at: row.maybe_time(9),

@@ -100,7 +100,7 @@ impl ForumStore {
             .map(|row| Hit {
                 thread: threads::thread(row),
                 post_id: row.int(WIDTH),
-                author: row.text(WIDTH + 1),
+                author: row.line(WIDTH + 1),
                 excerpt: row.text(WIDTH + 2),
             })
             .collect())

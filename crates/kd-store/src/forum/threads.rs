@@ -16,13 +16,13 @@ pub(super) const WIDTH: usize = 10;
 pub(super) fn thread(row: &Row) -> Thread {
     Thread {
         id: row.int(0),
-        forum: row.text(1),
-        title: row.text(2),
-        author: row.text(3),
+        forum: row.line(1),
+        title: row.line(2),
+        author: row.line(3),
         created_at: row.time(4),
         updated_at: row.time(5),
         post_count: row.int(6),
-        last_author: row.text(7),
+        last_author: row.line(7),
         last_post_id: row.int(8),
         deleted_at: row.maybe_time(9),
     }

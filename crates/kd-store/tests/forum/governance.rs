@@ -330,3 +330,48 @@ fn planted_votes_need_a_persons_word_and_triggers_do_not_run() {
     let titles = store.threads(MAIN, 50).unwrap();
     assert!(titles.iter().all(|thread| thread.title != "planted"));
 }
+
+#[test]
+fn words_of_a_planted_store_command_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("forum.db");
+    let place = Place::File(file.clone());
+    let mut store = ForumStore::open(&place, None).unwrap();
+    moved(&mut store, "max_tool_calls", "5");
+    drop(store);
+    let db = rusqlite::Connection::open(&file).unwrap();
+    let evil = "a\u{1b}[2J\nking\u{9b}2J\u{202e}\r";
+    let told = serde_json::json!({"at": "2026-01-01T00:00:00Z", "forum": MAIN, "event": "run_started", "agent": evil});
+    for (sql, value) in [
+        (
+            "UPDATE threads SET title = ?1, author = ?1, last_author = ?1",
+            evil.to_owned(),
+        ),
+        ("UPDATE posts SET body = ?1, author = ?1", evil.to_owned()),
+        (
+            "UPDATE motions SET title = ?1, key = ?1, value = ?1, before = ?1, reason = ?1, proposer = ?1, outcome = ?1",
+            evil.to_owned(),
+        ),
+        (
+            "INSERT INTO log (forum, line) VALUES ('main', ?1)",
+            told.to_string(),
+        ),
+    ] {
+        db.execute(sql, [value]).unwrap();
+    }
+    let mut store = ForumStore::open(&place, None).unwrap();
+    let shown = format!(
+        "{:?}{:?}{:?}{:?}",
+        store.threads(MAIN, 9).unwrap(),
+        store.thread(1, 0, 9).unwrap(),
+        store.motions(MAIN, 9).unwrap(),
+        store.log_tail(MAIN, 9).unwrap(),
+    );
+    assert!(
+        shown.contains("title: \"a kin") || shown.contains("title: \"a king"),
+        "{shown}"
+    );
+    for bad in ["\\u{1b}", "\\u{9b}", "\\u{202e}", "\\r"] {
+        assert!(!shown.contains(bad), "{bad} in {shown}");
+    }
+}

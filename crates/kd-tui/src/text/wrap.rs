@@ -1,5 +1,6 @@
 //! Columns of a terminal: how wide a text is, and where it breaks. Wide characters count two, joined emoji once.
 
+use super::clean::is_unsafe;
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -9,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Span {
     /// How it looks.
     pub style: Style,
-    /// What it says: no newline in it.
+    /// What it says: no newline in it, and no character that a terminal obeys.
     pub text: String,
 }
 
@@ -17,12 +18,15 @@ pub struct Span {
 pub type Line = Vec<Span>;
 
 impl Span {
-    /// A piece in a style.
+    /// A piece in a style. Characters that a terminal would obey are left out, however they came into the text: a Markdown
+    /// entity can stand for any character.
     pub fn new(style: Style, text: impl Into<String>) -> Self {
-        Self {
-            style,
-            text: text.into(),
+        let mut text = text.into();
+        let is_plain = text.bytes().all(|b| (b' '..0x7f).contains(&b));
+        if !is_plain && text.chars().any(|c| c != '\t' && is_unsafe(c)) {
+            text.retain(|c| c == '\t' || !is_unsafe(c));
         }
+        Self { style, text }
     }
 
     /// A piece without style.
@@ -211,6 +215,16 @@ fn grapheme_width(g: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_span_holds_what_a_terminal_obeys() {
+        let text = "a\u{1b}[2J\u{9b}2J\r\n\u{202e}b\u{2028}c\u{e0041}\t\u{7f}d";
+        assert_eq!(Span::plain(text).text, "a[2J2Jbc\td");
+        assert_eq!(
+            Span::plain("plain é 👩\u{200d}🌾").text,
+            "plain é 👩\u{200d}🌾"
+        );
+    }
 
     #[test]
     fn widths_follow_the_terminal() {

@@ -63,7 +63,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     super::ask::sweep(&layout, false);
     // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(super::WORKERS)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;

@@ -28,7 +28,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let config = loaded.config;
     let scratch = tempfile::tempdir()
         .map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(super::WORKERS)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;

@@ -39,7 +39,7 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
                 writeln!(
                     out,
                     "{}{at}  {}  =>  {}",
-                    session.thread,
+                    clean::line(&session.thread.0),
                     clean::line(&session.question),
                     clean::line(&session.answer)
                 )?;

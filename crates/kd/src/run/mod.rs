@@ -49,6 +49,10 @@ use crate::exit::Exit;
 use here::Here;
 
 /// Does what the command line says.
+/// Threads of a runtime that asks members: one for them, and one for the timers, so that a service that never stops
+/// sending cannot hold up its own deadline.
+const WORKERS: usize = 2;
+
 pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
     kd_engine::agents::keep_record(here::user_dirs());

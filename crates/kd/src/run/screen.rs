@@ -46,7 +46,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     super::ask::sweep(&layout, false);
     let start = start(args, &layout)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(super::WORKERS)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;

@@ -161,31 +161,28 @@ impl Follow {
         let Some(stream) = self.streams.get_mut(seat) else {
             return Ok(pieces);
         };
-        loop {
-            let heard = stream.reader.read()?;
-            if heard.restarted {
-                stream.reading = fresh;
-                let why = Failure::new(FailureKind::Crashed, "a new attempt began");
-                pieces.push(Delta::Retrying {
-                    attempt: 1,
-                    after: Duration::ZERO,
-                    failure: why,
-                });
-                return Ok(pieces);
-            }
-            if heard.lines.is_empty() {
-                return Ok(pieces);
-            }
-            for line in &heard.lines {
-                match (serde_json::from_str::<Delta>(line), &mut stream.reading) {
-                    (Ok(delta), _) => pieces.push(delta),
-                    (Err(_), Some(reading)) => {
-                        pieces.extend(reading.feed(format!("{line}\n").as_bytes()));
-                    }
-                    (Err(_), None) => {}
+        // What one read gives, and the rest with the next look: a stream that grows for ever must not hold up the others,
+        // nor the end of the wait.
+        let heard = stream.reader.read()?;
+        if heard.restarted {
+            stream.reading = fresh;
+            let why = Failure::new(FailureKind::Crashed, "a new attempt began");
+            pieces.push(Delta::Retrying {
+                attempt: 1,
+                after: Duration::ZERO,
+                failure: why,
+            });
+        }
+        for line in &heard.lines {
+            match (serde_json::from_str::<Delta>(line), &mut stream.reading) {
+                (Ok(delta), _) => pieces.push(delta),
+                (Err(_), Some(reading)) => {
+                    pieces.extend(reading.feed(format!("{line}\n").as_bytes()));
                 }
+                (Err(_), None) => {}
             }
         }
+        Ok(pieces)
     }
 
     fn hear_message(&mut self, message: Message) {
