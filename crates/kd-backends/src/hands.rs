@@ -7,8 +7,9 @@ use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
 use crate::env::Env;
-use crate::guard::{Backoff, Rate, Retry, Silence, Total, Untouched};
+use crate::guard::{Backoff, Paid, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
+use crate::spending::Spending;
 use crate::transport::http::Http;
 use crate::transport::rights;
 use kd_core::config::{Config, LocalConfig, ProviderConfig};
@@ -26,6 +27,8 @@ pub struct Options {
     /// Whether the user trusts the folder in which agents work. Only there the trust step of an agent program itself is
     /// switched off.
     pub trusted: bool,
+    /// How services are asked again; `providers.<name>.attempts` overrides the number of attempts.
+    pub backoff: Backoff,
 }
 
 /// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
@@ -48,10 +51,13 @@ pub struct Hands {
     trusted: bool,
     /// Whether the system keeps agents that may not write from other files.
     sandbox: bool,
+    /// What everything that is asked here spends.
+    spending: Spending,
+    backoff: Backoff,
 }
 
 /// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
-type Seat = fn(&Hands, &Member) -> Result<Arc<dyn Backend>, Failure>;
+type Seat = fn(&Hands, &Member, &Spending) -> Result<Arc<dyn Backend>, Failure>;
 
 /// The kinds of backend by name. HTTP services and agent programs need no row: they have tables of their own,
 /// [`crate::providers`] and [`adapters::programs`], and the configuration.
@@ -72,15 +78,32 @@ impl Hands {
             folder: None,
             trusted: options.trusted,
             sandbox: config.council.sandbox,
+            spending: Spending::new(config.limits.ceiling()),
+            backoff: options.backoff,
         }
     }
 
-    /// The backend that answers for a member. Calls nobody; a missing key or model is told by the first answer.
+    /// The account of everything that is asked here, within `limits` of the configuration.
+    pub fn spending(&self) -> &Spending {
+        &self.spending
+    }
+
+    /// The backend that answers for a member, paid from the account of these hands. Calls nobody; a missing key or model
+    /// is told by the first answer.
     pub fn seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+        self.seat_paid(member, &self.spending)
+    }
+
+    /// The same, paid from this account.
+    pub fn seat_paid(
+        &self,
+        member: &Member,
+        spending: &Spending,
+    ) -> Result<Arc<dyn Backend>, Failure> {
         match TABLE.iter().find(|(name, _)| *name == member.backend) {
-            Some((_, seat)) => seat(self, member),
-            None if self.is_agent(member) => agent_program(self, member),
-            None => self.service_seat(member),
+            Some((_, seat)) => seat(self, member, spending),
+            None if self.is_agent(member) => agent_program(self, member, spending),
+            None => self.service_seat(member, spending),
         }
     }
 
@@ -168,7 +191,11 @@ impl Hands {
         AgentCli::command(argv, dialect, choice, self.env.clone())
     }
 
-    fn service_seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    fn service_seat(
+        &self,
+        member: &Member,
+        spending: &Spending,
+    ) -> Result<Arc<dyn Backend>, Failure> {
         let Some(service) = self.service(&member.backend) else {
             return Err(self.unknown(&member.backend));
         };
@@ -187,14 +214,15 @@ impl Hands {
                 member.backend
             )));
         };
-        let attempts = service
-            .attempts
-            .unwrap_or(Backoff::default().attempts)
-            .max(1);
+        let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
         let limit = service.limit.clone();
         let dialect = adapters::dialect(service.wire);
-        let mut backend: Arc<dyn Backend> =
-            Arc::new(Silence::new(Arc::new(Http::new(service, dialect, model))));
+        let mut backend: Arc<dyn Backend> = Arc::new(Silence::new(Arc::new(Http::new(
+            service,
+            dialect,
+            model,
+            spending.clone(),
+        ))));
         if let Some(limit) = limit {
             backend = Arc::new(Rate::new(backend, limit));
         }
@@ -202,7 +230,7 @@ impl Hands {
             backend,
             Backoff {
                 attempts,
-                ..Backoff::default()
+                ..self.backoff
             },
         );
         Ok(Arc::new(Total::new(Arc::new(retrying))))
@@ -248,38 +276,51 @@ fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
     Arc::new(Total::new(Arc::new(Silence::new(backend))))
 }
 
-fn local_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+fn local_seat(
+    hands: &Hands,
+    member: &Member,
+    spending: &Spending,
+) -> Result<Arc<dyn Backend>, Failure> {
     let model = member.model.as_deref();
-    Ok(timed(Arc::new(Local::new(
-        Arc::clone(&hands.engines),
-        &hands.local,
-        model,
-        &hands.env,
-    ))))
+    let local = Local::new(Arc::clone(&hands.engines), &hands.local, model, &hands.env);
+    Ok(timed(Arc::new(Paid::new(Arc::new(local), spending))))
 }
 
 /// One player for each member, so that its calls play one run after another.
-fn scripted_seat(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+fn scripted_seat(
+    hands: &Hands,
+    member: &Member,
+    spending: &Spending,
+) -> Result<Arc<dyn Backend>, Failure> {
     let model = member.model.as_deref().unwrap_or("echo");
     let mut players = hands.scripts.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (member.name.to_string(), model.to_owned());
-    if let Some(player) = players.get(&key) {
-        return Ok(player.clone());
-    }
-    let script = scripted::Script::load(model)?;
-    let player = timed(Arc::new(scripted::Scripted::new(script)));
-    players.insert(key, player.clone());
-    Ok(player)
+    let player = match players.get(&key) {
+        Some(player) => player.clone(),
+        None => {
+            let script = scripted::Script::load(model)?;
+            let player: Arc<dyn Backend> = Arc::new(scripted::Scripted::new(script));
+            players.insert(key, player.clone());
+            player
+        }
+    };
+    Ok(timed(Arc::new(Paid::new(player, spending))))
 }
 
 /// Programs retry by themselves, so they are not asked again.
-fn agent_program(hands: &Hands, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+fn agent_program(
+    hands: &Hands,
+    member: &Member,
+    spending: &Spending,
+) -> Result<Arc<dyn Backend>, Failure> {
     let program = hands.agent_cli(member)?;
     let backend: Arc<dyn Backend> = match hands.warm(member, &program) {
         Some(warm) => Arc::new(warm),
         None => Arc::new(program),
     };
-    let watched = Untouched::new(backend, hands.env.clone(), hands.folder.clone());
+    let agent = member.launch.agent.as_deref().unwrap_or(&member.backend);
+    let paid = Paid::program(backend, spending, agent);
+    let watched = Untouched::new(Arc::new(paid), hands.env.clone(), hands.folder.clone());
     Ok(timed(Arc::new(watched)))
 }
 

@@ -18,6 +18,7 @@ pub mod hands;
 pub mod keys;
 pub mod providers;
 pub mod secret_file;
+pub mod spending;
 mod status;
 #[cfg(test)]
 mod testing;
@@ -25,6 +26,7 @@ pub mod transport;
 
 pub use env::Env;
 pub use hands::{Hands, Options};
+pub use spending::Spending;
 
 /// Whatever answers a request.
 ///

@@ -5,7 +5,7 @@ use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
 use crate::transport::http::AskedForm;
 use kd_core::config::{Price, ProviderConfig, Wire};
-use kd_core::{Delta, Failure, FailureKind, Usage};
+use kd_core::{Delta, Failure, FailureKind, Usage, spending};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -135,6 +135,8 @@ pub(crate) struct Service {
     /// Whether a call without a key is hopeless.
     keyed: bool,
     prices: BTreeMap<String, Price>,
+    /// Whether its models run on this machine by themselves.
+    free: bool,
     loopback: bool,
     /// Models that refused to be held to a schema, and how they are asked since.
     forms: Mutex<BTreeMap<String, AskedForm>>,
@@ -219,6 +221,7 @@ impl Service {
                 || (config.base_url.is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
             sources,
             prices: config.prices.clone(),
+            free: spending::is_free(name),
             base,
             key: OnceCell::new(),
             clients: Arc::clone(clients),
@@ -276,12 +279,28 @@ impl Service {
         if let Delta::Finished {
             usage: Some(usage), ..
         } = &mut delta
-            && usage.cost_usd.is_none()
-            && let Some(price) = self.prices.get(model)
         {
-            usage.cost_usd = Some(cost(usage, price));
+            *usage = self.with_price(model, *usage);
         }
         delta
+    }
+
+    /// The usage with its price, where prices are configured and the service names none.
+    pub(crate) fn with_price(&self, model: &str, mut usage: Usage) -> Usage {
+        if usage.cost_usd.is_none()
+            && let Some(price) = self.prices.get(model)
+        {
+            usage.cost_usd = Some(cost(&usage, price));
+        }
+        usage
+    }
+
+    /// The most that a token of a model can cost. `None` where no price is configured and the service may charge.
+    pub(crate) fn price(&self, model: &str) -> Option<spending::Price> {
+        match self.prices.get(model) {
+            Some(price) => Some(price.worst()),
+            None => self.free.then(spending::Price::default),
+        }
     }
 }
 

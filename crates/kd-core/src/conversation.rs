@@ -16,6 +16,7 @@ use crate::op::Op;
 use crate::prompt;
 use crate::request::Delta;
 use crate::roster::Member;
+use crate::spending::{Ceiling, Spent};
 use jiff::Timestamp;
 
 /// The most bytes of the conversation that a deliberation is told.
@@ -60,6 +61,14 @@ impl Aside {
                     .collect()
             }
             How::Deliberate { plan, .. } => plan.seats.iter().map(|s| s.member.clone()).collect(),
+        }
+    }
+
+    /// What its requests may spend in all.
+    pub fn ceiling(&self) -> Ceiling {
+        match &self.how {
+            How::Think(open) => open.limits.ceiling(),
+            How::Deliberate { plan, .. } => Deliberation::ceiling_of(plan),
         }
     }
 
@@ -263,6 +272,11 @@ impl Machine for Conversation {
             fx.events.extend(more.events);
         }
         fx
+    }
+
+    fn keeps(&self, turn: TurnId) -> Spent {
+        let asides = self.aside.as_ref().filter(|a| turn.sitting() == a.sitting);
+        asides.map_or_else(Spent::default, |a| a.machine.keeps(turn.in_its_sitting()))
     }
 
     fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {

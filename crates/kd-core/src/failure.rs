@@ -1,5 +1,7 @@
 //! Why a turn brought no whole answer.
 
+use crate::request::Usage;
+use crate::spending::Certainty;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -28,6 +30,8 @@ pub enum FailureKind {
     Cancelled,
     /// The connection or the process broke.
     Crashed,
+    /// A limit of the run does not allow the request: it was not sent.
+    Limit,
 }
 
 impl FailureKind {
@@ -44,12 +48,13 @@ impl FailureKind {
             FailureKind::Refused => "refused",
             FailureKind::Cancelled => "cancelled",
             FailureKind::Crashed => "crashed",
+            FailureKind::Limit => "limit",
         }
     }
 }
 
 /// Why a turn brought no whole answer: the kind for rules, the message for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind.
     pub kind: FailureKind,
@@ -61,6 +66,19 @@ pub struct Failure {
     /// How long the service asked us to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
+    /// What the turn used all the same; `None` where nobody counted. Boxed: most have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Box<Used>>,
+}
+
+/// What a turn used that brought no whole answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// Requests that were sent; 0 where none left.
+    pub requests: u64,
+    /// Tokens, price and repeats of all of them.
+    #[serde(flatten)]
+    pub usage: Usage,
 }
 
 impl Failure {
@@ -71,6 +89,7 @@ impl Failure {
             message: message.into(),
             advice: None,
             retry_after: None,
+            used: None,
         }
     }
 
@@ -79,6 +98,27 @@ impl Failure {
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
+    }
+
+    /// The same failure of an answer that used this much.
+    #[must_use]
+    pub fn after(mut self, usage: Option<&Usage>) -> Self {
+        self.used = usage.map(|usage| {
+            Box::new(Used {
+                requests: usage.repeats + 1,
+                usage: *usage,
+            })
+        });
+        self
+    }
+
+    /// The same failure of an answer that was cut off before anybody counted it.
+    #[must_use]
+    pub fn uncounted(self) -> Self {
+        self.after(Some(&Usage {
+            certainty: Certainty::AtLeast,
+            ..Usage::default()
+        }))
     }
 
     /// Whether asking again, unchanged, may help.
@@ -114,6 +154,7 @@ impl Failure {
             FailureKind::Crashed => {
                 "try again; if it stays, look at the endpoint or the program itself"
             }
+            FailureKind::Limit => "raise the limit, or ask fewer members",
         }
     }
 }

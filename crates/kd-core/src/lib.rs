@@ -38,6 +38,7 @@ pub mod roster;
 pub mod seating;
 pub mod slash;
 pub mod speech;
+pub mod spending;
 pub mod view;
 pub mod voting;
 

@@ -8,6 +8,7 @@ use crate::ids::{SeatName, TimerId, TurnId};
 use crate::message::{Draft, Message};
 use crate::op::Op;
 use crate::request::{Delta, Request};
+use crate::spending::{Ceiling, Spent};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,16 @@ use serde::{Deserialize, Serialize};
 pub trait Machine {
     /// Hears one input and answers at once. Never fails, blocks or panics, whatever comes in.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
+
+    /// What its requests may spend in all. An aside has limits of its own ([`Aside::ceiling`]).
+    fn ceiling(&self) -> Ceiling {
+        Ceiling::default()
+    }
+
+    /// What a request of this turn must leave for others: a final answer, for example.
+    fn keeps(&self, _turn: TurnId) -> Spent {
+        Spent::default()
+    }
 
     /// Answers a question otherwise than usual, where the machine can.
     fn aside(&mut self, _now: Timestamp, _aside: Aside) -> Effects {

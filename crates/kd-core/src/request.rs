@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::ids::SeatName;
+use crate::spending::Certainty;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -179,7 +180,7 @@ pub enum Said {
     },
 }
 
-/// What a call used, as the provider counted it.
+/// What a turn used, as the provider counted it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -196,6 +197,12 @@ pub struct Usage {
     /// Price in US dollars, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Requests beyond the first of each turn: retries, and forms of the answer that the service refused.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeats: u64,
+    /// How exactly the tokens and the price are known.
+    #[serde(skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -213,6 +220,13 @@ impl Usage {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
+        self.repeats += other.repeats;
+        self.certainty = self.certainty.max(other.certainty);
+    }
+
+    /// Whether any token was counted: no request uses none.
+    pub fn counts_tokens(&self) -> bool {
+        self.input_tokens > 0 || self.output_tokens > 0
     }
 }
 

@@ -243,16 +243,18 @@ impl View {
             Event::TurnFinished {
                 turn, seat, usage, ..
             } => {
-                if let Some(used) = usage {
-                    self.usage.add(used);
-                    self.usage_by_seat
-                        .entry(seat.clone())
-                        .or_default()
-                        .add(used);
-                }
+                self.spend(seat, usage.as_ref());
                 self.end(*turn, None, *usage);
             }
-            Event::TurnFailed { turn, failure, .. } => self.end(*turn, Some(failure), None),
+            Event::TurnFailed {
+                turn,
+                seat,
+                failure,
+                ..
+            } => {
+                self.spend(seat, failure.used.as_deref().map(|used| &used.usage));
+                self.end(*turn, Some(failure), None);
+            }
             Event::SeatMuted { seat, muted: true } => {
                 self.muted.insert(seat.clone());
             }
@@ -423,6 +425,15 @@ impl View {
             span.1 = now;
         }
         growing.hear(delta);
+    }
+
+    /// A turn used this much.
+    fn spend(&mut self, seat: &SeatName, used: Option<&Usage>) {
+        if let Some(used) = used {
+            self.usage.add(used);
+            let by_seat = self.usage_by_seat.entry(seat.clone());
+            by_seat.or_default().add(used);
+        }
     }
 
     /// A turn is over: its panel, a message by now, learns how.

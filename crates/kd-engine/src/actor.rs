@@ -6,8 +6,9 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::scribe::{Order, Scribe};
 use crate::watch::Watch;
-use kd_backends::Backend;
+use kd_backends::{Backend, Spending};
 use kd_core::event::FORMAT;
+use kd_core::spending::Spent;
 use kd_core::{
     Aside, Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Member, Op,
     Record, Request, SeatName, ThreadId, TimerId, Timestamp, TurnId,
@@ -28,7 +29,8 @@ const FLUSH: Duration = Duration::from_millis(72);
 const NEARLY: Duration = Duration::from_millis(24);
 
 /// Finds who answers for a member.
-pub(crate) type Reach = dyn Fn(&Member) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
+pub(crate) type Reach =
+    dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
 /// What a session wishes of its loop.
 pub(crate) enum Wish {
@@ -42,6 +44,8 @@ pub(crate) struct Start {
     pub(crate) machine: Box<dyn Machine + Send>,
     pub(crate) members: Vec<Member>,
     pub(crate) reach: Box<Reach>,
+    /// What everything that is asked here is paid from.
+    pub(crate) spending: Spending,
     /// The effects of opening the machine.
     pub(crate) opened: Effects,
     pub(crate) bus: Bus,
@@ -55,12 +59,19 @@ pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
     mpsc::channel(INBOX)
 }
 
+/// A turn that runs.
+struct Running {
+    task: JoinHandle<()>,
+    spending: Spending,
+}
+
 pub(crate) struct Actor {
     thread: ThreadId,
     machine: Box<dyn Machine + Send>,
-    /// Who can be asked, by sitting: first the members, then those of each aside.
-    sittings: Vec<Vec<Member>>,
+    /// Who can be asked, and from which account, by sitting: first the members, then those of each aside.
+    sittings: Vec<(Vec<Member>, Spending)>,
     reach: Box<Reach>,
+    spending: Spending,
     bus: Bus,
     clock: Clock,
     scribe: Scribe,
@@ -69,7 +80,7 @@ pub(crate) struct Actor {
     /// Given to every turn.
     sender: mpsc::Sender<Input>,
     /// Turns that run.
-    turns: BTreeMap<TurnId, JoinHandle<()>>,
+    turns: BTreeMap<TurnId, Running>,
     /// Drafts that the scribe has not answered for.
     saving: usize,
     /// What the watch told meanwhile: some of it may be our own messages, which the machine must hear as saved first.
@@ -91,11 +102,13 @@ impl Actor {
         ops: mpsc::Receiver<Wish>,
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
+        let spending = start.spending.within(start.machine.ceiling());
         let mut actor = Self {
             thread: start.thread,
             machine: start.machine,
-            sittings: vec![start.members],
+            sittings: vec![(start.members, spending)],
             reach: start.reach,
+            spending: start.spending,
             bus: start.bus,
             clock: start.clock,
             scribe,
@@ -114,9 +127,7 @@ impl Actor {
         };
         let now = actor.clock.now();
         actor.publish(now, start.opened.events);
-        for command in start.opened.commands {
-            actor.carry_out(command);
-        }
+        actor.carry_out_all(start.opened.commands);
         actor
     }
 
@@ -207,36 +218,49 @@ impl Actor {
         let now = self.clock.now();
         let Effects { commands, events } = self.machine.step(now, input);
         self.publish(now, events);
-        for command in commands {
-            self.carry_out(command);
-        }
+        self.carry_out_all(commands);
     }
 
     /// The machine is to answer a question otherwise.
     fn aside(&mut self, aside: Aside) {
         let now = self.clock.now();
-        let seats = aside.seats();
+        let (seats, ceiling) = (aside.seats(), aside.ceiling());
         let Effects { commands, events } = self.machine.aside(now, aside);
         let refused = |e: &Event| matches!(e, Event::OpRefused { .. });
         if !events.iter().any(refused) {
-            self.sittings.push(seats);
+            let spending = self.spending.within(ceiling);
+            self.sittings.push((seats, spending));
         }
         self.publish(now, events);
-        for command in commands {
-            self.carry_out(command);
+        self.carry_out_all(commands);
+    }
+
+    /// Carries out the orders of one step. All its turns have an account before the first of them sends anything, so that
+    /// they share what is left.
+    fn carry_out_all(&mut self, commands: Vec<Command>) {
+        let account = |command: &Command| match command {
+            Command::Ask { turn, .. } => {
+                let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
+                let (_, spending) = self.sittings.get(sitting)?;
+                Some(spending.turn(self.machine.keeps(*turn)))
+            }
+            _ => None,
+        };
+        let accounts: Vec<Option<Spending>> = commands.iter().map(account).collect();
+        for (command, account) in commands.into_iter().zip(accounts) {
+            self.carry_out(command, account);
         }
     }
 
-    fn carry_out(&mut self, command: Command) {
+    fn carry_out(&mut self, command: Command, account: Option<Spending>) {
         match command {
-            Command::Ask { turn, request } => self.ask(turn, *request),
+            Command::Ask { turn, request } => self.ask(turn, *request, account),
             Command::Cancel { turn } => {
                 if let Some(running) = self.turns.remove(&turn) {
-                    running.abort();
-                    self.step(Input::Failed {
-                        turn,
-                        failure: Failure::new(FailureKind::Cancelled, "stopped by the king"),
-                    });
+                    running.task.abort();
+                    let mut failure = Failure::new(FailureKind::Cancelled, "stopped by the king");
+                    failure.used = Some(Box::new(running.spending.close()));
+                    self.step(Input::Failed { turn, failure });
                 }
             }
             Command::Save(draft) => {
@@ -256,20 +280,27 @@ impl Actor {
         }
     }
 
-    fn ask(&mut self, turn: TurnId, request: Request) {
+    fn ask(&mut self, turn: TurnId, request: Request, account: Option<Spending>) {
         self.began.push((turn, request.seat.clone()));
         self.flush_soon();
         let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
-        let members = self.sittings.get(sitting).into_iter().flatten();
+        let members = self.sittings.get(sitting).into_iter().flat_map(|(m, _)| m);
+        let spending = account.unwrap_or_else(|| self.spending.turn(Spent::default()));
         let backend = match members.into_iter().find(|m| m.name == request.seat) {
-            Some(member) => (self.reach)(member),
+            Some(member) => (self.reach)(member, &spending),
             None => Err(Failure::new(
                 FailureKind::Missing,
                 format!("nobody sits as {}", request.seat),
             )),
         };
-        let task = ask::start(turn, backend, request, self.sender.clone());
-        self.turns.insert(turn, task);
+        let task = ask::start(
+            turn,
+            backend,
+            request,
+            spending.clone(),
+            self.sender.clone(),
+        );
+        self.turns.insert(turn, Running { task, spending });
     }
 
     fn publish(&mut self, now: Timestamp, events: Vec<Event>) {
@@ -313,7 +344,7 @@ impl Drop for Actor {
     /// A loop that ends early, with its runtime, leaves no turn running.
     fn drop(&mut self) {
         for running in self.turns.values() {
-            running.abort();
+            running.task.abort();
         }
     }
 }

@@ -2,8 +2,8 @@
 //! loop's inbox. Dropping the task drops the stream, and so closes the connection and stops children.
 
 use futures::{FutureExt, StreamExt};
-use kd_backends::Backend;
-use kd_core::{Delta, Failure, FailureKind, Input, Request, TurnId};
+use kd_backends::{Backend, Spending};
+use kd_core::{Delta, Failure, FailureKind, Input, Request, TurnId, Usage};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -17,17 +17,20 @@ pub(crate) fn start(
     turn: TurnId,
     backend: Result<Arc<dyn Backend>, Failure>,
     request: Request,
+    spending: Spending,
     inbox: mpsc::Sender<Input>,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let ended = match backend {
             Err(failure) => Err(failure),
-            Ok(backend) => AssertUnwindSafe(drive(turn, backend, request, &inbox))
+            Ok(backend) => AssertUnwindSafe(drive(turn, backend, request, &spending, &inbox))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Err(fault())),
         };
-        if let Err(failure) = ended {
+        let used = spending.close();
+        if let Err(mut failure) = ended {
+            failure.used = Some(Box::new(used));
             // A loop that is gone needs no news.
             let _ = inbox.send(Input::Failed { turn, failure }).await;
         }
@@ -46,6 +49,7 @@ async fn drive(
     turn: TurnId,
     backend: Arc<dyn Backend>,
     request: Request,
+    spending: &Spending,
     inbox: &mpsc::Sender<Input>,
 ) -> Result<(), Failure> {
     let mut stream = backend.ask(request).fuse();
@@ -56,8 +60,11 @@ async fn drive(
         let mut taken = 0;
         while let Some(one) = item {
             match one {
-                Ok(delta) => {
+                Ok(mut delta) => {
                     let last = matches!(delta, Delta::Finished { .. });
+                    if let Delta::Finished { usage, .. } = &mut delta {
+                        *usage = told(*usage, spending);
+                    }
                     if let Some(ready) = joined.push(delta) {
                         send(turn, ready, inbox).await;
                     }
@@ -91,6 +98,17 @@ async fn drive(
         FailureKind::Decode,
         "the answer broke off before its end",
     ))
+}
+
+/// What a turn used in all, where the account knows more than the answer: earlier attempts, or the bound of an answer
+/// that nobody counted and that costs money.
+fn told(usage: Option<Usage>, spending: &Spending) -> Option<Usage> {
+    let used = spending.told();
+    let counted = used.requests > 1 || used.usage.cost_usd.is_some_and(|usd| usd > 0.0);
+    match usage {
+        _ if counted => Some(used.usage),
+        usage => usage,
+    }
 }
 
 async fn send(turn: TurnId, delta: Delta, inbox: &mpsc::Sender<Input>) {

@@ -76,6 +76,10 @@ impl Dialect for Anthropic {
         body
     }
 
+    fn answer_tokens(&self) -> Option<u32> {
+        Some(MAX_TOKENS)
+    }
+
     fn any_object(&self, _body: &mut Value) -> bool {
         false
     }
@@ -140,10 +144,13 @@ impl Reading {
 
     fn finish(&self, reason: &str, out: &mut Out) {
         match reason {
-            "refusal" => out.fail(Failure::new(
-                FailureKind::Refused,
-                "the model declined to answer",
-            )),
+            "refusal" => {
+                out.used(Some(self.usage));
+                out.fail(Failure::new(
+                    FailureKind::Refused,
+                    "the model declined to answer",
+                ));
+            }
             "max_tokens" | "model_context_window_exceeded" => {
                 out.finish(Finish::Length, Some(self.usage))
             }

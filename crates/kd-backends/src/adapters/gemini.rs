@@ -153,6 +153,7 @@ impl Decoder for Reading {
             self.usage = Some(usage.into());
         }
         if let Some(reason) = chunk.feedback.and_then(|f| f.block_reason) {
+            out.used(self.usage);
             out.fail(Failure::new(
                 FailureKind::Refused,
                 format!(
@@ -192,6 +193,8 @@ impl Decoder for Reading {
     }
 
     fn over(&mut self, out: &mut Out) {
+        // Before its end a count is one of what came so far.
+        out.used(self.usage.filter(|_| self.finish.is_some()));
         match self.finish.as_deref() {
             None => {}
             Some("MAX_TOKENS") => out.finish(Finish::Length, self.usage),
@@ -289,7 +292,7 @@ impl From<WireUsage> for Usage {
             output_tokens: usage.candidates_token_count + usage.thoughts_token_count,
             cached_tokens: usage.cached_content_token_count,
             thinking_tokens: usage.thoughts_token_count,
-            cost_usd: None,
+            ..Usage::default()
         }
     }
 }

@@ -191,6 +191,7 @@ impl Answer {
                         cached_tokens: usage.shared_tokens as u64,
                         thinking_tokens: 0,
                         cost_usd: None,
+                        ..Usage::default()
                     }),
                     choices: std::mem::take(&mut self.choices),
                 }),

@@ -171,6 +171,8 @@ impl Decoder for Reading {
     }
 
     fn over(&mut self, out: &mut Out) {
+        // Before its end a count may be one of what came so far.
+        out.used(self.usage.filter(|_| self.finish.is_some()));
         match self.finish {
             _ if !self.refusal.is_empty() => {
                 out.fail(Failure::new(
@@ -348,6 +350,7 @@ impl From<WireUsage> for Usage {
                 .and_then(|d| d.reasoning_tokens)
                 .unwrap_or(0),
             cost_usd,
+            ..Usage::default()
         }
     }
 }

@@ -521,6 +521,7 @@ impl Acp {
                 cached_tokens: count(stated, "cachedReadTokens"),
                 thinking_tokens: count(stated, "thoughtTokens"),
                 cost_usd,
+                ..Usage::default()
             }
         } else if quota.is_object() {
             Usage {

@@ -322,6 +322,7 @@ impl Claude {
             cached_tokens: cached,
             thinking_tokens: count(&stated["output_tokens_details"], "thinking_tokens"),
             cost_usd: cost,
+            ..Usage::default()
         })
     }
 }

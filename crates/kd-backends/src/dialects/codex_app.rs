@@ -235,6 +235,7 @@ impl CodexApp {
                         .thinking_tokens
                         .saturating_sub(self.before.thinking_tokens),
                     cost_usd: None,
+                    ..Usage::default()
                 });
                 self.answer.finish(WHO, Finish::Stop, usage)
             }
@@ -261,6 +262,7 @@ impl CodexApp {
             cached_tokens: count(total, "cachedInputTokens"),
             thinking_tokens: count(total, "reasoningOutputTokens"),
             cost_usd: None,
+            ..Usage::default()
         };
     }
 }

@@ -82,6 +82,7 @@ impl CodexExec {
                     cached_tokens: count(stated, "cached_input_tokens"),
                     thinking_tokens: count(stated, "reasoning_output_tokens"),
                     cost_usd: None,
+                    ..Usage::default()
                 });
                 self.outcome = Some(self.answer.finish(WHO, Finish::Stop, usage));
             }

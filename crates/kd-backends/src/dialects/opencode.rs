@@ -142,6 +142,7 @@ impl Opencode {
             cached_tokens: cached,
             thinking_tokens: thinking,
             cost_usd: part["cost"].as_f64(),
+            ..Usage::default()
         });
     }
 }

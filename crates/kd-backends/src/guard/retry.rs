@@ -2,7 +2,7 @@
 
 use crate::Backend;
 use futures::stream::{self, BoxStream, StreamExt};
-use kd_core::{Delta, Failure, Request};
+use kd_core::{Delta, Failure, FailureKind, Request};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +68,8 @@ struct Attempts {
     backoff: Backoff,
     attempt: u32,
     begun: Option<Instant>,
+    /// Why the attempt before failed.
+    before: Option<Failure>,
     now: Now,
 }
 
@@ -89,6 +91,7 @@ impl Backend for Retry {
             backoff: self.backoff,
             attempt: 1,
             begun: None,
+            before: None,
             now: Now::Ask,
         };
         stream::unfold(state, |mut state| async move {
@@ -111,6 +114,10 @@ impl Attempts {
                     self.now = Now::Ask;
                 }
                 Now::Stream(deltas) => match deltas.next().await {
+                    Some(Err(limit)) if limit.kind == FailureKind::Limit => {
+                        self.now = Now::Over;
+                        return Some(Err(self.not_again(limit)));
+                    }
                     Some(Err(failure)) => {
                         let after = self
                             .backoff
@@ -123,6 +130,7 @@ impl Attempts {
                             return Some(Err(self.tell(failure)));
                         }
                         self.now = Now::Pause(after);
+                        self.before = Some(failure.clone());
                         return Some(Ok(Delta::Retrying {
                             attempt: self.attempt,
                             after,
@@ -132,6 +140,18 @@ impl Attempts {
                     other => return other,
                 },
             }
+        }
+    }
+
+    /// The failure that would have been retried, where a limit does not allow it.
+    fn not_again(&mut self, limit: Failure) -> Failure {
+        match self.before.take() {
+            None => limit,
+            Some(before) => Failure {
+                message: format!("{}; not asked again: {limit}", before.message),
+                advice: Some(limit.hint().to_owned()),
+                ..before
+            },
         }
     }
 
@@ -155,7 +175,6 @@ mod tests {
     use super::*;
     use crate::adapters::scripted::{Act, Script, Scripted};
     use crate::testing::{request, run};
-    use kd_core::FailureKind;
 
     fn retrying(runs: Vec<Vec<Act>>, attempts: u32) -> Retry {
         let backoff = Backoff {

@@ -4,6 +4,7 @@
 
 use crate::Backend;
 use crate::keys::Key;
+use crate::spending::{Permit, Spending, Worst};
 use crate::transport::sse::{Event, Splitter, TooLong};
 use crate::{providers::Service, status};
 use futures::FutureExt;
@@ -38,6 +39,10 @@ pub(crate) trait Dialect: Send + Sync {
     fn body(&self, base: &str, model: &str, request: &Request) -> serde_json::Value;
     /// Asks for any JSON object in place of the schema in the body; false where the wire cannot.
     fn any_object(&self, body: &mut serde_json::Value) -> bool;
+    /// The bound of an answer that the wire sets where a request has none.
+    fn answer_tokens(&self) -> Option<u32> {
+        None
+    }
     /// A reader for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
 }
@@ -67,6 +72,8 @@ pub(crate) trait Decoder: Send {
 pub(crate) struct Out {
     deltas: VecDeque<Delta>,
     failure: Option<Failure>,
+    /// What an answer used that will not be whole.
+    used: Option<Usage>,
     started: bool,
     ended: bool,
     size: usize,
@@ -151,6 +158,11 @@ impl Out {
                 choices: Vec::new(),
             });
         }
+    }
+
+    /// What the service counted for an answer that it withholds.
+    pub(crate) fn used(&mut self, usage: Option<Usage>) {
+        self.used = usage;
     }
 
     /// The answer will not be whole.
@@ -275,15 +287,22 @@ pub(crate) struct Http {
     service: Arc<Service>,
     dialect: &'static dyn Dialect,
     model: String,
+    spending: Spending,
 }
 
 impl Http {
-    /// A backend for this model.
-    pub(crate) fn new(service: Arc<Service>, dialect: &'static dyn Dialect, model: String) -> Self {
+    /// A backend for this model, whose requests are paid from this account.
+    pub(crate) fn new(
+        service: Arc<Service>,
+        dialect: &'static dyn Dialect,
+        model: String,
+        spending: Spending,
+    ) -> Self {
         Self {
             service,
             dialect,
             model,
+            spending,
         }
     }
 }
@@ -294,9 +313,11 @@ impl Backend for Http {
             service: Arc::clone(&self.service),
             dialect: self.dialect,
             model: self.model.clone(),
+            spending: self.spending.clone(),
             request: Some(request),
             key: None,
             body: None,
+            permit: None,
         };
         stream::unfold(call, |mut call| async move {
             let item = call.next().await?;
@@ -314,19 +335,23 @@ struct Call {
     service: Arc<Service>,
     dialect: &'static dyn Dialect,
     model: String,
+    spending: Spending,
     /// Taken when the call is made.
     request: Option<Request>,
     /// Known once it is made, to keep it out of every message.
     key: Option<Key>,
     /// The answer; gone once it is over, which closes the connection.
     body: Option<(Option<reqwest::Response>, Reader)>,
+    /// What is reserved for the answer. Dropped with the call, it is booked in full.
+    permit: Option<Permit>,
 }
 
 impl Call {
     async fn next(&mut self) -> Option<Result<Delta, Failure>> {
         if let Some(request) = self.request.take() {
             match self.begin(&request).await {
-                Ok(response) => {
+                Ok((response, permit)) => {
+                    self.permit = Some(permit);
                     self.body = Some((Some(response), Reader::new(self.dialect.decoder())))
                 }
                 Err(failure) => return Some(Err(failure)),
@@ -335,9 +360,22 @@ impl Call {
         let (response, reader) = self.body.as_mut()?;
         loop {
             if let Some(delta) = reader.out.deltas.pop_front() {
-                return Some(Ok(self.service.priced(&self.model, delta)));
+                let delta = self.service.priced(&self.model, delta);
+                if let Delta::Finished { usage, .. } = &delta
+                    && let Some(permit) = self.permit.take()
+                {
+                    permit.settle(usage.as_ref());
+                }
+                return Some(Ok(delta));
             }
             if let Some(failure) = reader.out.failure.take() {
+                let used = reader.out.used.take();
+                if let Some(permit) = self.permit.take() {
+                    permit.settle(
+                        used.map(|used| self.service.with_price(&self.model, used))
+                            .as_ref(),
+                    );
+                }
                 self.body = None;
                 return Some(Err(failure));
             }
@@ -367,7 +405,7 @@ impl Call {
 
     /// Sends the request; an answer with a good status comes back. A service that refuses the form of the answer is
     /// asked again, less strictly, and so from then on.
-    async fn begin(&mut self, request: &Request) -> Result<reqwest::Response, Failure> {
+    async fn begin(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Failure> {
         loop {
             let form = self.service.form(&self.model);
             match self.send(request).await {
@@ -378,13 +416,41 @@ impl Call {
                     };
                     self.service.remember_form(&self.model, next);
                 }
-                Ok(response) => return Ok(response),
+                Ok(answer) => return Ok(answer),
                 Err(Refusal::Form(failure) | Refusal::Other(failure)) => return Err(failure),
             }
         }
     }
 
-    async fn send(&mut self, request: &Request) -> Result<reqwest::Response, Refusal> {
+    /// The permit for a request, and its body: where money or tokens are short, with a tighter bound of the answer.
+    fn paid(&self, request: &Request) -> Result<(Permit, Vec<u8>), Failure> {
+        let (service, dialect) = (&self.service, self.dialect);
+        let form = service.form(&self.model);
+        let write = |request: &Request| {
+            let body = body(dialect, &service.base, &self.model, request, form);
+            serde_json::to_vec(&body).map_err(|error| {
+                Failure::new(
+                    FailureKind::Invalid,
+                    format!("the request cannot be written: {error}"),
+                )
+            })
+        };
+        let body = write(request)?;
+        let permit = self.spending.reserve(Worst {
+            bytes: body.len() as u64,
+            answer: request.sampling.max_tokens.or(dialect.answer_tokens()),
+            price: service.price(&self.model),
+        })?;
+        if permit.answer() == request.sampling.max_tokens || permit.answer().is_none() {
+            return Ok((permit, body));
+        }
+        let mut bounded = request.clone();
+        bounded.sampling.max_tokens = permit.answer();
+        let body = write(&bounded)?;
+        Ok((permit, body))
+    }
+
+    async fn send(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Refusal> {
         self.key = self.service.key().await?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -407,24 +473,12 @@ impl Call {
             headers.insert(name, value);
         }
         let base = &self.service.base;
-        let form = self.service.form(&self.model);
-        let body = serde_json::to_vec(&body(self.dialect, base, &self.model, request, form))
-            .map_err(|error| {
-                Failure::new(
-                    FailureKind::Invalid,
-                    format!("the request cannot be written: {error}"),
-                )
-            })?;
+        let (permit, body) = self.paid(request)?;
         let url = self.dialect.url(base, &self.model);
-        let sent = self
-            .service
-            .client()?
-            .post(url)
-            .headers(headers)
-            .body(body)
-            .send()
-            .await;
-        let mut response = sent.map_err(|error| status::unreachable(&self.service, &error))?;
+        let call = self.service.client()?.post(url).headers(headers).body(body);
+        let (mut response, permit) = post(call, permit)
+            .await
+            .map_err(|error| status::unreachable(&self.service, &error))?;
         let code = response.status();
         let mime = response
             .headers()
@@ -433,7 +487,13 @@ impl Call {
             .unwrap_or_default()
             .to_ascii_lowercase();
         if code.is_success() && (mime.starts_with("text/event-stream") || mime.is_empty()) {
-            return Ok(response);
+            return Ok((response, permit));
+        }
+        if refuses_all(code.as_u16()) {
+            permit.refused();
+        } else {
+            // It may have worked for the answer, and may bill that.
+            drop(permit);
         }
         let headers = std::mem::take(response.headers_mut());
         let mut body = Vec::new();
@@ -454,6 +514,29 @@ impl Call {
             },
         )
     }
+}
+
+/// Sends a request: the only way to a service, and it takes a permit. One that reached nobody costs nothing.
+async fn post(
+    call: reqwest::RequestBuilder,
+    permit: Permit,
+) -> Result<(reqwest::Response, Permit), reqwest::Error> {
+    permit.sending();
+    match call.send().await {
+        Ok(response) => Ok((response, permit)),
+        Err(error) => {
+            if error.is_connect() || error.is_builder() {
+                permit.unsent();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Whether a status tells that the service did nothing for the request: it is not asked, not allowed, too much, or
+/// turned away before any work. Other errors may be billed.
+fn refuses_all(code: u16) -> bool {
+    matches!(code, 300..=407 | 409..=499 | 503 | 529)
 }
 
 /// Why a request was not taken.

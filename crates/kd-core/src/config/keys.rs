@@ -208,6 +208,11 @@ pub(crate) const NOT_PROVIDERS: &[&str] = &[
     "scripted",
 ];
 
+/// Whether a backend is an agent program.
+pub fn is_program(backend: &str) -> bool {
+    NOT_PROVIDERS.contains(&backend) && !matches!(backend, "local" | "scripted")
+}
+
 /// Members that may be named without being defined under `agents`, and their backends.
 pub const KNOWN_AGENTS: &[(&str, &str)] = &[
     ("claude", "claude_code"),
@@ -379,6 +384,10 @@ pub const KEYS: &[Key] = &[
     key("think.exchanges_min", Kind::Whole { min: 0, max: 100 }, "null", "The fewest: replies before that are checked by the other seat; unset means 1 for the built-in model and 0 for others.").limit(Limit::As(0.0)),
     key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "The most tokens of all prompts and replies for one question of `kd think`; unset means no limit.").limit(Limit::NoLimit),
     key("think.seconds_max", TIMEOUT, "null", "Seconds until the answer of `kd think` is asked for; unset means no limit.").limit(Limit::NoLimit),
+
+    key("limits.usd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "US dollars that one run of kd may spend: a question, a chat, a server; unset means no limit.").limit(Limit::NoLimit),
+    key("limits.calls", Kind::Whole { min: 1, max: 1_000_000_000 }, "null", "Requests to models in one run, retries included; unset means no limit.").limit(Limit::NoLimit),
+    key("limits.tokens", Kind::Whole { min: 1, max: 1_000_000_000_000 }, "null", "Tokens of prompts and answers in one run; unset means no limit.").limit(Limit::NoLimit),
 
     key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colours of the screen of `kd chat`: as the terminal's ground is, for a dark or a light one, only the sixteen of its palette, or none.").short_env("KD_THEME").free(),
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the screen of `kd chat` tells that the members are done while its window has no focus.").short_env("KD_NOTIFY").free(),

@@ -23,7 +23,9 @@ pub use deliberation::{
 };
 pub use docs::{docs_table, environment_table};
 pub use init::{InitSeat, render_init};
-pub use keys::{BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key};
+pub use keys::{
+    BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key, is_program,
+};
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
 pub(crate) use problem::nearest;
@@ -35,6 +37,7 @@ pub use project::{
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
+use crate::spending::{Ceiling, micro_usd};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,10 +63,35 @@ pub struct Config {
     pub think: ThinkConfig,
     /// How a council plans itself.
     pub deliberation: DeliberationConfig,
+    /// What one run may spend.
+    pub limits: LimitsConfig,
     /// Backends of installed agent programs that answer for their vendor's models, where the vendor's service has no key
     /// here. Not a setting.
     #[serde(skip)]
     pub programs_for_models: BTreeSet<&'static str>,
+}
+
+/// `limits.*`: what one run of `kd` may spend. `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsConfig {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Requests to models.
+    pub calls: Option<u64>,
+    /// Tokens of prompts and answers.
+    pub tokens: Option<u64>,
+}
+
+impl LimitsConfig {
+    /// As an account keeps them.
+    pub fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            calls: self.calls,
+            tokens: self.tokens,
+            micro_usd: self.usd.map(micro_usd),
+        }
+    }
 }
 
 /// `think.*`: a fast and a rigorous seat.
@@ -327,6 +355,14 @@ pub struct Price {
     pub output: f64,
     /// Of cached prompt tokens; none means as `input`.
     pub cached: Option<f64>,
+}
+
+impl Price {
+    /// The most that a token can cost.
+    pub fn worst(&self) -> crate::spending::Price {
+        let input = self.cached.map_or(self.input, |c| c.max(self.input));
+        crate::spending::Price::per_million(input, self.output)
+    }
 }
 
 /// `local.*`: the built-in model.

@@ -509,12 +509,13 @@ impl Council {
                     FailureKind::Decode,
                     format!("the answer grew longer than {most} bytes"),
                 )
-                .advise("ask for a shorter answer, or set `max_tokens` for this member");
+                .advise("ask for a shorter answer, or set `max_tokens` for this member")
+                .uncounted();
                 self.end_turn(now, id, Err(failure), fx);
             }
             Heard::Whole(finish, usage) => {
                 let result = if turn.body().is_empty() {
-                    Err(Failure::new(FailureKind::Decode, "empty response"))
+                    Err(Failure::new(FailureKind::Decode, "empty response").after(usage.as_ref()))
                 } else {
                     fx.events.push(Event::TurnDelta { turn: id, delta });
                     Ok(())
@@ -659,7 +660,7 @@ impl Council {
     ) {
         let answered = end.result.is_ok();
         if let Some(round) = &mut self.round {
-            if let Some(usage) = &end.usage {
+            if let Some(usage) = end.used() {
                 round.usage.add(usage);
             }
             match turn.purpose {

@@ -7,7 +7,7 @@ use super::board::Board;
 use super::count::{Source, count};
 use super::fact::Fact;
 use super::iteration::{self, Action, PassEnd};
-use super::ledger::{Spent, prompt_bytes};
+use super::ledger::{Spent, prompt_bytes, wire_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
 use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
@@ -279,10 +279,11 @@ impl Deliberation {
         let mut opened = 0;
         let mut left_out = Vec::new();
         let mut limit = self.cut;
-        for (seat, sample, asking) in askings {
+        let all = askings.len() as u64;
+        for (at, (seat, sample, asking)) in askings.into_iter().enumerate() {
             let asked = match limit {
                 Some(cut) => Err(cut),
-                None => self.ask(stage, seat, sample, asking, now, fx),
+                None => self.ask(stage, (seat, sample), asking, all - at as u64, now, fx),
             };
             match asked {
                 Ok(()) => opened += 1,
@@ -590,12 +591,17 @@ impl Deliberation {
                 history: String::new(),
                 turn: String::new(),
             };
-            let bytes = prompt_bytes(&prompt) + fixed as u64 + 2500;
+            let bytes = match plan.spending {
+                0 => prompt_bytes(&prompt) + fixed as u64 + 2500,
+                // A line break takes two bytes on the wire.
+                _ => wire_bytes(&prompt) + (fixed + fixed / 16) as u64 + 2500,
+            };
             let call = Spent::at_most(bytes, plan.limits.answer_tokens, seat.price);
             most = Spent {
                 calls: 1,
                 tokens: most.tokens.max(call.tokens),
                 pico_usd: most.pico_usd.max(call.pico_usd),
+                ..most
             };
         }
         most
@@ -656,7 +662,7 @@ impl Deliberation {
                             seats: vec![self.plan.seats[seat].name().clone()],
                         },
                     );
-                    match self.ask(&stages::conclude::STAGE, seat, 0, asking, now, fx) {
+                    match self.ask(&stages::conclude::STAGE, (seat, 0), asking, 1, now, fx) {
                         Ok(()) => return,
                         Err(limit) => {
                             self.cut.get_or_insert(limit);

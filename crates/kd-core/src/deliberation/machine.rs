@@ -9,7 +9,7 @@ use super::board::Board;
 use super::course::Frame;
 use super::fact::{Fact, Labelled};
 use super::iteration::{Decision, PassEnd};
-use super::ledger::{Cut, Ledger, Spent, prompt_bytes};
+use super::ledger::{Cut, Ledger, Spent, ceiling, json_bytes, prompt_bytes, wire_bytes};
 use super::plan::Plan;
 use super::protocols::{self, Protocol};
 use super::stages::{Asking, Stage};
@@ -25,6 +25,7 @@ use crate::message::{Address, Draft, Message, Status};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
 use crate::request::{Delta, Finish, Prompt, Request, Usage};
+use crate::spending::{ANSWER_TOKENS_MIN, Ceiling, FRAMING_TOKENS};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -149,6 +150,14 @@ impl Machine for Deliberation {
         self.advance(now, &mut fx);
         fx
     }
+
+    fn ceiling(&self) -> Ceiling {
+        ceiling(&self.plan.limits)
+    }
+
+    fn keeps(&self, _turn: TurnId) -> Spent {
+        self.ledger.closing()
+    }
 }
 
 impl Deliberation {
@@ -161,7 +170,7 @@ impl Deliberation {
         messages: u32,
     ) -> (Self, Effects) {
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
-        let ledger = Ledger::new(plan.limits, Self::closing(&plan, protocol, &preamble));
+        let ledger = Ledger::new(&plan, Self::closing(&plan, protocol, &preamble));
         let opened = vec![
             Event::ThreadOpened {
                 members: plan.seats.iter().map(|s| s.name().clone()).collect(),
@@ -203,11 +212,16 @@ impl Deliberation {
         (machine, effects)
     }
 
+    /// The limits of a plan, as an account keeps them.
+    pub fn ceiling_of(plan: &Plan) -> Ceiling {
+        ceiling(&plan.limits)
+    }
+
     /// What the limits must allow before anything is asked: the final answer.
     pub fn affordable(plan: &Plan, preamble: &str) -> Result<(), (Cut, Spent)> {
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
         let closing = Self::closing(plan, protocol, preamble);
-        Ledger::new(plan.limits, closing)
+        Ledger::new(plan, closing)
             .affords_closing()
             .map_err(|cut| (cut, closing))
     }
@@ -282,19 +296,25 @@ impl Deliberation {
         }
     }
 
-    /// Opens a turn if the limits allow it.
+    /// Opens a turn if the limits allow it. `among` turns, this one included, share what is left: where it is short, the
+    /// answers are bounded more tightly before anybody is left out.
+    #[allow(clippy::too_many_arguments)] // one place opens turns, and says all of it
     pub(super) fn ask(
         &mut self,
         stage: &'static Stage,
-        seat: usize,
-        sample: u32,
+        (seat, sample): (usize, u32),
         asking: Asking,
+        among: u64,
         now: Timestamp,
         fx: &mut Effects,
     ) -> Result<(), Cut> {
         let id = TurnId(self.last_turn + 1);
-        let (request, reserved) = self.request(seat, sample, &asking, now, id);
         let last = matches!(self.phase, Phase::Concluding { .. });
+        let (mut request, mut reserved) = self.request(seat, sample, &asking, now, id);
+        if let Some(tokens) = self.lowered(seat, &request, last, among) {
+            request.sampling.max_tokens = Some(tokens);
+            reserved = self.reservation(seat, &request);
+        }
         self.ledger.reserve(id, reserved, last)?;
         self.last_turn += 1;
         let name = self.plan.seats[seat].name().clone();
@@ -366,11 +386,6 @@ impl Deliberation {
         sampling.seed = sampling
             .seed
             .map(|s| s.wrapping_add(id.0).wrapping_add(u64::from(sample) << 32));
-        let schema_bytes = asking
-            .schema
-            .as_ref()
-            .map_or(0, |s| s.to_string().len() as u64 + 128);
-        let reserved = Spent::at_most(prompt_bytes(&prompt) + schema_bytes, tokens, seat_of.price);
         let mut deadlines = member.deadlines;
         if let (Some(most), Some(started)) = (self.plan.limits.duration_ms, self.started) {
             let gone = Duration::try_from(now.duration_since(started)).unwrap_or_default();
@@ -392,7 +407,47 @@ impl Deliberation {
             writable: false,
             tools: None,
         };
+        let reserved = self.reservation(seat, &request);
         (request, reserved)
+    }
+
+    /// The worst case of a request: every byte a token, and an answer as long as it may be.
+    fn reservation(&self, seat: usize, request: &Request) -> Spent {
+        let tokens = request.sampling.max_tokens.unwrap_or(u32::MAX);
+        Spent::at_most(
+            self.request_bytes(request),
+            tokens,
+            self.plan.seats[seat].price,
+        )
+    }
+
+    fn request_bytes(&self, request: &Request) -> u64 {
+        let schema = request.schema.as_ref().map(|s| s.to_string());
+        match self.plan.spending {
+            0 => {
+                let schema = schema.map_or(0, |s| s.len() as u64 + 128);
+                prompt_bytes(&request.prompt) + schema
+            }
+            // A schema stands beside the prompt, or in it as text.
+            _ => wire_bytes(&request.prompt) + schema.map_or(0, |s| 2 * json_bytes(&s)),
+        }
+    }
+
+    /// The bound of an answer where its share of what is left is short; `None` where it need not be lowered, or cannot.
+    fn lowered(&self, seat: usize, request: &Request, last: bool, among: u64) -> Option<u32> {
+        if self.plan.spending == 0 {
+            return None;
+        }
+        let wanted = request.sampling.max_tokens?;
+        let input = self.request_bytes(request) + FRAMING_TOKENS;
+        let price = self.plan.seats[seat].price.unwrap_or_default();
+        let least = wanted.min(ANSWER_TOKENS_MIN);
+        [among, 1]
+            .into_iter()
+            .filter_map(|among| self.ledger.room(input, price, last, among))
+            .map(|room| u32::try_from(room).unwrap_or(u32::MAX))
+            .find(|room| *room >= least)
+            .filter(|room| *room < wanted)
     }
 
     /// What stood behind each label, in the names of authors or candidates.
@@ -504,7 +559,10 @@ impl Deliberation {
             self.usage.add(&usage);
         }
         if text.is_empty() {
-            let failure = Failure::new(FailureKind::Decode, "empty response");
+            let mut failure = Failure::new(FailureKind::Decode, "empty response");
+            if self.plan.spending > 0 {
+                failure = failure.after(priced.as_ref());
+            }
             return self.close_failed(id, failure, None, fx);
         }
         if !self.open.get(&id).is_some_and(Turn::is_spoken) {
@@ -588,7 +646,7 @@ impl Deliberation {
             fx.events.push(finished);
             let stage = turn.stage;
             if self
-                .ask(stage, turn.seat, turn.sample, asking, now, fx)
+                .ask(stage, (turn.seat, turn.sample), asking, 1, now, fx)
                 .is_ok()
             {
                 let again = self.open.get_mut(&TurnId(self.last_turn));
@@ -641,7 +699,10 @@ impl Deliberation {
         };
         failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
         if turn.needless {
-            failure = Failure::new(FailureKind::Cancelled, "the result was certain without it");
+            failure = Failure {
+                used: failure.used,
+                ..Failure::new(FailureKind::Cancelled, "the result was certain without it")
+            };
         }
         let kept = turn.is_spoken() && !turn.needless;
         let text = turn.text.trim();
@@ -656,8 +717,11 @@ impl Deliberation {
                 text: text.clone(),
             },
         );
-        // What a broken call used nobody knows: it counts in full.
-        self.ledger.settle(id, None, self.plan.seats[seat].price);
+        let price = self.plan.seats[seat].price;
+        self.ledger.settle_failed(id, &failure, price);
+        if let Some(used) = &failure.used {
+            self.usage.add(&used.usage);
+        }
         if text.is_empty() {
             return self.close_failed(id, failure, None, fx);
         }

@@ -28,7 +28,7 @@ pub use forecast::{Forecast, Heads, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub use machine::{COUNCIL, Deliberation};
-pub use plan::{Plan, READING, Seat};
+pub use plan::{Plan, READING, SPENDING, Seat};
 pub use replay::{Replayed, last, replay};
 pub use verdict::{Dissenter, Verdict};
 pub use why::why;

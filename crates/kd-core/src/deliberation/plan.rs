@@ -41,13 +41,18 @@ pub struct Plan {
     /// they are decided again by the rules of their time.
     #[serde(default, skip_serializing_if = "is_first")]
     pub reading: u32,
+    /// Which rules reserve and book what is spent ([`SPENDING`] today). 0 in records made before turns told their repeats.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub spending: u32,
 }
 
 /// The rules for replies that new plans use.
 pub const READING: u32 = 1;
+/// The rules for spending that new plans use.
+pub const SPENDING: u32 = 1;
 
-fn is_first(reading: &u32) -> bool {
-    *reading == 0
+fn is_first(version: &u32) -> bool {
+    *version == 0
 }
 
 /// How a plan came about.

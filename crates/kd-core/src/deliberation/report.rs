@@ -11,6 +11,7 @@ use crate::event::{Event, Outcome, Record};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::memory::Line;
 use crate::request::Usage;
+use crate::spending::pico;
 use serde::Serialize;
 
 /// The fold.
@@ -272,6 +273,11 @@ impl Report {
                 }
             }
             Fact::SeatFailed { turn, failure, .. } => {
+                if let Some(used) = &failure.used {
+                    self.usage.add(&used.usage);
+                    // It was counted when it was asked.
+                    self.calls -= u64::from(used.requests == 0).min(self.calls);
+                }
                 if let Some(s) = self.turn(*turn) {
                     s.state = SeatState::Failed;
                     s.what.clone_from(&failure.message);
@@ -390,9 +396,10 @@ impl Report {
     /// What is reserved or used up, for showing while it runs.
     pub fn spent(&self) -> Spent {
         Spent {
-            calls: self.calls,
+            calls: self.calls + self.usage.repeats,
             tokens: self.usage.input_tokens + self.usage.output_tokens,
-            pico_usd: (self.usage.cost_usd.unwrap_or(0.0) * 1e12) as u64,
+            pico_usd: pico(self.usage.cost_usd.unwrap_or(0.0)),
+            certainty: self.usage.certainty,
         }
     }
 

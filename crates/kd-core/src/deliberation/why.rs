@@ -103,12 +103,7 @@ pub fn why(report: &Report) -> Vec<String> {
             verdict.passes
         ));
         out.extend(verdict.troubles.iter().map(|t| format!("On the way: {t}.")));
-        out.push(format!(
-            "It used {} calls and {} tokens (${:.4}).",
-            verdict.spent.calls,
-            verdict.spent.tokens,
-            verdict.spent.usd()
-        ));
+        out.push(format!("It used {}.", verdict.spent.words(", ")));
     } else {
         out.push("It did not conclude.".into());
     }

@@ -30,6 +30,7 @@ use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Message};
 use crate::op::Op;
 use crate::prompt::PromptRules;
+use crate::spending::Ceiling;
 use jiff::Timestamp;
 use round::Round;
 use seats::Seats;
@@ -87,6 +88,14 @@ impl Default for DuetLimits {
 }
 
 impl DuetLimits {
+    /// What the seats may spend in all.
+    pub fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            tokens: self.tokens_max,
+            ..Ceiling::default()
+        }
+    }
+
     /// The bounds that the settings give these seats. The built-in model hardly ever asks by itself, so what it says first
     /// is checked.
     pub fn of(think: &ThinkConfig, seats: &Seats) -> Self {
@@ -149,6 +158,10 @@ impl Machine for Duet {
         }
         self.settle(now, &mut fx);
         fx
+    }
+
+    fn ceiling(&self) -> Ceiling {
+        self.limits.ceiling()
     }
 }
 

@@ -34,7 +34,8 @@ impl Duet {
                     FailureKind::Decode,
                     format!("the answer grew longer than {bytes_max} bytes"),
                 )
-                .advise("ask for a shorter answer, or set `max_tokens` for this member");
+                .advise("ask for a shorter answer, or set `max_tokens` for this member")
+                .uncounted();
                 self.failed(now, id, failure, fx);
             }
             Heard::Whole {
@@ -52,7 +53,7 @@ impl Duet {
                 }
                 let silent = turn.body().is_empty();
                 let result = if silent && council.is_none() {
-                    Err(Failure::new(FailureKind::Decode, "empty response"))
+                    Err(Failure::new(FailureKind::Decode, "empty response").after(usage.as_ref()))
                 } else {
                     Ok(())
                 };
@@ -97,7 +98,10 @@ impl Duet {
             } else {
                 "stopped by the king"
             };
-            failure = Failure::new(FailureKind::Cancelled, why);
+            failure = Failure {
+                used: failure.used,
+                ..Failure::new(FailureKind::Cancelled, why)
+            };
         }
         failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
         let end = End {
@@ -252,11 +256,11 @@ impl Duet {
         let Stage::Speaking(round) = &mut self.stage else {
             return;
         };
-        round.tokens += match &end.usage {
+        round.tokens += match end.used() {
             Some(used) => used.input_tokens + used.output_tokens,
             None => turn.prompt_tokens + turn.reply_tokens(),
         };
-        if let Some(used) = &end.usage {
+        if let Some(used) = end.used() {
             round.usage.add(used);
         }
         let deciding = turn.phase == DuetPhase::Decision;

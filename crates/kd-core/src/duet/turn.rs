@@ -39,6 +39,16 @@ pub(super) struct End {
     pub(super) council: Option<String>,
 }
 
+impl End {
+    /// What the turn used, whether its answer is whole or not.
+    pub(super) fn used(&self) -> Option<&Usage> {
+        match &self.result {
+            Ok(()) => self.usage.as_ref(),
+            Err(failure) => failure.used.as_deref().map(|used| &used.usage),
+        }
+    }
+}
+
 /// What a piece means for its turn.
 #[derive(Debug)]
 pub(super) enum Heard {

@@ -11,19 +11,20 @@ pub mod rules;
 pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
-use crate::config::{Config, MemberPlan};
+use crate::config::{self, Config, MemberPlan};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
-    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, Seat, Task,
-    Voting,
+    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
+    Task, Voting,
 };
-use crate::deliberation::{Cut, Price, protocols};
+use crate::deliberation::{Cut, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
+use crate::spending::{Cost, micro_usd, program_warning};
 use crate::voting::{self, NANOS};
 use std::collections::BTreeMap;
 
@@ -267,7 +268,7 @@ pub fn plan_with(
         limits: Limits {
             calls: Some(settings.max_calls),
             tokens: Some(iteration.max_tokens),
-            micro_usd: settings.max_usd.map(|usd| (usd * 1e6).floor() as u64),
+            micro_usd: settings.max_usd.map(micro_usd),
             duration_ms: enabled.then_some(iteration.max_duration_ms),
             answer_tokens: settings
                 .answer_tokens
@@ -276,6 +277,7 @@ pub fn plan_with(
         background: brief.background.clone(),
         seed: brief.seed,
         reading: READING,
+        spending: SPENDING,
     };
     check(&plan)?;
     warn(&plan, &mut notices);
@@ -319,8 +321,9 @@ fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
 
 /// What must hold before anybody is asked.
 fn check(plan: &Plan) -> Result<(), PlanError> {
+    let unpriced = |s: &&Seat| s.price.is_none() && !config::is_program(&s.member.backend);
     if plan.limits.micro_usd.is_some()
-        && let Some(seat) = plan.seats.iter().find(|s| s.price.is_none())
+        && let Some(seat) = plan.seats.iter().find(unpriced)
     {
         return Err(PlanError::NoPrice {
             seat: seat.name().to_string(),
@@ -348,6 +351,11 @@ fn warn(plan: &Plan, notices: &mut Vec<String>) {
         notices.push(format!(
             "members are unequal ({worst:.2} to {best:.2} right): a plain vote of unequal members loses to the best of them; weigh them (--rule log-odds) or use --protocol auto"
         ));
+    }
+    let unpriced = plan.seats.iter().filter(|s| s.price.is_none());
+    let unpriced: Vec<&str> = unpriced.map(|s| s.name().as_str()).collect();
+    if plan.limits.micro_usd.is_some() && !unpriced.is_empty() {
+        notices.push(program_warning(&unpriced));
     }
     let programs = [
         "claude_code",
@@ -609,7 +617,7 @@ fn seat(
         .or(brief.temperature)
         .or(agent.and_then(|a| a.temperature))
         .or(role.map(|r| r.temperature));
-    let price = price(config, &base);
+    let price = Cost::of(config, &base).price();
     let mut member = Member {
         name: SeatName::new(name).map_err(SeatingError::from)?,
         role: Some(wanted.role.clone()),
@@ -653,17 +661,6 @@ fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Me
             choices: seating::choices(config),
         })
     })
-}
-
-/// What a member's words cost: nothing on this machine, the table's price elsewhere, unknown where it has none.
-fn price(config: &Config, member: &Member) -> Option<Price> {
-    if matches!(member.backend.as_str(), "local" | "scripted" | "ollama") {
-        return Some(Price::default());
-    }
-    let provider = config.providers.get(&member.backend)?;
-    let model = member.model.as_ref().or(provider.model.as_ref())?;
-    let price = provider.prices.get(model)?;
-    Some(Price::per_million(price.input, price.output))
 }
 
 #[cfg(test)]

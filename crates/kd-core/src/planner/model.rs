@@ -263,6 +263,9 @@ impl Machine for Planner {
             }
             Input::Failed { turn, mut failure } if turn == open => {
                 failure.message = clean_line(&failure.message, 400);
+                if let Some(used) = &failure.used {
+                    self.usage.add(&used.usage);
+                }
                 fx.events.push(Event::TurnFailed {
                     turn,
                     seat: self.name(),

@@ -2,6 +2,7 @@
 
 use super::values;
 use clap::Args;
+use kd_core::config::LimitsConfig;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,6 +67,9 @@ pub(crate) struct Ask {
     pub(crate) model: Model,
 
     #[command(flatten)]
+    pub(crate) spending: Spending,
+
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -107,6 +111,30 @@ pub(crate) struct Model {
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue, help_heading = "Model")]
     pub(crate) offline: bool,
+}
+
+/// What the run may spend, retries included.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct Spending {
+    /// Maximum cost in US dollars; needs known prices [default: limits.usd]
+    #[arg(long, value_name = "USD", value_parser = values::usd)]
+    pub(crate) max_usd: Option<f64>,
+    /// Maximum number of requests to models [default: limits.calls]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_calls: Option<u64>,
+    /// Maximum tokens of all prompts and answers [default: limits.tokens]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_total_tokens: Option<u64>,
+}
+
+impl Spending {
+    /// Lays the flags over the settings.
+    pub(crate) fn lay_over(&self, limits: &mut LimitsConfig) {
+        limits.usd = self.max_usd.or(limits.usd);
+        limits.calls = self.max_calls.or(limits.calls);
+        limits.tokens = self.max_total_tokens.or(limits.tokens);
+    }
 }
 
 /// How the answers are shown.

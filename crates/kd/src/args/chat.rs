@@ -1,6 +1,6 @@
 //! `kd chat`: talk with the council.
 
-use super::ask::Model;
+use super::ask::{Model, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) struct Chat {
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
 
     /// Lines only, each with its speaker in front, nothing repainted (the way of a pipe; also by ACCESSIBLE=1 or TERM=dumb)
     #[arg(long, help_heading = "Output")]

@@ -80,14 +80,14 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "N", help_heading = "Iteration")]
     pub(crate) rounds: Option<u32>,
 
-    /// The most tokens in all, prompts and answers
+    /// Maximum tokens of all prompts and answers, retries included
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_total_tokens: Option<u64>,
-    /// The most calls
+    /// Maximum number of requests to models, retries included
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_calls: Option<u64>,
-    /// The most money
-    #[arg(long, value_name = "USD", help_heading = "Limits")]
+    /// Maximum cost in US dollars, retries included; needs known prices
+    #[arg(long, value_name = "USD", value_parser = values::usd, help_heading = "Limits")]
     pub(crate) max_usd: Option<f64>,
     /// The most time in all [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]

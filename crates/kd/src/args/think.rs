@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous seat answer together.
 
-use super::ask::{Going, Model, Output};
+use super::ask::{Going, Model, Output, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -56,6 +56,9 @@ pub(crate) struct Think {
 
     #[command(flatten)]
     pub(crate) model: Model,
+
+    #[command(flatten)]
+    pub(crate) spending: Spending,
 
     /// Also show what the seats write to each other
     #[arg(long, help_heading = "Output")]

@@ -31,6 +31,14 @@ pub(super) fn temperature(text: &str) -> Result<f32, String> {
     }
 }
 
+/// An amount of US dollars.
+pub(super) fn usd(text: &str) -> Result<f64, String> {
+    match text.trim().trim_start_matches('$').parse::<f64>() {
+        Ok(usd) if (0.0..=1_000_000.0).contains(&usd) => Ok(usd),
+        _ => Err("write an amount of US dollars, for example `0.10`".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +50,14 @@ mod tests {
         }
         for bad in ["", "s", "0", "-1", "1d", "1.5", "ü"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_dollars() {
+        assert_eq!((usd("0.10"), usd("$2")), (Ok(0.1), Ok(2.0)));
+        for bad in ["-1", "NaN", "much", ""] {
+            assert!(usd(bad).is_err(), "{bad}");
         }
     }
 

@@ -4,6 +4,7 @@ use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
 use jiff::Timestamp;
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
+use kd_core::spending::money;
 use kd_core::{FailureKind, Message, Usage};
 use std::time::Duration;
 
@@ -82,10 +83,14 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
     parts.join(between)
 }
 
-/// The tokens of one answer: `42 tokens`, with the price where it is known.
+/// The tokens of one answer: `42 tokens`, with the price where it is known. A bound is marked `≤`.
 pub(crate) fn usage(usage: &Usage) -> String {
-    let tokens = match told(usage) {
-        true => count(usage.output_tokens, "token"),
+    let tokens = match usage.counts_tokens() {
+        true => format!(
+            "{}{}",
+            usage.certainty.sign(),
+            count(usage.output_tokens, "token")
+        ),
         false => "tokens unknown".to_owned(),
     };
     priced(tokens, usage)
@@ -93,9 +98,10 @@ pub(crate) fn usage(usage: &Usage) -> String {
 
 /// The tokens of everything: `1,200 tokens in, 42 out`, with the price where it is known.
 pub(crate) fn total(usage: &Usage) -> String {
-    let tokens = match told(usage) {
+    let tokens = match usage.counts_tokens() {
         true => format!(
-            "{} in, {} out",
+            "{}{} in, {} out",
+            usage.certainty.sign(),
             count(usage.input_tokens, "token"),
             grouped(usage.output_tokens)
         ),
@@ -104,14 +110,9 @@ pub(crate) fn total(usage: &Usage) -> String {
     priced(tokens, usage)
 }
 
-/// Whether a backend told what it used: no call uses nothing.
-fn told(usage: &Usage) -> bool {
-    usage.input_tokens > 0 || usage.output_tokens > 0
-}
-
 fn priced(tokens: String, usage: &Usage) -> String {
     match usage.cost_usd {
-        Some(cost) if cost > 0.0 => format!("{tokens}, ${cost:.4}"),
+        Some(cost) if cost > 0.0 => format!("{tokens}, {}", money(cost, usage.certainty)),
         _ => tokens,
     }
 }
@@ -185,6 +186,7 @@ pub(crate) fn outcome(round: &Round) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::spending::Certainty;
 
     #[test]
     fn what_was_used_is_told_or_unknown() {
@@ -213,6 +215,26 @@ mod tests {
                 (one.to_owned(), all.to_owned())
             );
         }
+    }
+
+    #[test]
+    fn bounds_are_marked_and_rounded_away_from_what_they_bound() {
+        let used = |certainty| Usage {
+            input_tokens: 1200,
+            output_tokens: 42,
+            cost_usd: Some(0.012_34),
+            certainty,
+            ..Usage::default()
+        };
+        for (certainty, text) in [
+            (Certainty::Exact, "1,200 tokens in, 42 out, $0.0123"),
+            (Certainty::AtMost, "≤ 1,200 tokens in, 42 out, ≤ $0.0124"),
+            (Certainty::AtLeast, "≥ 1,200 tokens in, 42 out, ≥ $0.0123"),
+        ] {
+            assert_eq!(total(&used(certainty)), text);
+        }
+        assert_eq!(usage(&used(Certainty::AtMost)), "≤ 42 tokens, ≤ $0.0124");
+        assert_eq!(money(0.0123, Certainty::AtMost), "≤ $0.0123");
     }
 
     #[test]

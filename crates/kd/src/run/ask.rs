@@ -142,7 +142,8 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if let Some(layout) = &found {
         sweep(layout, args.output.quiet);
     }
-    let loaded = trust::settings(here, found.as_ref())?;
+    let mut loaded = trust::settings(here, found.as_ref())?;
+    args.spending.lay_over(&mut loaded.config.limits);
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
     // The command that goes on in the background names the thread, not the user.

@@ -76,6 +76,15 @@ fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<Stri
     if let Some(tokens) = args.model.max_tokens {
         option("--max-tokens", tokens.to_string());
     }
+    if let Some(usd) = args.spending.max_usd {
+        option("--max-usd", usd.to_string());
+    }
+    if let Some(calls) = args.spending.max_calls {
+        option("--max-calls", calls.to_string());
+    }
+    if let Some(tokens) = args.spending.max_total_tokens {
+        option("--max-total-tokens", tokens.to_string());
+    }
     if let Some(seed) = args.model.seed {
         option("--seed", seed.to_string());
     }

@@ -56,7 +56,8 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     }
     let opened = here.make_layout()?;
     let layout = told(opened.layout, "the threads are", false);
-    let loaded = trust::settings(here, Some(&layout))?;
+    let mut loaded = trust::settings(here, Some(&layout))?;
+    args.spending.lay_over(&mut loaded.config.limits);
     for notice in &loaded.notices {
         notice_line(notice);
     }

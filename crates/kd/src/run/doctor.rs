@@ -50,6 +50,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                     env: Env::process(),
                     // Ours, and empty.
                     trusted: true,
+                    ..Options::default()
                 };
                 let hands = Hands::new(config, options).in_folder(folder.clone());
                 Ok(examine(&hands, member, &folder, args.timeout).await)

@@ -33,6 +33,7 @@ mod serve;
 mod shell;
 mod show;
 mod signals;
+mod spending;
 mod stage;
 mod status;
 mod terminal;

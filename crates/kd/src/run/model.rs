@@ -3,6 +3,7 @@
 mod bench;
 
 use super::here::Here;
+use super::spending;
 use crate::args::model::{List, Model};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -62,6 +63,7 @@ pub(super) fn make_ready(
     quiet: bool,
     roster: &Roster,
 ) -> Result<(), Error> {
+    spending::check(config, quiet, roster)?;
     let env = environment(offline);
     let seats = roster
         .members()

@@ -16,7 +16,8 @@ use kd_store::Thread;
 pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
     let found = here.find_layout()?;
-    let loaded = trust::settings(here, found.as_ref())?;
+    let mut loaded = trust::settings(here, found.as_ref())?;
+    args.spending.lay_over(&mut loaded.config.limits);
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }

@@ -129,11 +129,7 @@ impl Deliberating {
                 }
             }
         }
-        let spent = report.spent();
-        let mut foot = format!("{} calls, {} tokens", spent.calls, spent.tokens);
-        if spent.pico_usd > 0 {
-            foot.push_str(&format!(", ${:.4}", spent.usd()));
-        }
+        let foot = report.spent().words(", ");
         lines.push(styles.dim(&clip(
             &format!(
                 "{foot} {} Ctrl+C stops; what came is kept",

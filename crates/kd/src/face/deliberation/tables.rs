@@ -106,13 +106,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
     }
     if let Some(verdict) = &report.verdict {
         let dot = styles.glyph("·", "-");
-        let mut line = format!(
-            "{} calls {dot} {} tokens",
-            verdict.spent.calls, verdict.spent.tokens
-        );
-        if verdict.spent.pico_usd > 0 {
-            line.push_str(&format!(" {dot} ${:.4}", verdict.spent.usd()));
-        }
+        let mut line = verdict.spent.words(&format!(" {dot} "));
         line.push_str(&format!(" {dot} stopped: {}", verdict.stopped));
         out.push(String::new());
         out.push(styles.dim(&clip(&clean::line(&line), columns)));

@@ -1,0 +1,88 @@
+//! A question that is paid for: reserved in an account before it is asked, and booked when it ends. For whatever answers
+//! without HTTP requests of ours: scripts, the built-in model, agent programs.
+
+use crate::Backend;
+use crate::spending::{Permit, Spending, Worst};
+use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::spending::Price;
+use kd_core::{Delta, Failure, Prompt, Request};
+use std::sync::Arc;
+
+/// Reserves and books each question.
+pub struct Paid {
+    inner: Arc<dyn Backend>,
+    spending: Spending,
+    /// The name of an agent program: what it uses is its own choice.
+    program: Option<String>,
+}
+
+impl Paid {
+    /// Pays for something that costs no money.
+    pub fn new(inner: Arc<dyn Backend>, spending: &Spending) -> Self {
+        Self {
+            inner,
+            spending: spending.clone(),
+            program: None,
+        }
+    }
+
+    /// Pays for an agent program.
+    pub fn program(inner: Arc<dyn Backend>, spending: &Spending, agent: &str) -> Self {
+        Self {
+            program: Some(agent.to_owned()),
+            ..Self::new(inner, spending)
+        }
+    }
+
+    fn permit(&self, request: &mut Request) -> Result<Permit, Failure> {
+        if let Some(agent) = &self.program {
+            return self.spending.reserve_program(agent, None);
+        }
+        let permit = self.spending.reserve(Worst {
+            bytes: bytes(&request.prompt),
+            answer: request.sampling.max_tokens,
+            price: Some(Price::default()),
+        })?;
+        if permit.answer().is_some() {
+            request.sampling.max_tokens = permit.answer();
+        }
+        Ok(permit)
+    }
+}
+
+/// The bytes of a prompt, and of the marks between its parts.
+fn bytes(prompt: &Prompt) -> u64 {
+    let parts = [
+        &prompt.rules,
+        &prompt.persona,
+        &prompt.history,
+        &prompt.turn,
+    ];
+    parts.iter().map(|part| part.len() as u64 + 2).sum()
+}
+
+impl Backend for Paid {
+    fn ask(&self, mut request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let permit = match self.permit(&mut request) {
+            Ok(permit) => permit,
+            Err(failure) => return stream::once(async move { Err(failure) }).boxed(),
+        };
+        let inner = self.inner.ask(request);
+        stream::unfold(
+            (inner, Some(permit)),
+            |(mut inner, mut permit)| async move {
+                if let Some(permit) = &permit {
+                    permit.sending();
+                }
+                let item = inner.next().await?;
+                if let Ok(Delta::Finished { usage, .. }) = &item
+                    && let Some(permit) = permit.take()
+                {
+                    permit.settle(usage.as_ref());
+                }
+                Some((item, (inner, permit)))
+            },
+        )
+        .boxed()
+    }
+}

@@ -1,0 +1,494 @@
+//! The spending account of a run, shared by everything that asks models. Input: what a request may use at worst, and
+//! what it used. Output: a [`Permit`] to send it, or the limit that does not allow it.
+//!
+//! Nothing reaches a model without a permit: the transports take one, and only an account makes them. A permit that is
+//! dropped after its request was sent books the whole reservation as an upper bound.
+
+use kd_core::failure::Used;
+use kd_core::spending::{
+    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Price, Spent,
+};
+use kd_core::{Failure, FailureKind, Usage};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The bound of an answer where nobody set one and a limit needs one.
+const ANSWER_TOKENS: u32 = 4096;
+
+/// An account: of a run, of a session in it, of one turn. What is spent in one is spent in those around it.
+#[derive(Clone, Debug)]
+pub struct Spending(Arc<Handle>);
+
+#[derive(Debug)]
+struct Handle {
+    books: Arc<Mutex<Books>>,
+    id: u64,
+    /// Keeps the accounts around it open.
+    _around: Option<Spending>,
+}
+
+/// The worst case of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Worst {
+    /// The bytes that are sent: an upper bound of the tokens of the prompt.
+    pub bytes: u64,
+    /// The most tokens of the answer; `None` where the request does not bound it.
+    pub answer: Option<u32>,
+    /// What a token costs; `None` where that is unknown.
+    pub price: Option<Price>,
+}
+
+/// Leave to send one request, whose worst case is reserved.
+#[derive(Debug)]
+pub struct Permit {
+    account: Spending,
+    reservation: u64,
+    answer: Option<u32>,
+    price: Option<Price>,
+}
+
+/// All accounts of a run.
+#[derive(Debug, Default)]
+struct Books {
+    last: u64,
+    nodes: BTreeMap<u64, Node>,
+    open: BTreeMap<u64, Open>,
+    /// The largest question so far of each agent program that nothing bounds.
+    largest: BTreeMap<String, Spent>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    account: Account,
+    around: Option<u64>,
+    /// What must be left for others.
+    keep: Spent,
+    /// A turn that has sent nothing yet: a share of what is left is its own.
+    waits: bool,
+    /// A turn that is over sends nothing more.
+    closed: bool,
+    used: Used,
+}
+
+/// A reservation.
+#[derive(Debug)]
+struct Open {
+    owner: u64,
+    sent: bool,
+    /// What is booked if nobody counts.
+    lost: Spent,
+    usage: Usage,
+    agent: Option<String>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        lock(&self.books).nodes.remove(&self.id);
+    }
+}
+
+impl Default for Spending {
+    /// An account without limits.
+    fn default() -> Self {
+        Self::new(Ceiling::default())
+    }
+}
+
+impl Spending {
+    /// The account of a run.
+    pub fn new(ceiling: Ceiling) -> Self {
+        Self::open(Arc::default(), None, Account::new(ceiling), None)
+    }
+
+    /// A part of this account with limits of its own.
+    #[must_use]
+    pub fn within(&self, ceiling: Ceiling) -> Self {
+        let books = Arc::clone(&self.0.books);
+        Self::open(books, Some(self.clone()), Account::new(ceiling), None)
+    }
+
+    /// The account of one turn, which must leave `keep` for others. Turns that have sent nothing yet share what is left
+    /// equally.
+    #[must_use]
+    pub fn turn(&self, keep: Spent) -> Self {
+        let books = Arc::clone(&self.0.books);
+        Self::open(books, Some(self.clone()), Account::default(), Some(keep))
+    }
+
+    fn open(
+        books: Arc<Mutex<Books>>,
+        around: Option<Spending>,
+        account: Account,
+        turn: Option<Spent>,
+    ) -> Self {
+        let mut open = lock(&books);
+        let id = open.next();
+        open.nodes.insert(
+            id,
+            Node {
+                account,
+                around: around.as_ref().map(|s| s.0.id),
+                keep: turn.unwrap_or_default(),
+                waits: turn.is_some(),
+                ..Node::default()
+            },
+        );
+        drop(open);
+        Self(Arc::new(Handle {
+            books,
+            id,
+            _around: around,
+        }))
+    }
+
+    /// Reserves the worst case of a request. Where it does not fit, its answer is bounded more tightly; the permit says
+    /// how.
+    ///
+    /// # Errors
+    /// [`FailureKind::Limit`] when it does not fit with the shortest answer either.
+    pub fn reserve(&self, worst: Worst) -> Result<Permit, Failure> {
+        let mut books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        if worst.price.is_none() && books.ceilings(&path).any(|c| c.micro_usd.is_some()) {
+            return Err(no_price());
+        }
+        let input = worst.bytes.saturating_add(FRAMING_TOKENS);
+        let answer = books.bound(&path, input, &worst);
+        let most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
+        let (lost, usage) = match answer {
+            Some(output) => {
+                let usage = Usage {
+                    input_tokens: input,
+                    output_tokens: output.into(),
+                    cost_usd: (most.pico_usd > 0).then(|| most.usd()),
+                    certainty: Certainty::AtMost,
+                    ..Usage::default()
+                };
+                (most.bound(), usage)
+            }
+            None => uncounted(),
+        };
+        let open = Open {
+            owner: self.0.id,
+            sent: false,
+            lost,
+            usage,
+            agent: None,
+        };
+        let reservation = books.hold(&path, most, open)?;
+        drop(books);
+        Ok(self.permit(reservation, answer, worst.price))
+    }
+
+    /// Reserves a question to an agent program: as much as the largest question to this agent so far, or the budget that
+    /// the program keeps itself.
+    ///
+    /// # Errors
+    /// [`FailureKind::Limit`] when a limit does not allow it.
+    pub fn reserve_program(
+        &self,
+        agent: &str,
+        budget_pico_usd: Option<u64>,
+    ) -> Result<Permit, Failure> {
+        let mut books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        let seen = books.largest.get(agent).copied().unwrap_or_default();
+        let most = Spent {
+            calls: 1,
+            tokens: seen.tokens,
+            pico_usd: budget_pico_usd.unwrap_or(seen.pico_usd),
+            certainty: Certainty::AtLeast,
+        };
+        let open = Open {
+            owner: self.0.id,
+            sent: false,
+            lost: most,
+            usage: Usage {
+                cost_usd: budget_pico_usd.map(|_| most.usd()),
+                ..uncounted().1
+            },
+            agent: Some(agent.to_owned()),
+        };
+        let reservation = books.hold(&path, most, open)?;
+        drop(books);
+        Ok(self.permit(reservation, None, None))
+    }
+
+    fn permit(&self, reservation: u64, answer: Option<u32>, price: Option<Price>) -> Permit {
+        Permit {
+            account: self.clone(),
+            reservation,
+            answer,
+            price,
+        }
+    }
+
+    /// The share of the money left that the next question of this turn may cost, in pico-dollars. `None` without a limit
+    /// of money.
+    pub fn share_pico_usd(&self) -> Option<u64> {
+        let books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        let keep = books.keep(&path);
+        let share = |id: &u64| {
+            let left = books.nodes.get(id)?.account.left_pico_usd(keep)?;
+            Some(left / books.among(*id, self.0.id))
+        };
+        path.iter().filter_map(share).min()
+    }
+
+    /// Whether tokens or money are limited.
+    pub fn bounds_answers(&self) -> bool {
+        let books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        books.ceilings(&path).any(|c| c.bounds_answers())
+    }
+
+    /// What was spent so far.
+    pub fn used(&self) -> Spent {
+        let books = lock(&self.0.books);
+        let node = books.nodes.get(&self.0.id);
+        node.map_or_else(Spent::default, |node| node.account.used())
+    }
+
+    /// Ends a turn: requests that nobody has counted yet are booked in full. Returns what it used.
+    pub fn close(&self) -> Used {
+        let mut books = lock(&self.0.books);
+        let own = |(id, open): (&u64, &Open)| (open.owner == self.0.id).then_some(*id);
+        let left: Vec<u64> = books.open.iter().filter_map(own).collect();
+        for reservation in left {
+            books.lose(reservation);
+        }
+        let Some(node) = books.nodes.get_mut(&self.0.id) else {
+            return Used::default();
+        };
+        node.waits = false;
+        node.closed = true;
+        node.used
+    }
+
+    /// What a turn used so far.
+    pub fn told(&self) -> Used {
+        let books = lock(&self.0.books);
+        let node = books.nodes.get(&self.0.id);
+        node.map_or_else(Used::default, |node| node.used)
+    }
+}
+
+impl Permit {
+    /// The most tokens that the answer may have; `None` means no bound.
+    pub fn answer(&self) -> Option<u32> {
+        self.answer
+    }
+
+    /// The request is about to leave.
+    pub fn sending(&self) {
+        let mut books = lock(&self.account.0.books);
+        if let Some(open) = books.open.get_mut(&self.reservation) {
+            open.sent = true;
+        }
+    }
+
+    /// The request never left.
+    pub fn unsent(self) {
+        lock(&self.account.0.books).release(self.reservation);
+    }
+
+    /// The service refused the request: nothing but the request itself counts.
+    pub fn refused(self) {
+        let none = Spent {
+            calls: 1,
+            ..Spent::default()
+        };
+        lock(&self.account.0.books).book(self.reservation, none, &Usage::default());
+    }
+
+    /// The answer came, and this is what it used. Where that counts nothing, the reservation is booked in full.
+    pub fn settle(self, usage: Option<&Usage>) {
+        let mut books = lock(&self.account.0.books);
+        match usage.filter(|usage| usage.counts_tokens() || usage.cost_usd.is_some()) {
+            Some(usage) => {
+                let spent = Spent::of_turn(1, usage, self.price);
+                books.book(self.reservation, spent, usage);
+            }
+            None => books.lose(self.reservation),
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        lock(&self.account.0.books).lose(self.reservation);
+    }
+}
+
+impl Books {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// An account and those around it.
+    fn path(&self, id: u64) -> Vec<u64> {
+        let around = |id: &u64| self.nodes.get(id).and_then(|node| node.around);
+        std::iter::successors(Some(id), around).collect()
+    }
+
+    fn ceilings(&self, path: &[u64]) -> impl Iterator<Item = Ceiling> {
+        let nodes = path.iter().filter_map(|id| self.nodes.get(id));
+        nodes.map(|node| node.account.ceiling())
+    }
+
+    fn keep(&self, path: &[u64]) -> Spent {
+        let nodes = path.iter().filter_map(|id| self.nodes.get(id));
+        nodes.fold(Spent::default(), |sum, node| sum + node.keep)
+    }
+
+    /// How many turns share what is left in an account, the asking one included.
+    fn among(&self, account: u64, asks: u64) -> u64 {
+        let waiting = |(id, node): &(&u64, &Node)| {
+            node.waits && **id != asks && self.path(**id).contains(&account)
+        };
+        self.nodes.iter().filter(waiting).count() as u64 + 1
+    }
+
+    /// The bound of an answer that fits: as long as wanted, as long as its share allows, or the shortest.
+    fn bound(&self, path: &[u64], input: u64, worst: &Worst) -> Option<u32> {
+        let asks = *path.first()?;
+        let price = worst.price.unwrap_or_default();
+        let keep = self.keep(path);
+        let room = |id: &u64| {
+            let account = &self.nodes.get(id)?.account;
+            account.room(input, price, keep, self.among(*id, asks))
+        };
+        let Some(room) = path.iter().filter_map(room).min() else {
+            return worst.answer;
+        };
+        let wanted = worst.answer.unwrap_or(ANSWER_TOKENS);
+        let least = wanted.min(ANSWER_TOKENS_MIN);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        Some(room.min(wanted).max(least))
+    }
+
+    /// Reserves in every account of a path, or in none.
+    fn hold(&mut self, path: &[u64], most: Spent, open: Open) -> Result<u64, Failure> {
+        let keep = self.keep(path);
+        for id in path {
+            let Some(node) = self.nodes.get(id) else {
+                continue;
+            };
+            if node.closed {
+                return Err(Failure::new(FailureKind::Cancelled, "the turn is over"));
+            }
+            if let Err(cut) = node.account.fits(most + keep) {
+                return Err(refusal(cut, &node.account, most, keep));
+            }
+        }
+        let reservation = self.next();
+        for id in path {
+            if let Some(node) = self.nodes.get_mut(id) {
+                node.account.hold(reservation, most);
+                node.waits = false;
+            }
+        }
+        self.open.insert(reservation, open);
+        Ok(reservation)
+    }
+
+    /// Gives a reservation back.
+    fn release(&mut self, reservation: u64) {
+        if let Some(open) = self.open.remove(&reservation) {
+            for id in self.path(open.owner) {
+                if let Some(node) = self.nodes.get_mut(&id) {
+                    node.account.release(reservation);
+                }
+            }
+        }
+    }
+
+    /// Books what a request used in place of its reservation.
+    fn book(&mut self, reservation: u64, spent: Spent, usage: &Usage) {
+        let Some(open) = self.open.remove(&reservation) else {
+            return;
+        };
+        for id in self.path(open.owner) {
+            if let Some(node) = self.nodes.get_mut(&id) {
+                node.account.settle(reservation, spent);
+                node.used.requests += 1;
+                node.used.usage.add(usage);
+                node.used.usage.repeats = node.used.requests - 1;
+            }
+        }
+        if let Some(agent) = open.agent {
+            let seen = self.largest.entry(agent).or_default();
+            seen.tokens = seen.tokens.max(spent.tokens);
+            seen.pico_usd = seen.pico_usd.max(spent.pico_usd);
+        }
+    }
+
+    /// Nobody counted a request: it is booked in full if it was sent, and given back if not.
+    fn lose(&mut self, reservation: u64) {
+        match self.open.get(&reservation) {
+            Some(open) if open.sent => {
+                let (lost, usage) = (open.lost, open.usage);
+                self.book(reservation, lost, &usage);
+            }
+            _ => self.release(reservation),
+        }
+    }
+}
+
+/// What is booked for a request that nobody counted and nothing bounded.
+fn uncounted() -> (Spent, Usage) {
+    let spent = Spent {
+        calls: 1,
+        certainty: Certainty::AtLeast,
+        ..Spent::default()
+    };
+    let usage = Usage {
+        certainty: Certainty::AtLeast,
+        ..Usage::default()
+    };
+    (spent, usage)
+}
+
+fn no_price() -> Failure {
+    Failure::new(
+        FailureKind::Limit,
+        "not sent: money is limited, and the price of this model is not known",
+    )
+    .advise("set `providers.<name>.prices.<model>.input` and `.output`, or leave out the limit of money")
+}
+
+/// Why a request was not sent.
+fn refusal(cut: Cut, account: &Account, most: Spent, keep: Spent) -> Failure {
+    let ceiling = account.ceiling();
+    let used = account.committed() + keep;
+    let left = |limit: Option<u64>, used: u64| limit.unwrap_or(0).saturating_sub(used);
+    let usd = |pico: u64| format!("${:.4}", pico as f64 / 1e12);
+    let (left, needs, raise) = match cut {
+        Cut::Calls => (
+            format!("{} calls", left(ceiling.calls, used.calls)),
+            format!("{} call", most.calls),
+            "limits.calls",
+        ),
+        Cut::Money => (
+            usd(account.left_pico_usd(keep).unwrap_or(0)),
+            format!("up to {}", usd(most.pico_usd)),
+            "limits.usd",
+        ),
+        _ => (
+            format!("{} tokens", left(ceiling.tokens, used.tokens)),
+            format!("up to {} tokens", most.tokens),
+            "limits.tokens",
+        ),
+    };
+    Failure::new(
+        FailureKind::Limit,
+        format!("not sent: {} leaves {left}, and this request needs {needs}", cut.words()),
+    )
+    .advise(format!("raise the limit (`{raise}`), ask fewer members, or ask for shorter answers with `--max-tokens`"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,462 @@
+//! What may be spent: prices, limits, and the account that keeps them. Input: the worst case of a request before it
+//! leaves, and what it used afterwards. Output: whether it may leave, and what was spent in all.
+//!
+//! A token stands for at least one byte in every tokenizer that works on bytes, so the bytes of a request are an upper
+//! bound of the tokens of its prompt. Nothing smaller holds for every text and every model.
+
+use crate::config::{self, Config};
+use crate::request::Usage;
+use crate::roster::Member;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::{Add, AddAssign};
+
+/// Tokens that a service adds around the parts of a prompt.
+pub const FRAMING_TOKENS: u64 = 64;
+/// An answer is never lowered to fewer tokens than this: it would say nothing.
+pub const ANSWER_TOKENS_MIN: u32 = 64;
+/// Pico-dollars in a millionth of a dollar.
+const PICO_IN_MICRO: u64 = 1_000_000;
+
+/// What a token costs, in millionths of a millionth of a US dollar: a dollar for a million tokens is a million of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// Of a prompt.
+    pub input: u64,
+    /// Of an answer.
+    pub output: u64,
+}
+
+impl Price {
+    /// From US dollars for a million tokens, rounded up.
+    pub fn per_million(input: f64, output: f64) -> Self {
+        let pico = |usd: f64| (usd.clamp(0.0, 1e9) * 1e6).ceil() as u64;
+        Self {
+            input: pico(input),
+            output: pico(output),
+        }
+    }
+}
+
+/// How exactly an amount is known.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// As the provider counted.
+    #[default]
+    Exact,
+    /// An upper bound: a request ended without a count, and its whole reservation was booked. Shown as `≤`.
+    AtMost,
+    /// A lower bound: a request ended without a count, and nothing bounded it. Shown as `≥`.
+    AtLeast,
+}
+
+impl Certainty {
+    /// Whether the provider counted all of it.
+    pub fn is_exact(&self) -> bool {
+        *self == Certainty::Exact
+    }
+
+    /// What stands before a number.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Certainty::Exact => "",
+            Certainty::AtMost => "≤ ",
+            Certainty::AtLeast => "≥ ",
+        }
+    }
+}
+
+/// What was, or may be, spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Requests to models.
+    pub calls: u64,
+    /// Tokens of prompts and answers.
+    pub tokens: u64,
+    /// Money, in pico-dollars.
+    pub pico_usd: u64,
+    /// How exactly this is known.
+    #[serde(default, skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+impl Add for Spent {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            pico_usd: self.pico_usd.saturating_add(other.pico_usd),
+            certainty: self.certainty.max(other.certainty),
+        }
+    }
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Spent {
+    /// The worst case of one request. An unknown price counts as nothing: money is not limited then.
+    pub fn at_most(prompt_bytes: u64, answer_tokens: u32, price: Option<Price>) -> Self {
+        let input = prompt_bytes.saturating_add(FRAMING_TOKENS);
+        Self::of(input, answer_tokens.into(), price)
+    }
+
+    /// One request that used this much.
+    pub fn of(input: u64, output: u64, price: Option<Price>) -> Self {
+        let price = price.unwrap_or_default();
+        Self {
+            calls: 1,
+            tokens: input.saturating_add(output),
+            pico_usd: input
+                .saturating_mul(price.input)
+                .saturating_add(output.saturating_mul(price.output)),
+            certainty: Certainty::Exact,
+        }
+    }
+
+    /// What a turn used in so many requests. The provider's own price counts; else the table's.
+    pub fn of_turn(requests: u64, usage: &Usage, price: Option<Price>) -> Self {
+        let by_table = Self::of(usage.input_tokens, usage.output_tokens, price);
+        Self {
+            calls: requests,
+            pico_usd: usage.cost_usd.map_or(by_table.pico_usd, pico),
+            certainty: usage.certainty,
+            ..by_table
+        }
+    }
+
+    /// The same as an upper bound.
+    #[must_use]
+    pub fn bound(mut self) -> Self {
+        self.certainty = self.certainty.max(Certainty::AtMost);
+        self
+    }
+
+    /// Requests, tokens and, where it cost some, money, in words. Bounds are marked.
+    pub fn words(&self, between: &str) -> String {
+        let plural = |n: u64, noun: &str| match n {
+            1 => format!("1 {noun}"),
+            n => format!("{n} {noun}s"),
+        };
+        let mut words = plural(self.calls, "call");
+        words.push_str(between);
+        words.push_str(self.certainty.sign());
+        words.push_str(&plural(self.tokens, "token"));
+        if self.pico_usd > 0 {
+            words.push_str(between);
+            words.push_str(&money(self.usd(), self.certainty));
+        }
+        words
+    }
+
+    /// Money in US dollars, for showing.
+    pub fn usd(&self) -> f64 {
+        self.pico_usd as f64 / 1e12
+    }
+}
+
+/// A limit in US dollars in millionths of one, rounded down.
+pub fn micro_usd(usd: f64) -> u64 {
+    (usd.clamp(0.0, 1e9) * 1e6 + 1e-6).floor() as u64
+}
+
+/// What a member's words cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// At most this, for each token.
+    Known(Price),
+    /// Whatever its agent program uses.
+    Program,
+    /// A service charges for it, and no price is configured.
+    Unknown,
+}
+
+impl Cost {
+    /// What a member's words cost with these settings.
+    pub fn of(config: &Config, member: &Member) -> Self {
+        let provider = config.providers.get(&member.backend);
+        let price = provider.and_then(|provider| {
+            let model = member.model.as_ref().or(provider.model.as_ref())?;
+            provider.prices.get(model)
+        });
+        match price {
+            Some(price) => Cost::Known(price.worst()),
+            None if is_free(&member.backend) => Cost::Known(Price::default()),
+            None if config::is_program(&member.backend) => Cost::Program,
+            None => Cost::Unknown,
+        }
+    }
+
+    /// The price, where it is known.
+    pub fn price(self) -> Option<Price> {
+        match self {
+            Cost::Known(price) => Some(price),
+            Cost::Program | Cost::Unknown => None,
+        }
+    }
+}
+
+/// What the user is told when money is limited and agent programs take part.
+pub fn program_warning(names: &[&str]) -> String {
+    format!(
+        "the limit of money is not exact for agent programs ({}): one question to them may cost more than is left",
+        names.join(", ")
+    )
+}
+
+/// Whether a backend runs models on this machine and charges nothing.
+pub fn is_free(backend: &str) -> bool {
+    matches!(backend, "local" | "scripted" | "ollama")
+}
+
+/// `$0.0123`, with its mark where it is a bound. A bound is rounded away from what it bounds.
+pub fn money(usd: f64, certainty: Certainty) -> String {
+    let shown = match certainty {
+        Certainty::Exact => usd,
+        Certainty::AtMost => (usd * 1e4 - 1e-6).ceil() / 1e4,
+        Certainty::AtLeast => (usd * 1e4 + 1e-6).floor() / 1e4,
+    };
+    format!("{}${shown:.4}", certainty.sign())
+}
+
+/// US dollars in pico-dollars, rounded.
+pub fn pico(usd: f64) -> u64 {
+    (usd.clamp(0.0, 1e6) * 1e12).round() as u64
+}
+
+/// Which limit does not allow a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cut {
+    /// Requests.
+    Calls,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Money,
+    /// Time.
+    Time,
+}
+
+impl Cut {
+    /// The limit in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Cut::Calls => "the limit of calls",
+            Cut::Tokens => "the limit of tokens",
+            Cut::Money => "the limit of money",
+            Cut::Time => "the limit of time",
+        }
+    }
+}
+
+/// What may be spent. `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Requests to models.
+    pub calls: Option<u64>,
+    /// Tokens of prompts and answers.
+    pub tokens: Option<u64>,
+    /// Money, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+}
+
+impl Ceiling {
+    /// Money in pico-dollars.
+    fn pico_usd(&self) -> Option<u64> {
+        self.micro_usd.map(|m| m.saturating_mul(PICO_IN_MICRO))
+    }
+
+    /// Whether the length of an answer matters to it.
+    pub fn bounds_answers(&self) -> bool {
+        self.tokens.is_some() || self.micro_usd.is_some()
+    }
+}
+
+/// What was spent, what is reserved, and what may be spent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    ceiling: Ceiling,
+    used: Spent,
+    held: BTreeMap<u64, Spent>,
+}
+
+impl Account {
+    /// An empty account with this ceiling.
+    pub fn new(ceiling: Ceiling) -> Self {
+        Self {
+            ceiling,
+            ..Self::default()
+        }
+    }
+
+    /// What may be spent in all.
+    pub fn ceiling(&self) -> Ceiling {
+        self.ceiling
+    }
+
+    /// What was spent so far.
+    pub fn used(&self) -> Spent {
+        self.used
+    }
+
+    /// What was spent and what is reserved.
+    pub fn committed(&self) -> Spent {
+        self.held.values().fold(self.used, |sum, held| sum + *held)
+    }
+
+    /// Whether this much more fits.
+    ///
+    /// # Errors
+    /// The limit that does not allow it.
+    pub fn fits(&self, more: Spent) -> Result<(), Cut> {
+        let all = self.committed() + more;
+        let over = |limit: Option<u64>, n: u64| limit.is_some_and(|most| n > most);
+        if over(self.ceiling.calls, all.calls) {
+            return Err(Cut::Calls);
+        }
+        if over(self.ceiling.tokens, all.tokens) {
+            return Err(Cut::Tokens);
+        }
+        match over(self.ceiling.pico_usd(), all.pico_usd) {
+            true => Err(Cut::Money),
+            false => Ok(()),
+        }
+    }
+
+    /// The tokens that an answer may have so that its request stays within an equal share of what is left beside
+    /// `keep`, when `among` requests share it. `input` is what its prompt may use. `None` means no limit.
+    pub fn room(&self, input: u64, price: Price, keep: Spent, among: u64) -> Option<u64> {
+        let all = self.committed() + keep;
+        let among = among.max(1);
+        let share = |limit: u64, used: u64| limit.saturating_sub(used) / among;
+        let tokens = self
+            .ceiling
+            .tokens
+            .map(|most| share(most, all.tokens).saturating_sub(input));
+        let money = self.ceiling.pico_usd().and_then(|most| {
+            let left = share(most, all.pico_usd).checked_sub(input.saturating_mul(price.input));
+            match (left, price.output) {
+                (None, _) => Some(0),
+                (Some(_), 0) => None,
+                (Some(left), output) => Some(left / output),
+            }
+        });
+        match (tokens, money) {
+            (Some(tokens), Some(money)) => Some(tokens.min(money)),
+            (tokens, money) => tokens.or(money),
+        }
+    }
+
+    /// The money left beside `keep`, in pico-dollars. `None` means no limit.
+    pub fn left_pico_usd(&self, keep: Spent) -> Option<u64> {
+        let used = (self.committed() + keep).pico_usd;
+        self.ceiling
+            .pico_usd()
+            .map(|most| most.saturating_sub(used))
+    }
+
+    /// Reserves this much under an id.
+    ///
+    /// # Errors
+    /// The limit that does not allow it; nothing is reserved then.
+    pub fn reserve(&mut self, id: u64, most: Spent) -> Result<(), Cut> {
+        self.fits(most)?;
+        self.hold(id, most);
+        Ok(())
+    }
+
+    /// Reserves without a look at the limits.
+    pub fn hold(&mut self, id: u64, most: Spent) {
+        self.held.insert(id, most);
+    }
+
+    /// What is reserved under an id, given back.
+    pub fn release(&mut self, id: u64) -> Spent {
+        self.held.remove(&id).unwrap_or_default()
+    }
+
+    /// Books what was spent in place of what was reserved.
+    pub fn settle(&mut self, id: u64, used: Spent) {
+        self.release(id);
+        self.used += used;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_whole_and_rounded_up() {
+        let price = Price::per_million(0.15, 0.0375);
+        assert_eq!((price.input, price.output), (150_000, 37_500));
+        let call = Spent::of(1_000_000, 0, Some(price));
+        assert_eq!(call.pico_usd, 150_000 * 1_000_000);
+        assert!((call.usd() - 0.15).abs() < 1e-12);
+        assert_eq!(Price::per_million(1e-7, 0.0).input, 1);
+    }
+
+    #[test]
+    fn an_answer_is_given_what_is_left_of_each_limit() {
+        let price = Price {
+            input: 1_000_000,
+            output: 2_000_000,
+        };
+        let ceiling = |tokens, micro_usd| Ceiling {
+            calls: None,
+            tokens,
+            micro_usd,
+        };
+        let none = Spent::default();
+        for (limits, input, keep, among, room) in [
+            (ceiling(None, None), 100, none, 1, None),
+            (ceiling(Some(1000), None), 100, none, 1, Some(900)),
+            (ceiling(Some(1000), None), 100, none, 2, Some(400)),
+            (ceiling(Some(50), None), 100, none, 1, Some(0)),
+            (ceiling(None, Some(1100)), 100, none, 1, Some(500)),
+            (ceiling(Some(300), Some(1100)), 100, none, 1, Some(200)),
+            (ceiling(None, Some(99)), 100, none, 1, Some(0)),
+            (
+                ceiling(Some(1000), None),
+                100,
+                Spent::of(300, 0, None),
+                1,
+                Some(600),
+            ),
+        ] {
+            let account = Account::new(limits);
+            assert_eq!(account.room(input, price, keep, among), room, "{limits:?}");
+            let free = Price::default();
+            let money = Account::new(ceiling(None, limits.micro_usd));
+            assert_eq!(money.room(input, free, keep, among), None);
+        }
+    }
+
+    #[test]
+    fn what_is_reserved_counts_until_it_is_settled() {
+        let mut account = Account::new(Ceiling {
+            calls: Some(2),
+            tokens: Some(1000),
+            micro_usd: None,
+        });
+        assert_eq!(account.reserve(1, Spent::of(600, 0, None)), Ok(()));
+        assert_eq!(
+            account.reserve(2, Spent::of(600, 0, None)),
+            Err(Cut::Tokens)
+        );
+        account.settle(1, Spent::of(10, 5, None));
+        assert_eq!(account.reserve(2, Spent::of(600, 0, None)), Ok(()));
+        assert_eq!(account.reserve(3, Spent::of(1, 0, None)), Err(Cut::Calls));
+        account.release(2);
+        assert_eq!(account.used().tokens, 15);
+        assert_eq!(account.committed(), account.used());
+    }
+}

@@ -1,0 +1,182 @@
+//! A model service that bills. Each request is answered by a seed: well, with nonsense, refused, late, or broken off. It
+//! counts the tokens of a prompt up to the worst tokenizer's, one for each byte, and answers up to the bound it was given.
+
+use kd_core::spending::Price;
+use kd_fake::{Fake, Reply, Step, Wire};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+/// A small generator (SplitMix64).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rng(pub(crate) u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below this one, or 0.
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.next() % most.max(1)
+    }
+}
+
+/// What the service counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bill {
+    pub(crate) requests: u64,
+    pub(crate) tokens: u64,
+    pub(crate) pico_usd: u64,
+    /// Whether it billed something that it did not tell.
+    pub(crate) uncounted: bool,
+}
+
+/// The service.
+pub(crate) struct Billing {
+    fake: Fake,
+    bill: Arc<Mutex<Bill>>,
+}
+
+impl Billing {
+    /// Starts the service of this seed, at this price.
+    pub(crate) async fn start(seed: u64, price: Price) -> Self {
+        let bill = Arc::new(Mutex::new(Bill::default()));
+        let own = Arc::clone(&bill);
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        let fake = Fake::choosing(here, move |seen, number| {
+            let mut rng = Rng(seed ^ (number as u64) << 32);
+            let mut bill = own.lock().unwrap();
+            let reply = answer(seed, &seen.body, &mut rng, price, &mut bill);
+            Some((Wire::OpenAi, reply))
+        });
+        Self {
+            fake: fake.await.unwrap(),
+            bill,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.fake.url()
+    }
+
+    /// What was counted so far.
+    pub(crate) fn bill(&self) -> Bill {
+        *self.bill.lock().unwrap()
+    }
+}
+
+/// One request: what is billed, and what is answered.
+fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -> Reply {
+    bill.requests += 1;
+    let request: Value = serde_json::from_str(body).unwrap();
+    if seed.is_multiple_of(3) && request.get("response_format").is_some() {
+        let why = json!({"error": {"message": "response_format is not supported"}});
+        return Reply::Status {
+            code: 400,
+            headers: Vec::new(),
+            body: Some(why.to_string()),
+        };
+    }
+    let most = request["max_tokens"].as_u64();
+    let input = match rng.below(4) {
+        0 => body.len() as u64,
+        _ => 1 + rng.below(body.len() as u64),
+    };
+    let output = match (most, rng.below(4)) {
+        (Some(most), 0) => most,
+        (most, _) => 1 + rng.below(most.unwrap_or(300)),
+    };
+    let mut bills = |input: u64, output: u64| {
+        bill.tokens += input + output;
+        bill.pico_usd += input * price.input + output * price.output;
+    };
+    let faults = 8 + seed % 24;
+    match rng.below(faults) {
+        0 => return Reply::status_with(429, "retry-after", "0"),
+        1 => return Reply::status(503),
+        // It worked for the answer before it broke.
+        2 => {
+            bills(input, output);
+            bill.uncounted = true;
+            return Reply::status(500);
+        }
+        3 => {
+            bills(input, output);
+            bill.uncounted = true;
+            return Reply::Hangup;
+        }
+        4 => {
+            bills(input, output);
+            bill.uncounted = true;
+            let half = event(&json!({"choices": [{"delta": {"content": "Half of an "}}]}));
+            return Reply::Stream(vec![Step::Raw(half.into_bytes().into()), Step::Cut]);
+        }
+        _ => bills(input, output),
+    }
+    let text = words(&request, rng);
+    let finish = if rng.below(8) == 0 { "length" } else { "stop" };
+    let events = [
+        event(&json!({"model": "model-1", "choices": [{"delta": {"content": text}}]})),
+        event(&json!({"choices": [{"delta": {}, "finish_reason": finish}]})),
+        event(
+            &json!({"choices": [], "usage": {"prompt_tokens": input, "completion_tokens": output}}),
+        ),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    Reply::Stream(vec![Step::Raw(events.concat().into_bytes().into())])
+}
+
+fn event(chunk: &Value) -> String {
+    format!("data: {chunk}\n\n")
+}
+
+/// What the model says: what was asked for, or nonsense that forces a repair turn.
+fn words(request: &Value, rng: &mut Rng) -> String {
+    let asked: String = request["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|m| m["content"].as_str())
+        .collect();
+    let told = asked.rsplit_once("JSON schema allows:\n");
+    let schema = match &request["response_format"]["json_schema"]["schema"] {
+        Value::Null => told.and_then(|(_, schema)| serde_json::from_str(schema).ok()),
+        schema => Some(schema.clone()),
+    };
+    match (schema, rng.below(5)) {
+        (_, 0) => "Well, that is hard to say, it depends on many things.".to_owned(),
+        (Some(schema), _) => instance(&schema, rng).to_string(),
+        (None, 1) => "<council>Have you thought of the cache?</council> One moment.".to_owned(),
+        (None, _) => format!("Yes, for reason {}.", rng.below(100)),
+    }
+}
+
+/// A value that a schema allows.
+fn instance(schema: &Value, rng: &mut Rng) -> Value {
+    if let Some(all) = schema["enum"].as_array().filter(|all| !all.is_empty()) {
+        return all[rng.below(all.len() as u64) as usize].clone();
+    }
+    let kind = schema["type"].as_str().or(schema["type"][0].as_str());
+    match kind.unwrap_or("string") {
+        "object" => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            fields
+                .map(|(name, of)| (name.clone(), instance(of, rng)))
+                .collect()
+        }
+        "array" => {
+            let least = schema["minItems"].as_u64().unwrap_or(1);
+            (0..least)
+                .map(|_| instance(&schema["items"], rng))
+                .collect()
+        }
+        "integer" | "number" => json!(schema["minimum"].as_u64().unwrap_or(1) + rng.below(5)),
+        "boolean" => json!(rng.below(2) == 0),
+        _ => json!(if rng.below(3) == 0 { "no" } else { "yes" }),
+    }
+}

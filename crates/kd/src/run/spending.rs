@@ -1,0 +1,36 @@
+//! Checks, before anybody is asked, that the prices of all members are known where money is limited.
+
+use super::ask::notice_line;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_core::Roster;
+use kd_core::config::Config;
+use kd_core::spending::Cost;
+
+/// Fails where a limit of money cannot be kept. Warns of agent programs: what they use is their own choice.
+pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(), Error> {
+    if config.limits.usd.is_none() {
+        return Ok(());
+    }
+    let mut programs = Vec::new();
+    for member in roster.members().iter().chain(roster.chair()) {
+        match Cost::of(config, member) {
+            Cost::Known(_) => {}
+            Cost::Program => programs.push(member.name.as_str()),
+            Cost::Unknown => {
+                let what = format!(
+                    "the price of {} is unknown, so the limit of money cannot be kept",
+                    member.name
+                );
+                return Err(Error::new("no_price", Exit::Usage, what).next(format!(
+                    "set `providers.{}.prices.<model>.input` and `.output`, or leave out `--max-usd` (`limits.usd`)",
+                    member.backend
+                )));
+            }
+        }
+    }
+    if !programs.is_empty() && !quiet {
+        notice_line(&kd_core::spending::program_warning(&programs));
+    }
+    Ok(())
+}
