@@ -1,7 +1,7 @@
 //! The user's decisions about project folders: `trust.json` in the user's state folder, never below `.kd`.
 //!
-//! Input: a project folder, and a fingerprint of the settings that it wants. Output: whether the user allowed or declined
-//! exactly these settings at this path, and whether they accept that the folder belongs to somebody else.
+//! Input: a project folder, and a fingerprint for each setting that it wants. Output: which of these the user allowed at
+//! this path, which list they declined, and whether they accept that the folder belongs to somebody else.
 
 use crate::error::Error;
 use crate::lock::{self, Lock};
@@ -25,8 +25,8 @@ pub struct TrustStore {
     file: PathBuf,
 }
 
-/// The SHA-256 of the settings that a project wants, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The SHA-256 of what the user decides about, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
@@ -40,11 +40,11 @@ impl Fingerprint {
 /// What the user decided about the settings of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// They were not asked about exactly these settings.
+    /// They were not asked about what is not allowed yet.
     Unknown,
-    /// They allowed them.
+    /// They allowed all of them.
     Allowed,
-    /// They were asked and said no.
+    /// They were asked about what is not allowed, and said no.
     Declined,
 }
 
@@ -54,17 +54,15 @@ pub enum Decision {
 pub struct TrustedFolder {
     /// The real path, for display; the key of the entry is its hash.
     pub path: String,
-    /// The settings that are allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed: Option<Fingerprint>,
-    /// When they were allowed.
+    /// The settings that are allowed, one each.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub settings: BTreeSet<Fingerprint>,
+    /// When the last of them was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_at: Option<String>,
-    /// How many settings these are.
-    pub settings: usize,
-    /// The settings that were declined last.
+    /// The settings that were declined last, as one list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub declined: Option<Fingerprint>,
+    pub declined_settings: Option<Fingerprint>,
     /// What agent programs may run and obey there. Only `kd trust` sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<Fingerprint>,
@@ -101,25 +99,19 @@ impl TrustStore {
         &self.file
     }
 
-    /// What was decided about these settings at this path.
+    /// What was decided about this path.
     ///
     /// # Errors
     /// [`Error::Unsafe`], [`Error::Json`] or [`Error::Io`] where the file cannot be relied on; callers then treat every
     /// project as not allowed.
-    pub fn decision(&self, root: &Path, content: &Fingerprint) -> Result<Decision, Error> {
-        let found = self.folder(root)?;
-        let is = |kept: Option<&Fingerprint>| kept == Some(content);
-        Ok(match found {
-            Some(folder) if is(folder.allowed.as_ref()) => Decision::Allowed,
-            Some(folder) if is(folder.declined.as_ref()) => Decision::Declined,
-            _ => Decision::Unknown,
-        })
+    pub fn decided(&self, root: &Path) -> Result<TrustedFolder, Error> {
+        Ok(self.folder(root)?.unwrap_or_default())
     }
 
     /// Whether the user accepts that the `.kd` of this folder, or a folder on the way to it, belongs to this user id.
     ///
     /// # Errors
-    /// As [`TrustStore::decision`].
+    /// As [`TrustStore::decided`].
     pub fn accepts_owner(&self, root: &Path, owner: u32) -> Result<bool, Error> {
         Ok(self
             .folder(root)?
@@ -131,7 +123,7 @@ impl TrustStore {
     /// holds such files; a mark of the checkout that owns a linked worktree counts where the files are the same.
     ///
     /// # Errors
-    /// As [`TrustStore::decision`].
+    /// As [`TrustStore::decided`].
     pub fn trusts(&self, programs: &Programs) -> Result<bool, Error> {
         let contents = self.read()?;
         let marked = |folder: &Path, level: &Level| {
@@ -161,30 +153,32 @@ impl TrustStore {
         Ok(())
     }
 
-    /// Allows these settings at this path; earlier decisions about its settings are replaced.
+    /// Allows these settings at this path. Of those that were allowed before the ones that `stay` are kept.
     ///
     /// # Errors
     /// Where the state folder or the file cannot be written, or the file cannot be relied on.
-    pub fn allow(&self, root: &Path, content: &Fingerprint, settings: usize) -> Result<(), Error> {
+    pub fn allow(
+        &self,
+        root: &Path,
+        settings: &BTreeSet<Fingerprint>,
+        stay: &BTreeSet<Fingerprint>,
+    ) -> Result<(), Error> {
         self.change(root, |folder| {
-            folder.allowed = Some(content.clone());
+            folder.settings.retain(|setting| stay.contains(setting));
+            folder.settings.extend(settings.iter().cloned());
             folder.allowed_at = Some(Timestamp::now().strftime("%F").to_string());
-            folder.settings = settings;
-            folder.declined = None;
+            folder.declined_settings = None;
         })
     }
 
-    /// Remembers that these settings were declined, so that the question is not asked again. Settings that were allowed
-    /// before no longer are.
+    /// Remembers that these settings were declined, so that the question is not asked again. What was allowed before
+    /// stays allowed.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
-    pub fn decline(&self, root: &Path, content: &Fingerprint) -> Result<(), Error> {
+    pub fn decline(&self, root: &Path, settings: &Fingerprint) -> Result<(), Error> {
         self.change(root, |folder| {
-            folder.allowed = None;
-            folder.allowed_at = None;
-            folder.settings = 0;
-            folder.declined = Some(content.clone());
+            folder.declined_settings = Some(settings.clone());
         })
     }
 
@@ -214,7 +208,7 @@ impl TrustStore {
     /// Every folder that something was decided about, by path.
     ///
     /// # Errors
-    /// As [`TrustStore::decision`].
+    /// As [`TrustStore::decided`].
     pub fn list(&self) -> Result<Vec<TrustedFolder>, Error> {
         let mut all: Vec<TrustedFolder> = self.read()?.projects.into_values().collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));
@@ -339,6 +333,10 @@ mod tests {
         Fingerprint::of(&json!([text]))
     }
 
+    fn one(text: &str) -> BTreeSet<Fingerprint> {
+        [print(text)].into()
+    }
+
     struct Stage {
         top: tempfile::TempDir,
         store: TrustStore,
@@ -373,7 +371,7 @@ mod tests {
         assert!(!trusts(&root), "a folder above is another");
         fs::create_dir(root.join(".git")).unwrap();
         // No other decision counts.
-        store.allow(&root, &print("a"), 1).unwrap();
+        store.allow(&root, &one("a"), &one("a")).unwrap();
         store.accept_owners(&root, &[7].into()).unwrap();
         assert!(!trusts(&deep) && !trusts(&root));
         trust(&root);
@@ -450,42 +448,51 @@ mod tests {
     }
 
     #[test]
-    fn only_the_content_that_was_allowed_is_allowed_and_only_at_its_path() {
+    fn only_what_was_allowed_is_allowed_and_only_at_its_path() {
         let stage = Stage::new();
         let (root, store) = (stage.root(), &stage.store);
-        assert_eq!(
-            store.decision(&root, &print("a")).unwrap(),
-            Decision::Unknown
-        );
-        store.allow(&root, &print("a"), 1).unwrap();
-        assert_eq!(
-            store.decision(&root, &print("a")).unwrap(),
-            Decision::Allowed
-        );
-        assert_eq!(
-            store.decision(&root, &print("b")).unwrap(),
-            Decision::Unknown
-        );
-        let other = stage.top.path();
-        assert_eq!(
-            store.decision(other, &print("a")).unwrap(),
-            Decision::Unknown
-        );
+        let allowed = |root: &Path| store.decided(root).unwrap().settings;
+        assert!(allowed(&root).is_empty());
+        store.allow(&root, &one("a"), &one("a")).unwrap();
+        assert_eq!(allowed(&root), one("a"));
+        assert!(allowed(stage.top.path()).is_empty());
         let link = stage.top.path().join("link");
         std::os::unix::fs::symlink(&root, &link).unwrap();
+        assert_eq!(allowed(&link), one("a"));
+        // The old consent is kept for what is still there, also beside a no.
+        let both: BTreeSet<Fingerprint> = [print("a"), print("b")].into();
+        store.allow(&root, &one("b"), &both).unwrap();
+        assert_eq!(allowed(&root), both);
+        store.decline(&root, &print("c")).unwrap();
+        let now = store.decided(&root).unwrap();
         assert_eq!(
-            store.decision(&link, &print("a")).unwrap(),
-            Decision::Allowed
+            (now.settings, now.declined_settings),
+            (both, Some(print("c")))
         );
-        store.decline(&root, &print("b")).unwrap();
-        assert_eq!(
-            store.decision(&root, &print("b")).unwrap(),
-            Decision::Declined
-        );
-        assert_eq!(
-            store.decision(&root, &print("a")).unwrap(),
-            Decision::Unknown
-        );
+        store.allow(&root, &one("c"), &one("c")).unwrap();
+        let now = store.decided(&root).unwrap();
+        assert_eq!((now.settings, now.declined_settings), (one("c"), None));
+        // A folder in the place of another has what that was allowed, and no other name of it.
+        let moved = stage.top.path().join("moved");
+        fs::rename(&root, &moved).unwrap();
+        assert!(allowed(&moved).is_empty());
+        for name in ["APP", "app ", "\u{ff41}pp", "a\u{301}pp"] {
+            let other = stage.top.path().join(name);
+            fs::create_dir(&other).unwrap();
+            assert!(allowed(&other).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_would_be_too_large_to_be_read_is_not_written() {
+        let stage = Stage::new();
+        let (root, store) = (stage.root(), &stage.store);
+        store.allow(&root, &one("a"), &one("a")).unwrap();
+        let many: BTreeSet<Fingerprint> = (0..BYTES_MAX / 64)
+            .map(|n| Fingerprint(format!("{n:064}")))
+            .collect();
+        assert!(store.allow(&root, &many, &one("a")).is_err());
+        assert_eq!(store.decided(&root).unwrap().settings, one("a"));
     }
 
     #[test]
@@ -512,11 +519,12 @@ mod tests {
     fn the_file_is_for_the_user_alone_and_another_is_not_believed() {
         let stage = Stage::new();
         let (root, store) = (stage.root(), &stage.store);
-        store.allow(&root, &print("a"), 1).unwrap();
+        store.allow(&root, &one("a"), &one("a")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(store.file()), 0o600);
         assert_eq!(mode(store.file().parent().unwrap()), 0o700);
-        let refused = || matches!(store.decision(&root, &print("a")), Err(Error::Unsafe { why, .. }) if !why.is_empty());
+        let refused =
+            || matches!(store.decided(&root), Err(Error::Unsafe { why, .. }) if !why.is_empty());
         fs::set_permissions(store.file(), fs::Permissions::from_mode(0o666)).unwrap();
         assert!(refused(), "writable by others");
         fs::set_permissions(store.file(), fs::Permissions::from_mode(0o600)).unwrap();
@@ -528,13 +536,13 @@ mod tests {
         let kept = stage.top.path().join("kept");
         fs::rename(store.file(), &kept).unwrap();
         std::os::unix::fs::symlink(&kept, store.file()).unwrap();
-        assert!(store.decision(&root, &print("a")).is_err(), "a link");
+        assert!(store.decided(&root).is_err(), "a link");
         fs::remove_file(store.file()).unwrap();
         fs::create_dir(store.file()).unwrap();
-        assert!(store.decision(&root, &print("a")).is_err(), "a folder");
+        assert!(store.decided(&root).is_err(), "a folder");
         fs::remove_dir(store.file()).unwrap();
         fs::write(store.file(), "{").unwrap();
-        assert!(store.decision(&root, &print("a")).is_err(), "damaged");
+        assert!(store.decided(&root).is_err(), "damaged");
     }
 
     #[test]
@@ -546,7 +554,7 @@ mod tests {
         std::thread::scope(|scope| {
             for root in &roots {
                 let store = &stage.store;
-                scope.spawn(move || store.allow(root, &print("a"), 1).unwrap());
+                scope.spawn(move || store.allow(root, &one("a"), &one("a")).unwrap());
             }
         });
         assert_eq!(stage.store.list().unwrap().len(), 8);

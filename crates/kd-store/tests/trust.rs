@@ -1,7 +1,7 @@
 //! What a project's files may decide on a real disk: held back, allowed exactly as shown, voided by any change.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-use kd_core::config::{FromProject, KEYS, KeyPath, Kind, Layer, nested};
+use kd_core::config::{FromProject, KEYS, Key, KeyPath, Kind, Layer, nested, wanted};
 use kd_store::config::{Because, ConfigPaths, Loaded, create, load, set, unset};
 use kd_store::{Decision, TrustStore};
 use serde_json::{Value, json};
@@ -72,35 +72,280 @@ fn path(text: &str) -> KeyPath {
     text.parse().unwrap()
 }
 
+/// The path of a row, with names in the place of placeholders.
+fn row(key: &Key) -> KeyPath {
+    KeyPath::new(key.pattern().map(|part| match part {
+        "<name>" => "mine",
+        "<model>" => "m",
+        part => part,
+    }))
+}
+
+/// Whether a project needs consent for some value of a row.
+fn is_gated(key: &Key) -> bool {
+    !matches!(key.project, FromProject::Free | FromProject::Text)
+}
+
+/// A value that a row takes and that is not its default.
+fn sample(key: &Key) -> Value {
+    match key.kind {
+        Kind::Text | Kind::Words if key.path == "deliberation.answer" => json!("exact"),
+        Kind::Words if key.path.ends_with("method") => json!("borda"),
+        Kind::Words if key.path.ends_with("rule") => json!("borda"),
+        Kind::Text | Kind::Words => json!("words"),
+        Kind::OneOf(words) => json!(words.last().unwrap()),
+        Kind::Bool => json!(key.default != "true"),
+        Kind::Whole { max, .. } => json!(max.min(1 << 40)),
+        Kind::Number { max, .. } => json!(max),
+        Kind::Texts | Kind::Agents => json!(["codex"]),
+        Kind::Agent => json!("codex"),
+        Kind::Backend => json!("codex"),
+        Kind::Seats => {
+            json!([{"model": "codex", "role": "skeptic"}, {"model": "codex", "role": "skeptic"},
+            {"model": "codex", "role": "skeptic"}])
+        }
+        Kind::Url => json!("http://127.0.0.1:9/v1"),
+        Kind::Variable => json!("AWS_SECRET"),
+        Kind::File => json!("/etc/key"),
+    }
+}
+
+/// Other values that a row takes.
+fn others(key: &Key) -> Vec<Value> {
+    match key.kind {
+        Kind::Words if key.path.ends_with("method") => vec![json!("approval")],
+        Kind::Words if key.path.ends_with("rule") => vec![json!("approval")],
+        Kind::Text | Kind::Words => vec![json!("other"), json!("words ")],
+        Kind::OneOf(words) => words[..words.len() - 1].iter().map(|w| json!(w)).collect(),
+        Kind::Bool => vec![json!(key.default == "true")],
+        Kind::Whole { min, max } => {
+            let (min, max) = (u64::try_from(min).unwrap_or(0), max.min(1 << 40));
+            vec![json!(min), json!(u64::midpoint(min, max)), json!(max - 1)]
+        }
+        Kind::Number { min, max } => vec![json!(min), json!(f64::midpoint(min, max))],
+        Kind::Texts | Kind::Agents => vec![json!(["claude"]), json!(["codex", "claude"])],
+        Kind::Agent | Kind::Backend => vec![json!("claude")],
+        Kind::Seats => {
+            let seats = [json!({"model": "claude", "role": "skeptic"})];
+            vec![json!([&seats[0], &seats[0], &seats[0]])]
+        }
+        Kind::Url => vec![json!("http://127.0.0.1:9/v2")],
+        Kind::Variable => vec![json!("OTHER")],
+        Kind::File => vec![json!("/etc/other")],
+    }
+}
+
+/// The user's own file with this setting; an agent of it needs a backend.
+fn own(path: &KeyPath, value: Option<&Value>) -> String {
+    let mut all = json!({"agents": {"mine": {"backend": "local"}}});
+    if path.segments()[0] != "agents" {
+        all = json!({});
+    }
+    if let Some(value) = value {
+        let mut at = &mut all;
+        for segment in path.segments() {
+            at = &mut at[segment];
+        }
+        *at = value.clone();
+    }
+    all.to_string()
+}
+
+#[test]
+fn consent_for_a_row_ends_when_it_changes_and_not_when_the_users_file_does() {
+    let (mut changed, mut kept) = (0, 0);
+    for key in KEYS.iter().filter(|key| is_gated(key)) {
+        let (path, value) = (row(key), sample(key));
+        for layer in [Layer::Project, Layer::Local] {
+            let file = |value: &Value| nested(&path, value.clone()).to_string();
+            let stage = Stage::new()
+                .has(Layer::User, &own(&path, None))
+                .has(layer, &file(&value));
+            let holds = |stage: &Stage| stage.held().contains(&path.to_string());
+            let asked = holds(&stage);
+            if let Some(consent) = stage.load().project.consent {
+                consent.allow().unwrap();
+            }
+            assert!(!holds(&stage), "{path} in {layer}: allowed");
+            // The user's file changes.
+            let mut stage = stage;
+            for theirs in others(key).iter().chain([&value]) {
+                stage = stage.has(Layer::User, &own(&path, Some(theirs)));
+                if asked && load(&stage.paths, [], &[]).is_ok() {
+                    kept += 1;
+                    assert!(!holds(&stage), "{path} in {layer} over {theirs}");
+                }
+            }
+            stage = stage.has(Layer::User, &own(&path, None));
+            assert!(!holds(&stage), "{path} in {layer}: as at first");
+            // The project changes.
+            for other in others(key) {
+                let below: Value = serde_json::from_str(&own(&path, None)).unwrap();
+                let judged = wanted(&nested(&path, other.clone()), &below);
+                stage = stage.has(layer, &file(&other));
+                if load(&stage.paths, [], &[]).is_err() {
+                    continue;
+                }
+                changed += usize::from(!judged.is_empty());
+                assert_eq!(
+                    holds(&stage),
+                    !judged.is_empty(),
+                    "{path}: {other} in {layer}"
+                );
+            }
+            stage = stage.has(layer, &file(&value));
+            assert!(!holds(&stage), "{path} in {layer}: as it was allowed");
+        }
+    }
+    assert!(changed > 150 && kept > 300, "{changed} {kept}");
+}
+
+#[test]
+fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise() {
+    let mut tried = 0;
+    for key in KEYS {
+        let (path, start) = (row(key), tried);
+        let values: Vec<Value> = others(key).into_iter().chain([sample(key)]).collect();
+        if !matches!(key.project, FromProject::Limit(_)) {
+            continue;
+        }
+        for (theirs, before, after) in values.iter().flat_map(|theirs| {
+            let pairs = values
+                .iter()
+                .flat_map(|a| values.iter().map(move |b| (a, b)));
+            pairs.map(move |(before, after)| (theirs, before, after))
+        }) {
+            let below = |own: &Value| nested(&path, own.clone());
+            let asks =
+                |own: &Value| !wanted(&nested(&path, theirs.clone()), &below(own)).is_empty();
+            if tried > start + 1 || asks(before) || !asks(after) {
+                continue;
+            }
+            // Beside it stands something that is allowed: that brings nothing along.
+            let mut project: Value = nested(&path, theirs.clone());
+            project["council"]["sandbox"] = json!(true);
+            let stage = Stage::new()
+                .has(Layer::User, &own(&path, Some(before)))
+                .has(Layer::Project, &project.to_string());
+            let Ok(loaded) = load(&stage.paths, [], &[]) else {
+                continue;
+            };
+            assert_eq!(
+                stage.held(),
+                ["council.sandbox"],
+                "{path}: {theirs} under {before}"
+            );
+            loaded.project.consent.unwrap().allow().unwrap();
+            assert_eq!(stage.held(), Vec::<String>::new());
+            let stage = stage.has(Layer::User, &own(&path, Some(after)));
+            if load(&stage.paths, [], &[]).is_ok() {
+                tried += 1;
+                assert_eq!(stage.held(), [path.to_string()], "{theirs} over {after}");
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
+}
+
+#[test]
+fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
+    let with = |more: &str| {
+        format!(
+            r#"{{"council": {{"writable": true{more}}}, "agents": {{"e": {{"backend": "codex"}}}}}}"#
+        )
+    };
+    let stage = Stage::new().has(Layer::Project, &with(""));
+    stage.load().project.consent.unwrap().allow().unwrap();
+    let stage = stage.has(
+        Layer::Project,
+        &with(r#", "sandbox": true, "timeout": 900"#),
+    );
+    let project = stage.load().project;
+    let consent = project.consent.unwrap();
+    let new: Vec<String> = consent.new_settings().map(|s| s.path.to_string()).collect();
+    assert_eq!(new, ["council.sandbox", "council.timeout"]);
+    assert_eq!(
+        (consent.settings.len(), consent.decision),
+        (4, Decision::Unknown)
+    );
+    // A no takes nothing away, and is remembered for this list.
+    consent.decline().unwrap();
+    let loaded = stage.load();
+    assert_eq!(stage.held(), ["council.sandbox", "council.timeout"]);
+    assert!(loaded.config.council.writable && loaded.config.agents.contains_key("e"));
+    assert_eq!(loaded.project.consent.unwrap().decision, Decision::Declined);
+    let stage = stage.has(Layer::Project, &with(r#", "sandbox": true"#));
+    assert_eq!(
+        stage.load().project.consent.unwrap().decision,
+        Decision::Unknown
+    );
+    stage.load().project.consent.unwrap().allow().unwrap();
+    assert!(stage.held().is_empty());
+    // What is gone from the files is asked about when it comes back.
+    let stage = stage.has(Layer::Project, r#"{"council": {"timeout": 900}}"#);
+    stage.load().project.consent.unwrap().allow().unwrap();
+    let stage = stage.has(Layer::Project, &with(r#", "timeout": 900"#));
+    assert_eq!(stage.held(), ["agents.e.backend", "council.writable"]);
+}
+
+#[test]
+fn settings_of_one_agent_or_provider_are_allowed_together() {
+    let p = |fields: &str| format!(r#"{{"providers": {{"openai": {{{fields}}}}}}}"#);
+    let (url, key) = (
+        r#""base_url": "https://a.example/v1""#,
+        r#""key_env": "A_KEY""#,
+    );
+    let stage = Stage::new().has(Layer::Project, &p(&format!("{url}, {key}")));
+    stage.load().project.consent.unwrap().allow().unwrap();
+    assert!(stage.held().is_empty());
+    // Without the key that was shown, the usual one would go to that host.
+    let stage = stage.has(Layer::Project, &p(url));
+    assert_eq!(stage.held(), ["providers.openai.base_url"]);
+    let moved = format!("{url}, {}", key.replace("A_KEY", "OTHER"));
+    let stage = stage.has(Layer::Project, &p(&moved));
+    assert_eq!(stage.held().len(), 2);
+    // Texts and limits beside them are another matter.
+    let stage = stage.has(
+        Layer::Project,
+        &p(&format!("{url}, {key}, \"requests_per_minute\": 1")),
+    );
+    assert!(stage.held().is_empty());
+    // Another agent or provider is no part of it.
+    let more = format!("{{\"providers\": {{\"openai\": {{{url}, {key}}}, \"b\": {{{url}}}}}}}");
+    let stage = stage.has(Layer::Project, &more);
+    assert_eq!(stage.held(), ["providers.b.base_url"]);
+    // The local file speaks about the same agent.
+    let stage = stage
+        .has(Layer::Project, &p(&format!("{url}, {key}")))
+        .has(Layer::Local, &p(r#""key_env": null"#));
+    assert!(
+        stage
+            .held()
+            .contains(&"providers.openai.base_url".to_owned())
+    );
+}
+
+#[test]
+fn a_command_of_the_users_keeps_what_they_allowed_for_the_same_agent() {
+    let stage = Stage::new().has(Layer::Project, HOSTILE);
+    stage.load().project.consent.unwrap().allow().unwrap();
+    let flags = path("agents.e.extra_flags");
+    set(&stage.paths, Layer::Local, &flags, json!(["-x"])).unwrap();
+    assert!(stage.held().is_empty(), "{:?}", stage.held());
+    unset(&stage.paths, Layer::Local, &flags).unwrap();
+    assert!(stage.held().is_empty());
+    // A stranger's setting that came meanwhile comes along with neither.
+    let worse = HOSTILE.replace("\"dialect\"", "\"env\": [\"AWS_KEY\"], \"dialect\"");
+    let stage = stage.has(Layer::Project, &worse);
+    set(&stage.paths, Layer::Local, &flags, json!(["-x"])).unwrap();
+    assert!(stage.held().contains(&"agents.e.env".to_owned()));
+    assert!(stage.held().contains(&"agents.e.command".to_owned()));
+}
+
 #[test]
 fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
     for key in KEYS {
-        let gated = !matches!(key.project, FromProject::Free | FromProject::Text);
-        let path = KeyPath::new(key.pattern().map(|part| match part {
-            "<name>" => "mine",
-            "<model>" => "m",
-            part => part,
-        }));
-        let value = match key.kind {
-            Kind::Text | Kind::Words if key.path == "deliberation.answer" => json!("exact"),
-            Kind::Words if key.path.ends_with("method") => json!("borda"),
-            Kind::Words if key.path.ends_with("rule") => json!("borda"),
-            Kind::Text | Kind::Words => json!("words"),
-            Kind::OneOf(words) => json!(words.last().unwrap()),
-            Kind::Bool => json!(key.default != "true"),
-            Kind::Whole { max, .. } => json!(max.min(1 << 40)),
-            Kind::Number { max, .. } => json!(max),
-            Kind::Texts | Kind::Agents => json!(["codex"]),
-            Kind::Agent => json!("codex"),
-            Kind::Backend => json!("codex"),
-            Kind::Seats => {
-                json!([{"model": "codex", "role": "skeptic"}, {"model": "codex", "role": "skeptic"},
-                {"model": "codex", "role": "skeptic"}])
-            }
-            Kind::Url => json!("http://127.0.0.1:9/v1"),
-            Kind::Variable => json!("AWS_SECRET"),
-            Kind::File => json!("/etc/key"),
-        };
+        let (gated, path, value) = (is_gated(key), row(key), sample(key));
         for layer in [Layer::Project, Layer::Local] {
             let stage = Stage::new().has(layer, &nested(&path, value.clone()).to_string());
             // A setting of an agent needs an agent of the user's.
@@ -372,9 +617,19 @@ fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     assert_eq!(names, ["ada", "script"]);
     // A command of the user's that wrote one of them does not bring the other along.
     let ada = KeyPath::new(["forum", "agents", "ada.yaml"]);
-    assert!(!project.allow_change(&before, &ada).unwrap());
+    assert!(
+        !project
+            .allow_change(&before, |at, _| at.is_within(&ada))
+            .unwrap()
+    );
     fs::remove_file(folder.join("script.yaml")).unwrap();
-    assert!(stage.load().project.allow_change(&before, &ada).unwrap());
+    assert!(
+        stage
+            .load()
+            .project
+            .allow_change(&before, |at, _| at.is_within(&ada))
+            .unwrap()
+    );
     assert!(!stage.load().project.holds_back());
     persona("ada", "backend: codex\n");
     assert!(stage.load().project.personas.contains("ada"));

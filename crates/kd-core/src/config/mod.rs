@@ -31,8 +31,8 @@ pub use path::{BadKeyPath, KeyPath};
 pub(crate) use problem::nearest;
 pub use problem::{Layer, Origin, Problem};
 pub use project::{
-    Circle, FromProject, Limit, Remainder, Wanted, Why, effect, hold_back, project_texts, unseat,
-    wanted,
+    Circle, FromProject, Limit, Remainder, Wanted, Why, effect, gated, hold_back, is_limit,
+    project_texts, unit_of, unseat, wanted,
 };
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};

@@ -112,6 +112,41 @@ pub fn wanted(file: &Value, below: &Value) -> Vec<Wanted> {
     judge.out
 }
 
+/// Every setting of a project file that can need consent, whatever the layers below say; sections that are reset too.
+pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
+    fn walk(path: &KeyPath, value: &Value, out: &mut Vec<(KeyPath, Value)>) {
+        let is_free = |key: &Key| matches!(key.project, FromProject::Free | FromProject::Text);
+        match (find(path), value.as_object()) {
+            (Some(key), _) if is_free(key) => {}
+            (None, Some(fields)) => {
+                for (name, value) in fields {
+                    walk(&path.join(name), value, out);
+                }
+            }
+            _ => out.push((path.clone(), value.clone())),
+        }
+    }
+    let mut out = Vec::new();
+    walk(&KeyPath::default(), file, &mut out);
+    out
+}
+
+/// The agent or the provider that a setting is of. What one of its settings does depends on the others: a key that is no
+/// longer named is replaced by the usual one, and goes to the host that was allowed for another.
+pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
+    match path.segments() {
+        [section, name, ..] if section == "agents" || section == "providers" => {
+            Some(KeyPath::new([section, name]))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a setting only ever makes something stricter or looser, and nothing else.
+pub fn is_limit(path: &KeyPath) -> bool {
+    find(path).is_some_and(|key| matches!(key.project, FromProject::Limit(_)))
+}
+
 /// The settings of a project file that are texts for models.
 pub fn project_texts(file: &Value) -> Vec<KeyPath> {
     let mut found = Vec::new();

@@ -122,12 +122,20 @@ pub fn write(
         draft.save()?;
     }
     if matches!(layer, Layer::Project | Layer::Local) {
-        bless(
-            &had,
-            &project::look(&after.parts, paths),
-            None,
-            &mut written,
-        );
+        let now = project::look(&after.parts, paths);
+        let places: Vec<(KeyPath, Layer)> = written
+            .iter()
+            .map(|written| (written.path.clone(), written.layer))
+            .collect();
+        let wrote = |path: &KeyPath, layer: Layer| {
+            places
+                .iter()
+                .any(|(at, of)| *of == layer && path.is_within(at))
+        };
+        let allowed = now.allow_change(&had, wrote);
+        for written in &mut written {
+            written.notices.extend(why_held(&now, written, &allowed));
+        }
     }
     for written in &mut written {
         let said = origins.of(&written.path);
@@ -183,12 +191,9 @@ pub fn create(
     }
     draft.save()?;
     if matches!(layer, Layer::Project | Layer::Local) {
-        bless(
-            &had,
-            &project::look(&after.parts, paths),
-            Some(layer),
-            &mut [],
-        );
+        let now = project::look(&after.parts, paths);
+        // What is held back then is told by the next command.
+        let _ = now.allow_change(&had, |_, of| of == layer);
     }
     Ok(draft.file)
 }
@@ -201,31 +206,27 @@ fn one(paths: &ConfigPaths, layer: Layer, change: Change) -> Result<Written, Con
     }
 }
 
-/// Allows what the user's own command wrote, unless the files held settings before that they did not allow: those must
-/// not come along. `replaced` is a layer whose file was written as a whole.
-fn bless(had: &Project, wants: &Project, replaced: Option<Layer>, written: &mut [Written]) {
-    let may_come = had.held.iter().all(|setting| {
-        matches!(setting.why, Because::Tracked(_)) || Some(setting.origin.layer) == replaced
-    });
-    let refused = match &wants.consent {
-        Some(consent) if may_come => consent.allow().err().map(|error| error.to_string()),
-        _ => None,
-    };
-    for written in written {
-        let held = |setting: &&project::WantedSetting| {
-            setting.path.is_within(&written.path) && setting.origin.layer == written.layer
-        };
-        let notice = match (wants.held.iter().find(held).map(|setting| setting.why), &refused) {
-            (Some(Because::Tracked(_)), _) => {
-                "held back: git tracks the file; `git rm --cached .kd/config.local.json` stops that".to_owned()
-            }
-            (Some(_), Some(why)) => format!("held back, since the decision cannot be kept: {why}"),
-            (Some(_), None) if !may_come => {
-                "held back, with settings of this folder that you did not allow; `kd trust` shows and allows them".to_owned()
-            }
-            _ => continue,
-        };
-        written.notices.push(notice);
+/// Why a setting that was written does not count.
+fn why_held(
+    now: &Project,
+    written: &Written,
+    allowed: &Result<bool, crate::Error>,
+) -> Option<String> {
+    let mut held = now.held.iter();
+    let held = held.find(|setting| {
+        setting.path.is_within(&written.path) && setting.origin.layer == written.layer
+    })?;
+    match (held.why, allowed) {
+        (Because::Tracked(_), _) => Some(
+            "held back: git tracks the file; `git rm --cached .kd/config.local.json` stops that"
+                .to_owned(),
+        ),
+        (_, Ok(true)) => None,
+        (_, Err(why)) => Some(format!("held back, since the decision cannot be kept: {why}")),
+        (_, Ok(false)) => Some(
+            "held back, with settings of this folder that you did not allow; `kd trust` shows and allows them"
+                .to_owned(),
+        ),
     }
 }
 

@@ -9,13 +9,14 @@ use crate::beneath::Folder;
 use crate::bounds;
 use crate::error::Error;
 use crate::git;
-use crate::trust::{Decision, Fingerprint, TrustStore};
+use crate::trust::{Decision, Fingerprint, TrustStore, TrustedFolder};
 use kd_core::config::{
-    Circle, KeyPath, Layer, Origin, Wanted, Why, hold_back, project_texts, unseat, wanted,
+    Circle, KeyPath, Layer, Origin, Wanted, Why, gated, hold_back, is_limit, project_texts,
+    unit_of, unseat, wanted,
 };
 use kd_core::forum::persona::Persona;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What the project's files want, and what of it counts.
@@ -54,6 +55,40 @@ pub struct WantedSetting {
     pub origin: Origin,
     /// Why it needs consent.
     pub why: Because,
+    /// Whether the user allowed exactly this.
+    pub allowed: bool,
+    print: Fingerprint,
+}
+
+impl WantedSetting {
+    fn new(path: KeyPath, value: Value, origin: Origin, why: Why, unit: &[Value]) -> Self {
+        Self {
+            print: print(&path, &value, unit),
+            path,
+            value,
+            origin,
+            why: Because::Consent(why),
+            allowed: false,
+        }
+    }
+
+    /// Whether it is the same value at the same place.
+    fn is(&self, other: &Self) -> bool {
+        let place = |setting: &Self| (setting.path.clone(), setting.origin.layer);
+        place(self) == place(other) && self.value == other.value
+    }
+}
+
+/// What is allowed when a setting is: its value, and beside which others of its agent or provider.
+fn print(path: &KeyPath, value: &Value, unit: &[Value]) -> Fingerprint {
+    Fingerprint::of(&json!([path.segments(), value, unit]))
+}
+
+/// A list of settings as one.
+fn list<'s>(settings: impl Iterator<Item = &'s WantedSetting>) -> Fingerprint {
+    let mut all: Vec<Value> = settings.map(|setting| json!(setting.print)).collect();
+    all.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    Fingerprint::of(&Value::Array(all))
 }
 
 /// Why a setting does not count.
@@ -91,31 +126,38 @@ pub struct ProjectText {
 pub struct Consent {
     /// The folder that holds `.kd`.
     pub root: PathBuf,
-    /// The settings.
+    /// The settings, with those that are allowed.
     pub settings: Vec<WantedSetting>,
     /// What the user decided about them.
     pub decision: Decision,
-    fingerprint: Fingerprint,
+    /// Settings of the files that can need consent, now or with another file of the user's.
+    present: BTreeSet<Fingerprint>,
     store: Option<TrustStore>,
 }
 
 impl Consent {
-    /// Allows these settings at this path. What the files say by now does not matter: other settings have another
-    /// fingerprint.
+    /// Those that are not allowed.
+    pub fn new_settings(&self) -> impl Iterator<Item = &WantedSetting> {
+        self.settings.iter().filter(|setting| !setting.allowed)
+    }
+
+    /// Allows these settings at this path. What the files say by now does not matter: other settings have other
+    /// fingerprints.
     ///
     /// # Errors
     /// Where the decision cannot be written.
     pub fn allow(&self) -> Result<(), Error> {
-        let settings = self.settings.len();
-        self.store()?.allow(&self.root, &self.fingerprint, settings)
+        let settings = self.settings.iter().map(|s| s.print.clone()).collect();
+        self.store()?.allow(&self.root, &settings, &self.present)
     }
 
-    /// Remembers that the user declined these settings.
+    /// Remembers that the user declined those that are not allowed.
     ///
     /// # Errors
     /// Where the decision cannot be written.
     pub fn decline(&self) -> Result<(), Error> {
-        self.store()?.decline(&self.root, &self.fingerprint)
+        self.store()?
+            .decline(&self.root, &list(self.new_settings()))
     }
 
     fn store(&self) -> Result<&TrustStore, Error> {
@@ -131,22 +173,38 @@ impl Project {
         !self.held.is_empty()
     }
 
-    /// Allows what the user's own command changed since `before`: settings at or below `path`, and nothing else. Does
-    /// nothing where something was held back before. Returns whether the folder's settings count now.
+    /// Allows what the user's own command wrote since `before`: the settings that `wrote` says, and those that were
+    /// allowed and only stand beside others now. Does nothing where anything else is, or stays, held back: a stranger's
+    /// settings do not come along. Returns whether all of the folder's settings count now.
     ///
     /// # Errors
     /// Where the decision cannot be written.
-    pub fn allow_change(&self, before: &Project, path: &KeyPath) -> Result<bool, Error> {
+    pub fn allow_change(
+        &self,
+        before: &Project,
+        wrote: impl Fn(&KeyPath, Layer) -> bool,
+    ) -> Result<bool, Error> {
         let Some(consent) = self.consent.as_ref().filter(|_| self.holds_back()) else {
-            return Ok(true);
+            return Ok(!self.holds_back());
         };
-        let known = before.consent.iter().flat_map(|consent| &consent.settings);
-        let known: Vec<(&KeyPath, &Value)> = known.map(|s| (&s.path, &s.value)).collect();
-        let mut new = consent
-            .settings
-            .iter()
-            .filter(|s| !known.contains(&(&s.path, &s.value)));
-        if before.holds_back() || !new.all(|setting| setting.path.is_within(path)) {
+        let wrote = |setting: &WantedSetting| wrote(&setting.path, setting.origin.layer);
+        let had = |setting: &WantedSetting| {
+            let known = before.consent.iter().flat_map(|consent| &consent.settings);
+            known
+                .filter(|known| known.allowed)
+                .any(|known| known.is(setting))
+        };
+        let stays = |held: &WantedSetting| self.held.iter().any(|now| now.is(held));
+        let went = before.consent.iter().flat_map(|consent| &consent.settings);
+        let mut went = went.filter(|had| !consent.settings.iter().any(|now| now.is(had)));
+        if self.held.iter().any(|now| !wrote(now) && !had(now))
+            || self
+                .held
+                .iter()
+                .any(|now| matches!(now.why, Because::Tracked(_)))
+            || before.held.iter().any(stays)
+            || !went.all(wrote)
+        {
             return Ok(false);
         }
         consent.allow().map(|()| true)
@@ -164,57 +222,51 @@ pub(super) fn look(parts: &[Part], paths: &ConfigPaths) -> Project {
     if settings.is_empty() {
         return project;
     }
-    let mut decide = |settings: &[WantedSetting]| {
-        let mut consent = Consent {
-            root: paths.repository().unwrap_or(Path::new("/")).to_path_buf(),
-            settings: settings.to_vec(),
-            decision: Decision::Unknown,
-            fingerprint: fingerprint(settings),
-            store: paths.trust.clone(),
-        };
-        let said = paths
-            .trust
-            .as_ref()
-            .map(|store| store.decision(&consent.root, &consent.fingerprint));
-        match said {
-            Some(Ok(decision)) => consent.decision = decision,
-            Some(Err(error)) => project.fault = Some(error.to_string()),
-            None => {}
+    let root = paths.repository().unwrap_or(Path::new("/")).to_path_buf();
+    let decided = match paths.trust.as_ref().map(|store| store.decided(&root)) {
+        Some(Ok(decided)) => decided,
+        Some(Err(error)) => {
+            project.fault = Some(error.to_string());
+            TrustedFolder::default()
         }
-        consent
+        None => TrustedFolder::default(),
     };
-    let consent = decide(&settings);
-    if consent.decision == Decision::Allowed {
-        project.consent = Some(consent);
-        return project;
+    for setting in &mut settings {
+        setting.allowed = decided.settings.contains(&setting.print);
     }
-    // Only now: in a folder that the user allowed, no process is started for this.
+    let is_new = |setting: &&WantedSetting| !setting.allowed;
     let local = |setting: &WantedSetting| setting.origin.layer == Layer::Local;
-    let tracked = settings.iter().any(local) && paths.local.as_deref().is_some_and(git::tracks);
-    if !tracked {
-        project.held = settings;
-        project.consent = Some(consent);
-        name_personas(&mut project);
-        return project;
-    }
-    for setting in settings.iter_mut().filter(|setting| local(setting)) {
-        if let Because::Consent(why) = setting.why {
+    // Only where something is new: in a folder that the user allowed, no process is started for this.
+    let tracked = settings.iter().filter(is_new).any(local)
+        && paths.local.as_deref().is_some_and(git::tracks);
+    for setting in settings.iter_mut().filter(|setting| !setting.allowed) {
+        if let Because::Consent(why) = setting.why
+            && tracked
+            && local(setting)
+        {
             setting.why = Because::Tracked(why);
         }
     }
-    let shared: Vec<WantedSetting> = settings
-        .iter()
-        .filter(|setting| !local(setting))
-        .cloned()
-        .collect();
-    if !shared.is_empty() {
-        let consent = decide(&shared);
-        if consent.decision == Decision::Allowed {
-            settings.retain(local);
-        }
-        project.consent = Some(consent);
+    project.held = settings.iter().filter(is_new).cloned().collect();
+    settings.retain(|setting| setting.allowed || matches!(setting.why, Because::Consent(_)));
+    if !settings.is_empty() {
+        let mut present = present(parts);
+        present.extend(settings.iter().map(|setting| setting.print.clone()));
+        let decision = if !settings.iter().any(|setting| !setting.allowed) {
+            Decision::Allowed
+        } else if decided.declined_settings == Some(list(settings.iter().filter(is_new))) {
+            Decision::Declined
+        } else {
+            Decision::Unknown
+        };
+        project.consent = Some(Consent {
+            root,
+            settings,
+            decision,
+            present,
+            store: paths.trust.clone(),
+        });
     }
-    project.held = settings;
     name_personas(&mut project);
     project
 }
@@ -268,16 +320,17 @@ fn personas(parts: &[Part], folder: Option<&Path>) -> Vec<WantedSetting> {
         if is_own || built_in {
             continue;
         }
-        found.push(WantedSetting {
-            path: KeyPath::new(PERSONAS).join(name.to_string_lossy()),
-            value: json!({"name": persona.name, "backend": persona.backend, "model": persona.model}),
-            origin: Origin {
+        found.push(WantedSetting::new(
+            KeyPath::new(PERSONAS).join(name.to_string_lossy()),
+            json!({"name": persona.name, "backend": persona.backend, "model": persona.model}),
+            Origin {
                 layer: Layer::Project,
                 source: folder.path().join(&name).display().to_string(),
                 line: None,
             },
-            why: Because::Consent(Why::Members),
-        });
+            Why::Members,
+            &[],
+        ));
     }
     found
 }
@@ -350,37 +403,63 @@ fn nobody_left(before: &Value, origins: &Origins, list: &str, project: &Project)
 /// The settings of the project's layers that need consent, in the order of the files.
 pub(super) fn wanted_settings(parts: &[Part]) -> Vec<WantedSetting> {
     let below = below(parts);
-    let ours = || {
-        parts
-            .iter()
-            .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
-    };
-    ours()
+    let units = units(parts);
+    ours(parts)
         .flat_map(|part| {
             let found = wanted(&part.value, &below);
-            found.into_iter().map(|wanted| WantedSetting {
-                origin: part.origin(&wanted.path),
-                path: wanted.path,
-                value: wanted.value,
-                why: Because::Consent(wanted.why),
+            found.into_iter().map(|Wanted { path, value, why }| {
+                let unit = unit_of(&path).and_then(|unit| units.get(&unit));
+                let unit = unit.map_or(&[][..], Vec::as_slice);
+                WantedSetting::new(path.clone(), value, part.origin(&path), why, unit)
             })
         })
         .collect()
 }
 
-fn texts(parts: &[Part]) -> Vec<ProjectText> {
-    let ours = parts
+/// The layers of the project.
+fn ours(parts: &[Part]) -> impl Iterator<Item = &Part> {
+    parts
         .iter()
-        .filter(|part| matches!(part.layer, Layer::Project | Layer::Local));
-    ours.flat_map(|part| {
-        let found = project_texts(&part.value);
-        found.into_iter().map(|path| ProjectText {
-            value: path.find(&part.value).cloned().unwrap_or_default(),
-            origin: part.origin(&path),
-            path,
-        })
+        .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
+}
+
+/// What the project's files say of each agent and provider, but for limits. The user's own file is no part of it: what was
+/// allowed stays allowed when that changes.
+fn units(parts: &[Part]) -> BTreeMap<KeyPath, Vec<Value>> {
+    let mut units: BTreeMap<KeyPath, Vec<Value>> = BTreeMap::new();
+    for part in ours(parts) {
+        for (path, value) in gated(&part.value) {
+            if let Some(unit) = unit_of(&path).filter(|_| !is_limit(&path)) {
+                let said = json!([part.layer.word(), path.segments(), value]);
+                units.entry(unit).or_default().push(said);
+            }
+        }
+    }
+    units
+}
+
+/// Every setting of the project's files that can need consent.
+fn present(parts: &[Part]) -> BTreeSet<Fingerprint> {
+    let units = units(parts);
+    let all = ours(parts).flat_map(|part| gated(&part.value));
+    all.map(|(path, value)| {
+        let unit = unit_of(&path).and_then(|unit| units.get(&unit));
+        print(&path, &value, unit.map_or(&[], Vec::as_slice))
     })
     .collect()
+}
+
+fn texts(parts: &[Part]) -> Vec<ProjectText> {
+    ours(parts)
+        .flat_map(|part| {
+            let found = project_texts(&part.value);
+            found.into_iter().map(|path| ProjectText {
+                value: path.find(&part.value).cloned().unwrap_or_default(),
+                origin: part.origin(&path),
+                path,
+            })
+        })
+        .collect()
 }
 
 /// The layers below the project's: what the user says.
@@ -390,20 +469,4 @@ fn below(parts: &[Part]) -> Value {
         .take_while(|part| part.layer < Layer::Project)
         .count();
     merge(&parts[..count]).0
-}
-
-fn fingerprint(settings: &[WantedSetting]) -> Fingerprint {
-    let mut sorted: Vec<&WantedSetting> = settings.iter().collect();
-    sorted.sort_by_key(|setting| (setting.origin.layer, &setting.path));
-    let all: Vec<Value> = sorted
-        .into_iter()
-        .map(|setting| {
-            json!([
-                setting.origin.layer.word(),
-                setting.path.segments(),
-                setting.value
-            ])
-        })
-        .collect();
-    Fingerprint::of(&Value::Array(all))
 }

@@ -58,7 +58,11 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         (None, Some(consent)) => whose(consent),
         _ => Vec::new(),
     };
-    lines.extend(consent.into_iter().flat_map(listing));
+    lines.extend(
+        consent
+            .into_iter()
+            .flat_map(|consent| listing(consent, true)),
+    );
     lines.extend(tracked(&loaded.project));
     lines.extend(layout.iter().flat_map(|layout| texts(&loaded, layout)));
     lines.extend(programs.iter().flat_map(program_files));
@@ -70,6 +74,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     lines.extend(forum.iter().flat_map(ForeignForum::lines));
     print(&lines)?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
+    let settings = consent.map_or(0, |consent| consent.new_settings().count());
     let nothing = untrusted.is_none() && consent.is_none();
     if nothing && foreign.is_none() && forum.is_none() {
         writeln!(io::stdout(), "trusted; `kd trust --revoke` forgets it")?;
@@ -97,7 +102,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         notice_line(&format!(
             "allowed for {}: {}",
             consent.root.display(),
-            count(consent.settings.len() as u64, "setting")
+            count(settings as u64, "setting")
         ));
     }
     if let Some(forum) = forum {
@@ -471,7 +476,7 @@ fn ask(
         .unwrap_or_default();
     let lines = whose(consent)
         .into_iter()
-        .chain(listing(consent))
+        .chain(listing(consent, false))
         .chain(tracked(&loaded.project))
         .chain(texts);
     for line in lines {
@@ -500,18 +505,68 @@ fn ask(
     Ok(loaded.clone())
 }
 
-/// What needs consent, one line each.
-fn listing(consent: &Consent) -> Vec<String> {
-    let mut lines = vec![
-        format!(
-            "{} wants settings that need your consent:",
-            shown_text(&consent.root.to_string_lossy())
-        ),
-        String::new(),
-    ];
-    lines.extend(consent.settings.iter().map(row));
+/// What needs consent, one line each: all of it, or what is not allowed yet.
+fn listing(consent: &Consent, all: bool) -> Vec<String> {
+    let root = shown_text(&consent.root.to_string_lossy());
+    let known = consent.settings.iter().filter(|s| s.allowed).count();
+    let heading = match known {
+        0 => format!("{root} wants settings that need your consent:"),
+        _ if known == consent.settings.len() => format!("{root} has settings that you allowed:"),
+        _ => format!("{root} wants new settings that need your consent:"),
+    };
+    let mut lines = vec![heading, String::new()];
+    for setting in &consent.settings {
+        if all || !setting.allowed {
+            let mark = match (known, setting.allowed) {
+                (0, _) => "",
+                (_, true) => "     ",
+                (_, false) => "new  ",
+            };
+            lines.push(row(setting, mark));
+            lines.extend(own_programs(setting, &consent.root));
+        }
+    }
+    if !all && known > 0 {
+        let settings = count(known as u64, "setting");
+        lines.push(String::new());
+        lines.push(format!(
+            "{settings} that you allowed before: `kd trust` lists all"
+        ));
+    }
     lines.push(String::new());
     lines
+}
+
+/// The files of the folder itself that a command would run, a line each: consent covers their names alone.
+fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<String> {
+    let last = setting.path.segments().last().map(String::as_str);
+    if !matches!(last, Some("command" | "key_command")) {
+        return Vec::new();
+    }
+    let words: Vec<&str> = match &setting.value {
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
+        Value::String(line) => line.split_whitespace().collect(),
+        _ => Vec::new(),
+    };
+    let here = std::env::current_dir().unwrap_or_else(|_| root.to_path_buf());
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let is_own = |(at, word): &(usize, &str)| {
+        let named = *at == 0 && word.contains('/') && Path::new(word).is_relative();
+        named
+            || [&here, &root].iter().any(|from| {
+                let file = from.join(word).canonicalize();
+                file.is_ok_and(|file| file.is_file() && file.starts_with(&root))
+            })
+    };
+    let words = words.into_iter().enumerate().filter(is_own);
+    words
+        .map(|(_, word)| {
+            let word = shown_text(word);
+            format!(
+                "              {word} is in this folder: a change of that file is not asked about"
+            )
+        })
+        .collect()
 }
 
 /// What git tracks and must not.
@@ -528,7 +583,7 @@ fn tracked(project: &Project) -> Vec<String> {
         "held back, because git tracks .kd/config.local.json:".to_owned(),
         String::new(),
     ];
-    lines.extend(held.into_iter().map(row));
+    lines.extend(held.into_iter().map(|setting| row(setting, "")));
     lines.extend([
         String::new(),
         "`git rm --cached .kd/config.local.json` stops tracking it".to_owned(),
@@ -538,14 +593,14 @@ fn tracked(project: &Project) -> Vec<String> {
 }
 
 /// A setting in one line; on a terminal that is narrower, continued below its own column.
-fn row(setting: &WantedSetting) -> String {
+fn row(setting: &WantedSetting, mark: &str) -> String {
     let text = format!(
         "{} = {}  ({})",
         setting.path,
         shown(&setting.value),
         place(setting)
     );
-    let head = format!("  {:<9} ", effect(&setting.path));
+    let head = format!("  {:<9} {mark}", effect(&setting.path));
     let columns =
         terminal::size_of_stderr().map_or(usize::MAX, |(columns, _)| usize::from(columns).max(40));
     let mut out = head.clone();
@@ -700,12 +755,13 @@ fn list() -> Result<Exit, Error> {
     }
     for folder in all {
         let mut parts = Vec::new();
-        if let (Some(_), at) = (&folder.allowed, folder.allowed_at.as_deref().unwrap_or("")) {
+        if let (false, Some(at)) = (folder.settings.is_empty(), &folder.allowed_at) {
             parts.push(format!(
                 "allowed {at}, {}",
-                count(folder.settings as u64, "setting")
+                count(folder.settings.len() as u64, "setting")
             ));
-        } else if folder.declined.is_some() {
+        }
+        if folder.declined_settings.is_some() {
             parts.push("declined".to_owned());
         }
         if folder.programs.is_some() {

@@ -155,7 +155,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         format!("{name}.yaml"),
     ]);
     let after = here.config(layout.as_ref())?.project;
-    if !after.allow_change(&before, &path)? {
+    if !after.allow_change(&before, |at, _| at.is_within(&path))? {
         writeln!(io::stderr(), "{}", trust::held_line(&after))?;
     }
     Ok(())
