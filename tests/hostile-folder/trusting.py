@@ -38,12 +38,12 @@ def trusted(box: Box) -> None:
         raise RuntimeError(f"kd trust --yes: {run.told()}")
 
 
-def runs_after(box: Box, *commands: str, cwd: Path | None = None) -> str | None:
+def runs_after(box: Box, *commands: str, cwd: Path | None = None, allowed: tuple[str, ...] = ()) -> str | None:
     for name in commands or ("ask", "doctor", "think", "chat"):
         BY_NAME[name].run(box, cwd=cwd)
         box.settle()
-        if box.ran():
-            return f"kd {name}: ran {box.ran()[-1]}"
+        if ran := [one for one in box.ran() if one not in allowed]:
+            return f"kd {name}: ran {ran[-1]}"
     return None
 
 
@@ -51,7 +51,7 @@ def forget_runs(box: Box) -> None:
     (box.canary / "ran").unlink(missing_ok=True)
 
 
-def changed_by_pull(change: Callable[[Box, dict], dict]) -> Callable[[Box], str | None]:
+def changed_by_pull(change: Callable[[Box, dict], dict], allowed: tuple[str, ...] = ()) -> Callable[[Box], str | None]:
     def attack(box: Box) -> str | None:
         project(box)
         trusted(box)
@@ -60,7 +60,7 @@ def changed_by_pull(change: Callable[[Box, dict], dict]) -> Callable[[Box], str 
         box.git("add", "-A", "-f", cwd=box.top / "origin")
         box.git("commit", "-q", "-m", "second", cwd=box.top / "origin")
         box.git("pull", "-q")
-        return runs_after(box)
+        return runs_after(box, allowed=allowed)
 
     return attack
 
@@ -458,7 +458,9 @@ def cases() -> Iterator[Case]:
     for change in (with_new_command, with_new_member, with_new_flag, with_new_rights, with_a_new_argument, with_words_moved):
         if change in (with_new_flag, with_new_rights):
             continue
-        yield Case(f"trusting/git pull {change.__name__.replace('_', ' ')}", yes, changed_by_pull(change))
+        # What was allowed and did not change stays allowed beside a new member.
+        allowed = ("planted",) if change is with_new_member else ()
+        yield Case(f"trusting/git pull {change.__name__.replace('_', ' ')}", yes, changed_by_pull(change, allowed))
     yield Case("trusting/a local file is added", yes, local_file_added)
     yield Case("trusting/a local file that git tracks", yes, local_file_then_tracked)
     yield Case("trusting/another clone", yes, another_clone)

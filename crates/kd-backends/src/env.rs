@@ -37,11 +37,10 @@ impl Env {
             .is_some_and(|v| !matches!(v.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
     }
 
-    /// The person's home folder.
+    /// The person's home folder. A relative one would be a folder of the project, and is none.
     pub fn home(&self) -> Option<PathBuf> {
-        self.get("HOME")
-            .or_else(|| self.get("USERPROFILE"))
-            .map(PathBuf::from)
+        let absolute = |name| Some(PathBuf::from(self.get(name)?)).filter(|p| p.is_absolute());
+        absolute("HOME").or_else(|| absolute("USERPROFILE"))
     }
 
     /// A path as people write it: `~/` means the home folder.

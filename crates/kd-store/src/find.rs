@@ -9,11 +9,11 @@ use crate::beneath;
 use crate::bounds;
 use crate::error::Error;
 use crate::git::Checkout;
-use crate::layout::{Env, KD, Layout, close_kd, make_kd};
+use crate::layout::{self, Env, KD, Layout, close_kd, make_kd};
 use crate::name::normalise;
 use crate::owner::{Distrust, Owner, User};
 use crate::trust::TrustStore;
-use crate::user_dirs::{UserDirs, make_private};
+use crate::user_dirs::{UserDirs, home, make_private};
 use rustix::fs::Access;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -61,6 +61,8 @@ pub enum Reason {
     Distrust(Distrust),
     /// It is above the folder at which the search ends.
     Above(PathBuf),
+    /// It is that of the home folder, seen from below.
+    Home,
 }
 
 impl fmt::Display for PassedOver {
@@ -70,6 +72,7 @@ impl fmt::Display for PassedOver {
         match &self.why {
             Reason::Distrust(why) => write!(f, "{why}")?,
             Reason::Above(border) => write!(f, "the search ends at {}", border.display())?,
+            Reason::Home => write!(f, "the home folder is no project of what is below it")?,
         }
         match &self.why {
             Reason::Distrust(Distrust::Owner(_)) => {
@@ -78,11 +81,16 @@ impl fmt::Display for PassedOver {
                     "; `kd trust` accepts the owner, KD_BASE={root} uses it once"
                 )
             }
-            Reason::Distrust(Distrust::Writable { folder, .. }) => write!(
-                f,
-                "; `kd trust` cannot accept that: `chmod go-w {}` closes it, KD_BASE={root} uses it once",
-                folder.display()
-            ),
+            Reason::Distrust(Distrust::Writable { folder, .. }) => {
+                let close = match folder.starts_with(&kd) {
+                    true => format!("chmod -R go-w {}", kd.display()),
+                    false => format!("chmod go-w {}", folder.display()),
+                };
+                write!(
+                    f,
+                    "; `kd trust` cannot accept that: `{close}` closes it, KD_BASE={root} uses it once"
+                )
+            }
             _ => write!(f, "; to use it all the same, set KD_BASE={root}"),
         }
     }
@@ -239,6 +247,9 @@ pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
             return Err(Distrust::Link);
         }
         vet(&kd, &meta, false)?;
+        for (path, inner) in inside(&kd) {
+            within(&meta, vet(&path, &inner, false))?;
+        }
     }
     for folder in finder.reach(&root) {
         if let Ok(meta) = fs::metadata(&folder) {
@@ -256,6 +267,23 @@ enum Named {
     ByUser,
 }
 
+/// What a `.kd` holds in its first level, as far as it is ours. Links are left to those who open them: none is followed.
+fn inside(kd: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    layout::first_level().filter_map(move |name| {
+        let path = kd.join(name);
+        let meta = fs::symlink_metadata(&path).ok()?;
+        (!meta.is_symlink()).then_some((path, meta))
+    })
+}
+
+/// What is found inside a `.kd` that only its owner can enter cannot be written to by others, whatever its rights.
+fn within(kd: &Metadata, found: Result<(), Distrust>) -> Result<(), Distrust> {
+    match found {
+        Err(Distrust::Writable { .. }) if kd.mode() & 0o011 == 0 => Ok(()),
+        found => found,
+    }
+}
+
 struct Finder {
     start: PathBuf,
     /// Owners that count for this search as if they were accepted.
@@ -267,7 +295,7 @@ struct Finder {
 
 impl Finder {
     fn new(start: &Path, env: Env<'_>) -> Self {
-        let home = env("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+        let home = home(env);
         Self {
             start: start.canonicalize().unwrap_or_else(|_| start.to_path_buf()),
             accepted: Vec::new(),
@@ -286,6 +314,10 @@ impl Finder {
         let reach = self.reach(&self.start);
         let mut found = None;
         for (at, root) in reach.iter().enumerate() {
+            // It would be that of every project below, also of one that an archive unpacked there.
+            if at > 0 && self.is_home_path(root) {
+                continue;
+            }
             match self.look_at(root, &reach[at..]) {
                 Look::Nothing => {}
                 Look::Found => {
@@ -402,6 +434,9 @@ impl Finder {
                 return Err(Distrust::Link);
             }
             self.vet(&kd, &meta, false, root)?;
+            for (path, inner) in inside(&kd) {
+                within(&meta, self.vet(&path, &inner, false, root))?;
+            }
         }
         self.vet_way(way, root)
     }
@@ -428,9 +463,19 @@ impl Finder {
         self.user.relies_on(folder, meta, way, &allowed)
     }
 
-    /// A `.kd` of the user's own above the border: they may wonder where its threads are.
+    fn is_home_path(&self, folder: &Path) -> bool {
+        fs::metadata(folder).is_ok_and(|meta| self.is_home(&meta))
+    }
+
+    /// A `.kd` of the user's own at the border or above it: they may wonder where its threads are.
     fn above(&self, reach: &[PathBuf]) -> Option<PassedOver> {
         let border = reach.last()?;
+        if reach.len() > 1 && self.is_home_path(border) && self.is_own_kd(border) {
+            return Some(PassedOver {
+                root: border.clone(),
+                why: Reason::Home,
+            });
+        }
         let root = border
             .ancestors()
             .skip(1)

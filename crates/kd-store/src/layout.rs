@@ -387,6 +387,23 @@ pub(crate) enum Expected {
     File(Option<Bound>),
 }
 
+/// The files and folders directly in `.kd` that say what a project is: what is read there counts as the user's own word.
+pub(crate) fn first_level() -> impl Iterator<Item = &'static str> {
+    [
+        "config.json",
+        "config.local.json",
+        "memory.json",
+        "current",
+        "roles",
+        "forum",
+        "forum/agents",
+        "forum.db",
+        "branches",
+        "archive",
+    ]
+    .into_iter()
+}
+
 /// What belongs in a place below `.kd`; `None` where nothing of ours does.
 pub(crate) fn expects(below: &Path) -> Option<Expected> {
     let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();

@@ -1,6 +1,6 @@
 //! The user's own folders: what no project may command, read or replace is kept here, never below `.kd`.
 //!
-//! Input: the environment. Output: paths, and folders that only the user can read and write.
+//! Input: the environment, and the password file. Output: paths, and folders that only the user can read and write.
 
 use crate::error::Error;
 use crate::layout::Env;
@@ -16,15 +16,36 @@ pub struct UserDirs {
     state: Option<PathBuf>,
     runtime: Option<PathBuf>,
     data: Option<PathBuf>,
+    config: Option<PathBuf>,
+}
+
+/// The user's home folder: `HOME`, or that of the password file where `HOME` is unset, empty or relative. A relative one
+/// would be a folder of the project.
+pub fn home(env: Env<'_>) -> Option<PathBuf> {
+    home_or(env, || {
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid());
+        Some(user.ok()??.dir)
+    })
+}
+
+fn home_or(env: Env<'_>, account: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    env("HOME")
+        .map(PathBuf::from)
+        .filter(absolute)
+        .or_else(|| account().filter(absolute))
 }
 
 impl UserDirs {
-    /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME` and `HOME`. Relative paths are ignored, as the XDG
-    /// base directory specification asks.
+    /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME`, `XDG_CONFIG_HOME` and [`home`]. Relative paths are
+    /// ignored, as the XDG base directory specification asks.
     pub fn from_env(env: Env<'_>) -> Self {
+        Self::in_home(env, home(env))
+    }
+
+    fn in_home(env: Env<'_>, home: Option<PathBuf>) -> Self {
         let absolute =
             |name: &str| Some(PathBuf::from(env(name)?)).filter(|path| path.is_absolute());
-        let home = absolute("HOME");
         let kd = |named: Option<PathBuf>, below_home: &str| {
             named
                 .or_else(|| Some(home.as_ref()?.join(below_home)))
@@ -34,13 +55,14 @@ impl UserDirs {
             state: kd(absolute("XDG_STATE_HOME"), ".local/state"),
             runtime: absolute("XDG_RUNTIME_DIR").map(|dir| dir.join("kd")),
             data: kd(absolute("XDG_DATA_HOME"), ".local/share"),
+            config: kd(absolute("XDG_CONFIG_HOME"), ".config"),
         }
     }
 
     /// What is kept between runs: trust, queues, drafts.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where neither `XDG_STATE_HOME` nor `HOME` is set.
+    /// [`Error::NoHome`] where neither `XDG_STATE_HOME` nor a home folder is known.
     pub fn state(&self) -> Result<&Path, Error> {
         self.state.as_deref().ok_or(Error::NoHome {
             variable: "XDG_STATE_HOME",
@@ -62,11 +84,16 @@ impl UserDirs {
     /// The user's data.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where neither `XDG_DATA_HOME` nor `HOME` is set.
+    /// [`Error::NoHome`] where neither `XDG_DATA_HOME` nor a home folder is known.
     pub fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or(Error::NoHome {
             variable: "XDG_DATA_HOME",
         })
+    }
+
+    /// The user's own settings; `None` where neither `XDG_CONFIG_HOME` nor a home folder is known.
+    pub fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     /// Where the state of one project is kept: `projects/<name>-<hash>` in the state folder.
@@ -146,7 +173,33 @@ mod tests {
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| value.into())
         };
-        UserDirs::from_env(&env)
+        UserDirs::in_home(&env, home_or(&env, || None))
+    }
+
+    #[test]
+    fn one_home_holds_everything_and_a_relative_one_is_none() {
+        for (set, found) in [
+            (None, "/account"),
+            (Some(""), "/account"),
+            (Some("h"), "/account"),
+            (Some("."), "/account"),
+            (Some("~"), "/account"),
+            (Some("/h"), "/h"),
+        ] {
+            let env = |name: &str| {
+                let set = set.filter(|_| name == "HOME")?;
+                Some(OsString::from(set))
+            };
+            let home = home_or(&env, || Some("/account".into()));
+            assert_eq!(home.as_deref(), Some(Path::new(found)), "{set:?}");
+            let dirs = UserDirs::in_home(&env, home);
+            let below = |path: &str| Path::new(found).join(path);
+            assert_eq!(dirs.state().unwrap(), below(".local/state/kd"));
+            assert_eq!(dirs.data().unwrap(), below(".local/share/kd"));
+            assert_eq!(dirs.config().unwrap(), below(".config/kd"));
+            let none = home_or(&env, || Some("account".into()));
+            assert_eq!(none.is_some(), set == Some("/h"), "{set:?}");
+        }
     }
 
     #[test]

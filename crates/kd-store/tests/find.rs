@@ -10,7 +10,7 @@
 use kd_store::find::{Reason, foreign_owners};
 use kd_store::owner::Distrust;
 use kd_store::trust::TrustStore;
-use kd_store::{Elsewhere, Error, Layout, Search, UserDirs};
+use kd_store::{Elsewhere, Layout, Search, UserDirs};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -207,7 +207,8 @@ fn an_accepted_owner_does_not_accept_a_folder_that_others_can_write_to() {
             assert_eq!(refused, !counts, "{folder} {bits:o}");
             if !counts {
                 let line = stage.search(&work).passed_over[0].to_string();
-                let chmod = format!("`chmod go-w {}`", stage.path(folder).display());
+                let option = if folder.ends_with(".kd") { "-R " } else { "" };
+                let chmod = format!("`chmod {option}go-w {}`", stage.path(folder).display());
                 assert!(
                     line.contains(&chmod) && line.contains("`kd trust`"),
                     "{line}"
@@ -248,6 +249,47 @@ fn what_others_can_write_to_does_not_count_and_a_sticky_folder_on_the_way_does()
             line.contains("can be written to by the group 64999"),
             "{line}"
         );
+    }
+}
+
+#[test]
+fn what_a_kd_holds_must_be_the_users_own_too() {
+    let stage = Stage::new();
+    let work = stage.folder("work", 0o755);
+    let kd = stage.folder("work/.kd", 0o755);
+    for folder in ["roles", "forum", "forum/agents", "branches", "archive"] {
+        stage.folder(&format!("work/.kd/{folder}"), 0o755);
+    }
+    for file in [
+        "config.json",
+        "config.local.json",
+        "memory.json",
+        "current",
+        "forum.db",
+    ] {
+        fs::write(kd.join(file), "{}").unwrap();
+        fs::set_permissions(kd.join(file), Permissions::from_mode(0o644)).unwrap();
+    }
+    let inside = || fs::read_dir(&kd).unwrap().map(|item| item.unwrap().path());
+    let agents = kd.join("forum/agents");
+    let own = fs::metadata(&kd).unwrap().uid();
+    for path in inside().chain([agents]) {
+        assert_eq!(stage.found(&work), Some(work.clone()));
+        let rights = mode(&path);
+        fs::set_permissions(&path, Permissions::from_mode(rights | 0o002)).unwrap();
+        assert_eq!(stage.found(&work), None, "{} for everyone", path.display());
+        assert!(foreign_owners(&work, &stage.env(None)).is_err());
+        // Nobody else can come to it.
+        stage.folder("work/.kd", 0o700);
+        assert_eq!(stage.found(&work), Some(work.clone()), "{}", path.display());
+        stage.folder("work/.kd", 0o755);
+        fs::set_permissions(&path, Permissions::from_mode(rights)).unwrap();
+        if give_away(&path) {
+            assert_eq!(stage.found(&work), None, "{} of another", path.display());
+            let users = foreign_owners(&work, &stage.env(None)).unwrap().users();
+            assert_eq!(users, [STRANGER].into());
+            chown(&path, Some(own), None).unwrap();
+        }
     }
 }
 
@@ -320,12 +362,26 @@ fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
     assert_eq!(stage.create(&deep).root(), app);
     assert_eq!(stage.search(&deep).passed_over, [], "said once is enough");
 
-    // Home itself is looked at, and nothing above it.
+    // Home has one of its own, which no project below it is of; and nothing above it counts.
     stage.folder(".kd", 0o700);
     let notes = stage.folder("home/notes", 0o755);
     assert_eq!(stage.found(&notes), None);
     stage.folder("home/.kd", 0o700);
-    assert_eq!(stage.found(&notes), Some(stage.path("home")));
+    assert_eq!(stage.found(&notes), None);
+    let line = stage.search(&notes).passed_over[0].to_string();
+    assert_eq!(
+        line,
+        format!(
+            "{0}/.kd is not used: the home folder is no project of what is below it; to use it all the same, set KD_BASE={0}",
+            stage.path("home").display()
+        )
+    );
+    assert_eq!(stage.found(&stage.path("home")), Some(stage.path("home")));
+    assert_eq!(stage.create(&notes).root(), notes);
+    // It is still on the way: who can write to it can replace what is below.
+    stage.folder("home", 0o777);
+    assert_eq!(stage.found(&notes), None);
+    stage.folder("home", 0o755);
     assert_eq!(
         stage.found(&stage.folder("beside", 0o755)),
         Some(stage.path(""))
@@ -385,14 +441,6 @@ fn home_and_shared_folders_keep_their_threads_in_the_users_data() {
     let more = stage.folder("home/more", 0o755);
     assert_eq!(stage.create(&more).root(), more);
     assert!(stage.create(&home).is_elsewhere());
-}
-
-#[test]
-fn without_a_data_folder_the_reason_is_told() {
-    let stage = Stage::new();
-    let shared = stage.folder("shared", 0o1777);
-    let error = Layout::find_or_create(&shared, &|_| None).unwrap_err();
-    assert!(matches!(error, Error::NoHome { .. }), "{error}");
 }
 
 #[test]

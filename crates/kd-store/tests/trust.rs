@@ -285,7 +285,7 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     let stage = stage.has(Layer::Project, r#"{"council": {"timeout": 900}}"#);
     stage.load().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(Layer::Project, &with(r#", "timeout": 900"#));
-    assert_eq!(stage.held(), ["agents.e.backend", "council.writable"]);
+    assert_eq!(stage.held(), ["council.writable", "agents.e.backend"]);
 }
 
 #[test]

@@ -301,6 +301,47 @@ fn a_kd_of_another_user_is_used_once_its_owner_is_accepted() {
 }
 
 #[test]
+fn a_relative_home_is_no_home() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    let home = Home::new(&json!({}));
+    let planted = json!({"council": {"preamble": "planted"}}).to_string();
+    for folder in ["", "sub", "~"] {
+        let config = home.work().join(folder).join(".config/kd");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("config.json"), &planted).unwrap();
+    }
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(home.path(), mode).unwrap();
+    // A user without an entry in the password file has no other home either.
+    let alone = chown(home.path().join("work"), Some(STRANGERS[1]), None).is_ok();
+    for set in [None, Some(""), Some("."), Some("sub"), Some("~")] {
+        let run = |args: &[&str]| {
+            let mut command = home.kd(args);
+            command.env_remove("HOME");
+            command.envs(set.map(|set| ("HOME", set)));
+            if alone {
+                command.uid(STRANGERS[1]).gid(STRANGERS[1]);
+            }
+            Said::of(command.output().unwrap())
+        };
+        let said = run(&["config", "show", "--origin"]);
+        assert_eq!(said.code, Some(0), "{set:?}: {}", said.err);
+        assert!(!said.out.contains("planted"), "{set:?}: {}", said.out);
+        if alone {
+            let said = run(&["trust"]);
+            assert_eq!(said.code, Some(1), "{set:?}: {}{}", said.out, said.err);
+            assert!(
+                said.err.contains("set HOME or XDG_STATE_HOME"),
+                "{}",
+                said.err
+            );
+        }
+        assert!(!home.work().join(".local").exists() && !home.work().join(".cache").exists());
+    }
+}
+
+#[test]
 fn on_a_terminal_an_owner_is_a_question_of_its_own() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let home = hostile();

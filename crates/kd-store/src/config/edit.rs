@@ -234,7 +234,7 @@ fn why_held(
 fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
     paths.file(layer).ok_or_else(|| {
         let what = match layer {
-            Layer::User => "there is no folder for your own configuration: neither XDG_CONFIG_HOME nor HOME is set".to_owned(),
+            Layer::User => "there is no folder for your own configuration: XDG_CONFIG_HOME is not set, and neither HOME nor the password file names a home".to_owned(),
             Layer::Project | Layer::Local => "there is no .kd folder here; make one with `kd init`, or use your own file (`--layer user`)".to_owned(),
             Layer::Builtin | Layer::Env | Layer::Flag => format!("the layer `{layer}` has no file; take user, project or local"),
         };

@@ -16,8 +16,7 @@ pub use project::{Because, Consent, Project, ProjectText, WantedSetting};
 
 use crate::layout::Layout;
 use crate::trust::TrustStore;
-use crate::user_dirs::UserDirs;
-use etcetera::BaseStrategy;
+use crate::user_dirs::{UserDirs, home};
 use kd_core::config::{
     Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
     default_value, env_path, nested, parse_text,
@@ -48,13 +47,13 @@ impl ConfigPaths {
     /// The usual places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or `~/.config`), and the
     /// project's files.
     pub fn usual(layout: Option<&Layout>) -> Self {
-        let user = etcetera::choose_base_strategy().ok();
+        let dirs = UserDirs::from_env(&|name| std::env::var_os(name));
         Self {
-            user: user.map(|dirs| dirs.config_dir().join("kd").join("config.json")),
+            user: dirs.config().map(|folder| folder.join("config.json")),
             project: layout.map(Layout::config_file),
             local: layout.map(Layout::local_config_file),
             personas: layout.map(Layout::forum_agents_folder),
-            trust: TrustStore::new(&UserDirs::from_env(&|name| std::env::var_os(name))).ok(),
+            trust: TrustStore::new(&dirs).ok(),
         }
     }
 
@@ -411,7 +410,7 @@ fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
     let Some(root) = paths.repository().map(real) else {
         return Vec::new();
     };
-    let home = etcetera::home_dir().ok();
+    let home = home(&|name| std::env::var_os(name));
     let mut problems = Vec::new();
     let providers = value.get("providers").and_then(Value::as_object);
     for (name, provider) in providers.into_iter().flatten() {

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
 use kd_backends::transport::process;
-use kd_backends::{Env, Hands, Options};
+use kd_backends::{Env, Hands};
 use kd_core::Member;
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::seating::{self, LOCAL, Wishes};
@@ -46,12 +46,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                             .because(error),
                     );
                 }
-                let options = Options {
-                    env: Env::process(),
-                    // Ours, and empty.
-                    trusted: true,
-                    ..Options::default()
-                };
+                // As in the working folder: the scratch folder is ours and empty, but not what is above it.
+                let options = super::here::agents();
                 let hands = Hands::new(config, options).in_folder(folder.clone());
                 Ok(examine(&hands, member, &folder, args.timeout).await)
             }
