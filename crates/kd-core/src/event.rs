@@ -252,6 +252,13 @@ pub enum Event {
         /// The fact.
         fact: Box<Fact>,
     },
+    /// What the project folder asks for and the user did not allow: it takes no part in this run.
+    HeldBack {
+        /// Settings, by their keys.
+        settings: Vec<String>,
+        /// Members that are left out.
+        members: Vec<String>,
+    },
     /// Something the king should know.
     Noticed {
         /// One line.

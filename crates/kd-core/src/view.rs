@@ -277,6 +277,13 @@ impl View {
             Event::Noticed { text } => {
                 self.push(Content::Notice(text.clone()));
             }
+            // Settings alone are told before a thread is opened.
+            Event::HeldBack { members, .. } if members.is_empty() => {}
+            Event::HeldBack { members, .. } => {
+                let names = members.join(", ");
+                let next = "`kd trust` allows a member, `kd chat ID` seats those of a thread";
+                self.push(Content::Notice(format!("held back: {names}; {next}")));
+            }
             // That they wrote, not what: the words are kept for those who ask for them.
             Event::CouncilSaid {
                 from, to, chars, ..

@@ -18,7 +18,9 @@ use actor::{Actor, Start, Wish};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
-use kd_core::{Aside, Conversation, Effects, Machine, Member, Message, Op, SeatName, ThreadId};
+use kd_core::{
+    Aside, Conversation, Effects, Event, Machine, Member, Message, Op, SeatName, ThreadId,
+};
 use kd_store::{Queue, Thread};
 use scribe::{Office, Scribe, Then};
 use std::path::Path;
@@ -122,6 +124,7 @@ struct History {
 #[derive(Clone)]
 pub struct Engine {
     hands: Arc<Hands>,
+    told: Option<Event>,
 }
 
 impl Engine {
@@ -129,7 +132,15 @@ impl Engine {
     pub fn new(hands: Hands) -> Self {
         Self {
             hands: Arc::new(hands),
+            told: None,
         }
+    }
+
+    /// The same engine, whose sessions begin with one more event: what is held back of the folder.
+    #[must_use]
+    pub fn telling(mut self, event: Option<Event>) -> Self {
+        self.told = event;
+        self
     }
 
     /// Starts the programs of members who will be asked next: see [`Hands::prepare`]. Must be called inside a tokio
@@ -237,6 +248,8 @@ impl Engine {
         // be tidied up can still be talked in.
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
         let _ = kd_store::stream::sweep_of(&thread, &names);
+        let mut opened = opening.opened;
+        opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
         let thread = Arc::new(thread);
@@ -275,7 +288,7 @@ impl Engine {
             members,
             spending: hands.spending().clone(),
             reach: Box::new(move |member, spending| hands.seat_paid(member, spending)),
-            opened: opening.opened,
+            opened,
             bus,
             clock: Clock::new(),
             watch,

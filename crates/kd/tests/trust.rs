@@ -136,6 +136,122 @@ fn the_council_sits_without_what_is_held_back() {
 }
 
 #[test]
+fn lines_of_json_tell_what_is_held_back_and_whom_a_thread_is_without() {
+    let runs = json!({"runs": [[{"text": "Yes."}], [{"text": "Yes."}], [{"text": "Yes."}], [{"text": "Yes."}]]});
+    for args in [
+        &["ask", "--jsonl", "hi"][..],
+        &["ask", "--jsonl", "--quiet", "hi"],
+        &["ask", "--jsonl", "--continue", "hi"],
+        &["council", "ask", "--jsonl", "hi"],
+        &["think", "--jsonl", "hi"],
+        &["deliberate", "--jsonl", "hi"],
+    ] {
+        let home = Home::scripted(&[("ann", runs.clone()), ("bob", runs.clone())]);
+        let mut wants = wants(&home);
+        wants["council"]["members"] = json!(["ann", "bob", "e"]);
+        std::fs::write(home.work().join(".kd/config.json"), wants.to_string()).unwrap();
+        let goes_on = args.contains(&"--continue");
+        if goes_on {
+            plant(&home, "council-cccc", &["king", "ann", "codex"]);
+        }
+        let said = home.run(args);
+        let lines = said
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let told: Vec<Value> = lines
+            .filter(|line: &Value| line["event"] == "held_back")
+            .collect();
+        let [told] = &told[..] else {
+            panic!("{args:?}: {told:?} {}{}", said.out, said.err);
+        };
+        let settings = told["settings"].as_array().unwrap();
+        assert!(settings.contains(&json!("agents.e.command")), "{told}");
+        let members = if goes_on {
+            json!(["e", "codex"])
+        } else {
+            json!(["e"])
+        };
+        assert_eq!(told["members"], members, "{args:?}");
+        assert!(!ran(&home));
+    }
+    // A forum tells it in its own lines.
+    let home = Home::scripted(&[("ann", runs)]);
+    let agents = home.work().join(".kd/forum/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let persona = |name: &str, backend: &str| {
+        let text = format!("name: {name}\nbackend: {backend}\nsystem_prompt: You are {name}.\n");
+        std::fs::write(agents.join(format!("{name}.yaml")), text).unwrap();
+    };
+    persona("here", "local");
+    persona("eve", "codex");
+    let said = home.run(&["forum", "run-once", "--jsonl"]);
+    let first = said.out.lines().next().unwrap_or_default();
+    let first: Value = serde_json::from_str(first).unwrap_or_else(|_| panic!("{}", said.err));
+    assert_eq!(
+        (&first["event"], &first["agents"]),
+        (&json!("held_back"), &json!(["eve"])),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_question_or_a_plan_that_names_a_held_member_ends_as_members_do() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Ann."}]]}))]);
+    let mut wants = wants(&home);
+    wants["council"]["members"] = json!(["ann", "e"]);
+    std::fs::write(home.work().join(".kd/config.json"), wants.to_string()).unwrap();
+    let seat = |name: &str| json!({"model": name, "role": "skeptic"});
+    let plan = json!({"council": {"members": [seat("ann"), seat("e"), seat("ann")]}});
+    std::fs::write(home.work().join("seats.json"), plan.to_string()).unwrap();
+    let plan = json!({"meta": {"planningMode": "llm", "planner": "e"}});
+    std::fs::write(home.work().join("planner.json"), plan.to_string()).unwrap();
+    for args in [
+        &["ask", "-m", "e", "hi"][..],
+        &["ask", "@e hi"],
+        &["ask", "what do @ann and @e say"],
+        &["deliberate", "--plan", "seats.json", "hi"],
+        &["deliberate", "--plan", "planner.json", "hi"],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(9), "{args:?}: {}{}", said.out, said.err);
+        let what = "error: member e is held back\nwhy: agents.e.backend (.kd/config.json:1) ";
+        assert!(said.err.contains(what), "{args:?}: {}", said.err);
+        assert_eq!(home.threads(), Vec::<std::path::PathBuf>::new(), "{args:?}");
+    }
+    let said = home.run(&["ask", "@nobody-of-that-name hi"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+}
+
+#[test]
+fn a_thread_on_the_screen_says_whom_it_is_without() {
+    let home = Home::scripted(&[("ann", json!({"runs": []}))]);
+    plant(&home, "council-dddd", &["king", "ann", "codex"]);
+    let pty = native_pty_system().openpty(size(100, 30)).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
+    command.env_clear();
+    command.env("HOME", home.path());
+    command.env("PATH", "/usr/bin:/bin");
+    command.env("TERM", "xterm-256color");
+    command.arg("chat");
+    command.cwd(home.work());
+    let mut child = pty.slave.spawn_command(command).unwrap();
+    drop(pty.slave);
+    let bytes = listen(pty.master.as_ref());
+    let mut seen = String::new();
+    let line = |seen: &str| seen.contains("held back: codex; ");
+    while let Ok(more) = bytes.recv_timeout(std::time::Duration::from_secs(60)) {
+        seen.push_str(&String::from_utf8_lossy(&more));
+        if line(&seen) {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line(&seen), "{seen}");
+}
+
+#[test]
 fn a_no_is_remembered_and_a_yes_allows_exactly_the_list() {
     let home = hostile();
     let (seen, code) = on_terminal(&home, &["ask", "hi"], Some("\n"));

@@ -89,6 +89,13 @@ pub enum LogEvent {
         /// How long, in seconds.
         secs: f64,
     },
+    /// What the project folder asks for and the user did not allow.
+    HeldBack {
+        /// Settings, by their keys; personas by their files.
+        settings: Vec<String>,
+        /// Personas that do not take part.
+        agents: Vec<String>,
+    },
     /// The rules were changed, or could be.
     Motion {
         /// Its number.
@@ -135,6 +142,10 @@ impl LogEvent {
             Self::OrderDrawn { scheduler, order } => {
                 format!("Agent order by {scheduler}: {}", list(order))
             }
+            Self::HeldBack { settings, agents } if agents.is_empty() => {
+                format!("Held back: {}", list(settings))
+            }
+            Self::HeldBack { agents, .. } => format!("Held back: {}", list(agents)),
             Self::SittingOut { agent } => format!("{agent} sitting out this cycle (random skip)"),
             Self::RunStarted { agent } => format!("Starting run for agent: {agent}"),
             Self::RunCompleted {

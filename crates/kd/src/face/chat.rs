@@ -267,6 +267,9 @@ impl ChatLines {
                 self.kd(&format!("a message could not be kept: {why}"), out)?;
             }
             Event::Noticed { text } => self.kd(text, out)?,
+            Event::HeldBack { members, .. } if !members.is_empty() => {
+                self.kd(&format!("held back: {}", members.join(", ")), out)?;
+            }
             Event::FloorYielded { outcome, .. } => {
                 self.awaited = false;
                 let (answered, failed) = (

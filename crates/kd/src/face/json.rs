@@ -229,6 +229,7 @@ mod tests {
     use super::*;
     use crate::face::jsonl::JsonLines;
     use crate::face::script::{duet_round, full_round};
+    use kd_core::Event;
 
     /// Checks values against a published schema.
     fn check(schema: &str, values: &[serde_json::Value]) {
@@ -298,6 +299,23 @@ mod tests {
             .map(|l| serde_json::from_str(l).expect("reads back"))
             .collect();
         assert_eq!(back, full_round().records);
+    }
+
+    #[test]
+    fn what_is_held_back_is_a_line_that_its_schema_knows() {
+        let mut round = duet_round();
+        round.event(Event::HeldBack {
+            settings: vec!["agents.e.command".into()],
+            members: vec!["e".into()],
+        });
+        let (out, _) = round.play(&mut JsonLines::new(true));
+        let line = out.lines().last().expect("a line");
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(value["event"], "held_back");
+        check(
+            include_str!("../../../../docs/schemas/record.schema.json"),
+            &[value],
+        );
     }
 
     #[test]

@@ -202,6 +202,7 @@ impl Round {
             | Event::OpRefused { .. }
             | Event::SaveFailed { .. }
             | Event::Deliberated { .. }
+            | Event::HeldBack { .. }
             | Event::Noticed { .. } => {}
         }
     }

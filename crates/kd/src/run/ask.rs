@@ -13,6 +13,7 @@ use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_backends::Hands;
 use kd_core::config::{Config, Mode};
+use kd_core::mention::mentions;
 use kd_core::{Address, Budget, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
@@ -103,6 +104,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
         let engine = Engine::new(Hands::new(&config, super::here::agents()));
+        let engine = engine.telling(here.held_event());
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
@@ -166,6 +168,9 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         thread,
         reviews: phase == REVIEW,
     };
+    if let Some(thread) = &named.thread {
+        here.leave_out(&thread.left_out(&loaded.project));
+    }
     let members = trust::check(&loaded.project, named)?;
     let seated = seats::seat(&loaded.config, args, members.as_deref())?;
     let question = match job {
@@ -173,6 +178,12 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         Job::Review(question) => Some(question),
         Job::Retry => None,
     };
+    if let Some(question) = &question {
+        let held = loaded.project.agents.iter();
+        let held: Vec<SeatName> = held.filter_map(|name| SeatName::new(name).ok()).collect();
+        let said = mentions(&question.asked, &held.iter().collect::<Vec<_>>());
+        trust::check_named(&loaded.project, said.seats.iter().map(SeatName::as_str))?;
+    }
     let op = match (question, &args.address) {
         (Some(question), Some(exactly)) => Op::Say {
             body: question.text,

@@ -25,6 +25,7 @@ use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBri
 use kd_core::seating::LOCAL;
 use kd_core::voting::Outcome;
 use kd_engine::{Engine, Opening, Session};
+use kd_store::config::Loaded;
 use kd_store::{Layout, Thread, memory};
 use serde_json::{Map, Value, json as object};
 use std::cell::RefCell;
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let loaded = trust::settings(here, found.as_ref())?;
     trust::check(&loaded.project, trust::Named::only(&args.members))?;
-    let config = settings(args, &loaded.config)?;
+    let config = settings(args, &loaded)?;
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }
@@ -96,7 +97,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let folder = thread.path().to_owned();
     let say = opening::say(&planned.plan);
     let played = stage::play(face, repaint, stage::UNASKED, || {
-        let session = open(&config, thread, planned)?;
+        let session = open(&config, thread, planned, here)?;
         session.send(say)?;
         Ok(session)
     })?;
@@ -108,14 +109,28 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     Ok(exit(&report, &played))
 }
 
-fn open(config: &Config, thread: Thread, planned: Planned) -> Result<Session, Error> {
+fn open(config: &Config, thread: Thread, planned: Planned, here: &Here) -> Result<Session, Error> {
     let opening = opening::opening(config, planned, &thread)?;
     let engine = Engine::new(Hands::new(config, super::here::agents()));
+    let engine = engine.telling(here.held_event());
     Ok(engine.run(thread, opening)?)
 }
 
+/// The names of members in a plan.
+fn named_in(plan: &Value) -> Vec<&str> {
+    let at = |path: &str| plan.pointer(path);
+    let seats = at("/council/members").and_then(Value::as_array);
+    let seats = seats.into_iter().flatten();
+    seats
+        .filter_map(|seat| seat.get("model"))
+        .chain(at("/meta/planner"))
+        .filter_map(Value::as_str)
+        .collect()
+}
+
 /// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
-fn settings(args: &Deliberate, config: &Config) -> Result<Config, Error> {
+fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
+    let config = &loaded.config;
     let mut value = serde_json::to_value(config)
         .map_err(|e| Error::usage("the settings cannot be read").because(e))?;
     if let Some(path) = &args.plan {
@@ -129,6 +144,7 @@ fn settings(args: &Deliberate, config: &Config) -> Result<Config, Error> {
         };
         let document: Value = serde_json::from_str(&text)
             .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
+        trust::check_named(&loaded.project, named_in(&document))?;
         value["deliberation"] = document;
     }
     let mut flags: Vec<(&str, Value)> = Vec::new();

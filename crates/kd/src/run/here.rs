@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_backends::discovery;
+use kd_core::{Event, SeatName};
 use kd_store::config::{ConfigPaths, Loaded};
 use kd_store::find::{Foreign, Reason, foreign_owners};
 use kd_store::owner::Distrust;
@@ -34,7 +35,14 @@ pub(super) fn agents() -> kd_backends::Options {
 /// Where we run.
 pub(super) struct Here {
     color: Color,
-    held: Mutex<Vec<String>>,
+    held: Mutex<Held>,
+}
+
+/// What is held back of the folder.
+#[derive(Clone, Default)]
+struct Held {
+    settings: Vec<String>,
+    members: Vec<String>,
 }
 
 impl Here {
@@ -45,17 +53,34 @@ impl Here {
         }
     }
 
-    /// Remembers the settings of this folder that are held back, for output as JSON.
-    pub(super) fn hold_back(&self, settings: Vec<String>) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+    /// Remembers the settings of this folder that are held back, and the members without them, for output as JSON.
+    pub(super) fn hold_back(&self, settings: Vec<String>, members: Vec<String>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Held { settings, members };
+    }
+
+    /// Remembers members that a thread of this folder is without.
+    pub(super) fn leave_out(&self, members: &[SeatName]) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in members.iter().map(ToString::to_string) {
+            if !held.members.contains(&name) {
+                held.members.push(name);
+            }
+        }
     }
 
     /// The settings of this folder that are held back.
     pub(super) fn held_back(&self) -> Vec<String> {
-        self.held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.settings.clone()
+    }
+
+    /// The same, with the members that are left out, as the event that a session begins with.
+    pub(super) fn held_event(&self) -> Option<Event> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Held { settings, members } = held.clone();
+        let nothing = settings.is_empty() && members.is_empty();
+        (!nothing).then_some(Event::HeldBack { settings, members })
     }
 
     /// A variable of the environment, if it is text.

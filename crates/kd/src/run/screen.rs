@@ -15,7 +15,7 @@ use kd_core::message::{Message, settled};
 use kd_core::protocols::{PROTOCOLS, ProtocolKind};
 use kd_core::seating::{Seated, Wishes};
 use kd_core::slash::Way;
-use kd_core::{Aside, Budget, OpenCouncil, SeatName, ThreadId, Timestamp};
+use kd_core::{Aside, Budget, Event, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::config::Project;
 use kd_store::{Layout, Thread, typed};
@@ -172,6 +172,14 @@ impl House {
         trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref())
     }
 
+    /// What a thread is without, for the screen that shows it.
+    fn held_event(&self, left_out: &[SeatName]) -> Option<Event> {
+        let members: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        let settings = Vec::new();
+        (!members.is_empty() && self.args.members.is_empty())
+            .then_some(Event::HeldBack { settings, members })
+    }
+
     /// Seats the council while the screen is up.
     fn seat(&self, thread: Option<&Thread>) -> Result<Seated, Error> {
         self.seat_in(thread.map(|thread| self.goes_on(thread).quietly()))
@@ -238,12 +246,14 @@ impl Desk for House {
     }
 
     fn join(&self, id: &str) -> Joining {
+        let mut left_out = Vec::new();
         let opened = self.thread(id).and_then(|thread| {
+            left_out = self.goes_on(&thread).left_out(&self.project);
             let seated = self.seat(Some(&thread)).map_err(line)?;
             Ok((thread, seated.roster))
         });
         let (engine, config, offline) = (
-            self.engine.clone(),
+            self.engine.clone().telling(self.held_event(&left_out)),
             self.config.clone(),
             self.args.model.offline,
         );

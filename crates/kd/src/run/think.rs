@@ -57,7 +57,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         to: Address::All,
     };
     let ended = stage::perform(&args.output, args.council, here, stage::UNASKED, || {
-        let session = open(&args, &loaded.config, seats, thread)?;
+        let session = open(&args, &loaded.config, seats, thread, here)?;
         session.send(say)?;
         Ok(session)
     })?;
@@ -67,7 +67,13 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     Ok(ended.exit())
 }
 
-fn open(args: &Think, config: &Config, seats: Seats, thread: Thread) -> Result<Session, Error> {
+fn open(
+    args: &Think,
+    config: &Config,
+    seats: Seats,
+    thread: Thread,
+    here: &Here,
+) -> Result<Session, Error> {
     let limits = DuetLimits::of(&config.think, &seats);
     let limits = DuetLimits {
         exchanges_max: args.max_messages.unwrap_or(limits.exchanges_max),
@@ -78,7 +84,8 @@ fn open(args: &Think, config: &Config, seats: Seats, thread: Thread) -> Result<S
     };
     let opening = opening(config, seats, &thread, limits)?;
     let hands = kd_backends::Hands::new(config, super::here::agents());
-    Ok(Engine::new(hands).run(thread, opening)?)
+    let engine = Engine::new(hands).telling(here.held_event());
+    Ok(engine.run(thread, opening)?)
 }
 
 /// A duet that answers one question in a thread.

@@ -241,7 +241,8 @@ pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, E
             .held
             .iter()
             .map(|setting| setting.path.to_string());
-        here.hold_back(held.collect());
+        let members = &loaded.project.agents;
+        here.hold_back(held.collect(), members.iter().cloned().collect());
     }
     Ok(loaded)
 }
@@ -321,6 +322,14 @@ impl GoesOn {
         }
     }
 
+    /// The members that may not sit in it again.
+    pub(super) fn left_out(&self, project: &Project) -> Vec<SeatName> {
+        let is_out = |name: &&SeatName| {
+            project.agents.contains(name.as_str()) || self.is_foreign(name, project)
+        };
+        self.members.iter().filter(is_out).cloned().collect()
+    }
+
     /// Whether a member sits only because the folder says so.
     fn is_foreign(&self, name: &SeatName, project: &Project) -> bool {
         !self.seated.contains(name.as_str()) && !project.circle.may_sit(name.as_str())
@@ -330,11 +339,9 @@ impl GoesOn {
 /// The members of a thread that may sit in it again.
 fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>, Error> {
     let is_held = |name: &SeatName| project.agents.contains(name.as_str());
-    let (stay, gone): (Vec<SeatName>, Vec<SeatName>) = thread
-        .members
-        .iter()
-        .cloned()
-        .partition(|name| !is_held(name) && !thread.is_foreign(name, project));
+    let gone = thread.left_out(project);
+    let stays = |name: &&SeatName| !gone.contains(name);
+    let stay: Vec<SeatName> = thread.members.iter().filter(stays).cloned().collect();
     let foreign: Vec<&str> = gone
         .iter()
         .filter(|name| !is_held(name))
@@ -388,6 +395,20 @@ pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<Se
         _ if project.everyone || (named.reviews && project.reviewers) => everyone(),
         thread => Ok(thread.map(|thread| thread.members)),
     }
+}
+
+/// Refuses members that the user named in the question or in a plan, and that are held back.
+pub(super) fn check_named<'n>(
+    project: &Project,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Result<(), Error> {
+    let held = names
+        .into_iter()
+        .find(|name| project.agents.contains(*name));
+    held.map_or(Ok(()), |name| {
+        let what = format!("member {name} is held back");
+        Err(refusal(what, &[name], project))
+    })
 }
 
 /// The personas that may run. Refuses where one that the user named, or every one, is held back.

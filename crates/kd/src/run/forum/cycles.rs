@@ -7,7 +7,7 @@ use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::Hands;
-use kd_core::forum::logline::LogLine;
+use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{PARAMETERS, Settings};
 use kd_core::forum::study::{Study, study};
@@ -169,6 +169,18 @@ fn with_forum(
         let mut out = io::stdout();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     };
+    // Other output has it on stderr.
+    if jsonl && site.project.holds_back() {
+        let names = site.project.held.iter();
+        say(&LogLine {
+            at: jiff::Timestamp::now(),
+            forum: site.forum.clone(),
+            event: LogEvent::HeldBack {
+                settings: names.map(|setting| setting.path.to_string()).collect(),
+                agents: site.project.personas.iter().cloned().collect(),
+            },
+        });
+    }
     let plan = Plan {
         forum: site.forum.clone(),
         personas,
