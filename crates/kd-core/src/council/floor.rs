@@ -1,8 +1,10 @@
 //! The set of open turns. Each is opened once and ends exactly once.
 //!
 //! A turn runs while its pieces arrive, then rests while its message is written; whatever comes for it meanwhile is
-//! ignored.
+//! ignored. What a member writes in `<council>` or `<think>` tags is private, here as in a debate: it is taken out of the
+//! text before anybody sees it.
 
+use crate::duet::splitter::Splitter;
 use crate::event::Purpose;
 use crate::failure::Failure;
 use crate::hearing::Hearing;
@@ -24,8 +26,12 @@ pub(super) struct Turn {
     pub(super) purpose: Purpose,
     /// The failed message whose place its answer takes.
     pub(super) replaces: Option<u32>,
-    /// The answer so far, clean.
+    /// The answer so far, clean and without private words.
     pub(super) text: String,
+    /// Takes private words out of the pieces.
+    splitter: Splitter,
+    /// Bytes of the answer so far, private words included.
+    bytes: usize,
     /// Through which its pieces come, and what the backend said about itself.
     pub(super) ear: Hearing,
     /// A `Cancel` is out.
@@ -57,10 +63,23 @@ impl End {
 pub(super) enum Heard {
     /// The turn goes on.
     More,
+    /// It goes on, and there is nothing to show.
+    Nothing,
     /// The text outgrew its bound.
     TooLong,
     /// The answer is whole; it may be empty.
-    Whole(Finish, Option<Usage>),
+    Whole(Whole),
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) finish: Finish,
+    pub(super) usage: Option<Usage>,
+    /// The end of the text that was held until now, where the backend did not restate it.
+    pub(super) rest: String,
+    /// What was written in `<council>` tags.
+    pub(super) council: Option<String>,
 }
 
 impl Floor {
@@ -82,6 +101,8 @@ impl Floor {
             purpose,
             replaces,
             text: String::new(),
+            splitter: Splitter::default(),
+            bytes: 0,
             ear: Hearing::default(),
             stopped: false,
             end: None,
@@ -126,25 +147,46 @@ impl Turn {
         self.ear.clean(delta);
         match delta {
             Delta::Text { text } => {
-                if self.text.len() + text.len() > text_bytes_max {
+                self.bytes += text.len();
+                if self.bytes > text_bytes_max {
                     return Heard::TooLong;
                 }
+                *text = self.splitter.push(text);
                 self.text.push_str(text);
+                if text.is_empty() {
+                    return Heard::Nothing;
+                }
             }
-            Delta::Retrying { .. } => self.text.clear(),
+            Delta::Retrying { .. } => {
+                self.text.clear();
+                self.bytes = 0;
+                self.splitter = Splitter::default();
+            }
             Delta::Finished {
                 finish,
                 text,
                 usage,
                 ..
             } => {
+                let restated = text.is_some();
                 if let Some(whole) = text {
                     if whole.len() > text_bytes_max {
                         return Heard::TooLong;
                     }
-                    self.text.clone_from(whole);
+                    self.splitter = Splitter::default();
+                    self.text = self.splitter.push(whole);
                 }
-                return Heard::Whole(*finish, *usage);
+                let (rest, council) = std::mem::take(&mut self.splitter).finish();
+                self.text.push_str(&rest);
+                if let Some(whole) = text {
+                    whole.clone_from(&self.text);
+                }
+                return Heard::Whole(Whole {
+                    finish: *finish,
+                    usage: *usage,
+                    rest: if restated { String::new() } else { rest },
+                    council: (!council.is_empty()).then(|| council.join("\n\n")),
+                });
             }
             // No tools are offered here; what a service makes up is shown and not carried out.
             Delta::Started { .. }

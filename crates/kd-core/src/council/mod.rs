@@ -502,6 +502,7 @@ impl Council {
         };
         match turn.hear(&mut delta, self.limits.text_bytes_max) {
             Heard::More => fx.events.push(Event::TurnDelta { turn: id, delta }),
+            Heard::Nothing => {}
             Heard::TooLong => {
                 fx.commands.push(Command::Cancel { turn: id });
                 let most = self.limits.text_bytes_max;
@@ -513,23 +514,42 @@ impl Council {
                 .uncounted();
                 self.end_turn(now, id, Err(failure), fx);
             }
-            Heard::Whole(finish, usage) => {
-                let result = if turn.body().is_empty() {
-                    Err(Failure::new(FailureKind::Decode, "empty response").after(usage.as_ref()))
-                } else {
-                    fx.events.push(Event::TurnDelta { turn: id, delta });
+            Heard::Whole(whole) => {
+                let result = if !turn.body().is_empty() {
                     Ok(())
+                } else if whole.council.is_some() {
+                    let what = "the whole answer stood in <council> tags, which are private";
+                    let failure = Failure::new(FailureKind::Decode, what).advise("ask again");
+                    Err(failure.after(whole.usage.as_ref()))
+                } else {
+                    let failure = Failure::new(FailureKind::Decode, "empty response");
+                    Err(failure.after(whole.usage.as_ref()))
                 };
-                self.write_turn(
-                    now,
-                    id,
-                    End {
-                        result,
-                        usage,
-                        finish: Some(finish),
-                    },
-                    fx,
-                );
+                let seat = turn.seat.clone();
+                if result.is_ok() {
+                    if !whole.rest.is_empty() {
+                        let text = whole.rest;
+                        let delta = Delta::Text { text };
+                        fx.events.push(Event::TurnDelta { turn: id, delta });
+                    }
+                    fx.events.push(Event::TurnDelta { turn: id, delta });
+                }
+                if let Some(text) = whole.council {
+                    let other = self.roster.members().iter().find(|m| m.name != seat);
+                    fx.events.push(Event::CouncilSaid {
+                        turn: id,
+                        to: other.map_or_else(|| seat.clone(), |m| m.name.clone()),
+                        from: seat,
+                        chars: text.chars().count() as u64,
+                        text: Some(text),
+                    });
+                }
+                let end = End {
+                    result,
+                    usage: whole.usage,
+                    finish: Some(whole.finish),
+                };
+                self.write_turn(now, id, end, fx);
             }
         }
     }

@@ -34,4 +34,5 @@ mod others;
 mod queue;
 mod retry;
 mod road;
+mod tags;
 mod talk;

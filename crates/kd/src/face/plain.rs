@@ -2,8 +2,8 @@
 //! terminals.
 //!
 //! `name | text` is something the member said: every line of a body carries it, so no body can forge another speaker.
-//! `name ! text` is something that happened to the member. Paragraphs are written whole, so that members who write at
-//! the same time stay readable.
+//! `name ! text` is something that happened to the member. A member who answers alone is written word by word as the
+//! answer arrives. Where several answer at the same time paragraphs are written whole, so that they stay readable.
 
 use super::round::{Phase, Round, Turn, Whisper};
 use super::{Face, Io, words};
@@ -24,6 +24,8 @@ pub(crate) struct Plain {
     council: bool,
     /// What is written of each turn's text.
     written: BTreeMap<TurnId, Written>,
+    /// The turn whose line has no end yet.
+    open: Option<TurnId>,
 }
 
 /// How much of a turn is written.
@@ -43,6 +45,7 @@ impl Plain {
             quiet,
             council: false,
             written: BTreeMap::new(),
+            open: None,
         }
     }
 
@@ -53,7 +56,8 @@ impl Plain {
     }
 
     /// `from > to | text`: what a seat wrote to another. Every line carries both names.
-    fn whisper(&self, whisper: &Whisper, io: &mut Io<'_>) -> io::Result<()> {
+    fn whisper(&mut self, whisper: &Whisper, io: &mut Io<'_>) -> io::Result<()> {
+        self.end_line(io)?;
         for line in clean::text(&whisper.text).lines() {
             let line = format!("{} > {} | {line}", whisper.from, whisper.to);
             writeln!(io.out, "{}", self.styles.dim(line.trim_end()))?;
@@ -76,21 +80,52 @@ impl Plain {
         )
     }
 
-    /// Writes lines of a member's text.
-    fn body(&self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+    /// Ends a line that a member's words left open.
+    fn end_line(&mut self, io: &mut Io<'_>) -> io::Result<()> {
+        match self.open.take() {
+            Some(_) => writeln!(io.out),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a piece of a member's text, which goes on in its open line. Blanks at line ends are left out.
+    fn write(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        if self.open.is_some_and(|open| open != turn.id) {
+            self.end_line(io)?;
+        }
         let label = self.label(turn, round, '|');
-        for line in clean::text(text).lines() {
-            let line = line.trim_end();
-            if line.is_empty() {
-                writeln!(io.out, "{label}")?;
-            } else {
-                writeln!(io.out, "{label} {line}")?;
+        for line in clean::text(text).split_inclusive('\n') {
+            let (words, ends) = match line.strip_suffix('\n') {
+                Some(words) => (words.trim_end(), true),
+                None => (line, false),
+            };
+            match (self.open.is_some(), words.is_empty()) {
+                (true, _) => write!(io.out, "{words}")?,
+                (false, true) => write!(io.out, "{label}")?,
+                (false, false) => write!(io.out, "{label} {words}")?,
+            }
+            self.open = Some(turn.id);
+            if ends {
+                self.end_line(io)?;
             }
         }
         Ok(())
     }
 
-    fn happened(&self, turn: &Turn, round: &Round, what: &str, io: &mut Io<'_>) -> io::Result<()> {
+    /// Writes lines of a member's text.
+    fn body(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        self.write(turn, round, text.trim_end_matches([' ', '\t']), io)?;
+        self.end_line(io)
+    }
+
+    fn happened(
+        &mut self,
+        turn: &Turn,
+        round: &Round,
+        what: &str,
+        io: &mut Io<'_>,
+    ) -> io::Result<()> {
+        self.end_line(io)?;
         writeln!(
             io.out,
             "{} {}",
@@ -113,9 +148,13 @@ impl Plain {
         let Some(rest) = turn.text.strip_prefix(self.said(turn)) else {
             return Ok(());
         };
-        let ready = &rest[..ready(rest)];
+        let alone = round.turns.iter().filter(|t| !t.is_over()).count() == 1;
+        let ready = match alone {
+            true => &rest[..whole_words(rest)],
+            false => &rest[..ready(rest)],
+        };
         if !ready.is_empty() {
-            self.body(turn, round, ready, io)?;
+            self.write(turn, round, ready, io)?;
             let written = self.written.entry(turn.id);
             match written.or_insert_with(|| Written::Text(String::new())) {
                 Written::Text(said) => said.push_str(ready),
@@ -126,7 +165,7 @@ impl Plain {
     }
 
     /// Writes the rest of a text; all of it where what is written is not its beginning.
-    fn rest(&self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+    fn rest(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
         if let Some(rest) = text.strip_prefix(self.said(turn)) {
             return self.body(turn, round, rest, io);
         }
@@ -258,8 +297,15 @@ impl Face for Plain {
     }
 
     fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        self.catch_up(round, io)
+        self.catch_up(round, io)?;
+        self.end_line(io)
     }
+}
+
+/// How much of a growing text is whole words; the blanks behind the last one may end the line, and wait.
+fn whole_words(text: &str) -> usize {
+    let begun = text.rfind(char::is_whitespace).unwrap_or(0);
+    text[..begun].trim_end().len()
 }
 
 /// How much of a growing text may be written: whole paragraphs outside code fences, or whole lines when it grows long.
@@ -358,13 +404,13 @@ mod tests {
         let whole = "The answer is: take PostgreSQL, since two programs write.";
         for (streamed, wanted) in [
             // Nothing of it was written yet: the final text alone.
-            ("Take PostgreSQL, since", "a | WHOLE\n"),
+            ("Take", "a | WHOLE\n"),
             // Its beginning was: the rest of it.
             ("The answer is: take Post", "a | WHOLE\n"),
             // Other words were.
             (
                 "Take SQLite.\n\nNo, take",
-                "a | Take SQLite.\na |\na ! the answer was restated; this is the whole of it:\na | WHOLE\n",
+                "a | Take SQLite.\na |\na | No,\na ! the answer was restated; this is the whole of it:\na | WHOLE\n",
             ),
         ] {
             let mut script = Script::open(&["a"]);
@@ -378,6 +424,30 @@ mod tests {
     }
 
     #[test]
+    fn a_member_who_answers_alone_is_written_word_by_word() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.text(1, "I ask the other one. Wait");
+        let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
+        assert!(out.starts_with("a | I ask the other one."), "{out:?}");
+        // Two at the same time: whole paragraphs.
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.text(1, "One two");
+        script.text(2, "three four");
+        script.text(1, " five\n\nsix seven");
+        script.finish(2, "b", "three four");
+        script.text(1, " eight nine");
+        script.finish(1, "a", "One two five\n\nsix seven eight nine");
+        let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
+        assert_eq!(
+            out,
+            "a | One two five\na |\nb | three four\na | six seven eight nine\n"
+        );
+    }
+
+    #[test]
     fn a_restated_answer_is_written_whole() {
         let mut script = Script::open(&["a"]);
         script.queue(1, "a");
@@ -386,7 +456,7 @@ mod tests {
         let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
         assert_eq!(
             out,
-            "a | first thought\na |\na ! the answer was restated; this is the whole of it:\na | final words\n"
+            "a | first thought\na ! the answer was restated; this is the whole of it:\na | final words\n"
         );
     }
 }
