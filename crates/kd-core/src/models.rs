@@ -153,6 +153,73 @@ impl Family {
     }
 }
 
+impl Family {
+    /// A text with each model of this family replaced, as people write them: `GPT-5`, `gpt 4.1`, `Claude Sonnet 4.5`. A
+    /// model that `subject`, in lower case, names stays.
+    pub fn without_models(&self, text: &str, subject: &str, by: &str) -> String {
+        let mut out = text.to_owned();
+        for prefix in self.prefixes {
+            let lower = out.to_ascii_lowercase();
+            let mut made = String::with_capacity(out.len());
+            let mut from = 0;
+            for (at, _) in lower.match_indices(prefix) {
+                let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+                if at < from || joins(out[..at].chars().next_back()) {
+                    continue;
+                }
+                let end = at + prefix.len() + name_tail(&lower[at + prefix.len()..]);
+                let numbered = prefix.ends_with(|c: char| c.is_ascii_digit());
+                let ends = !joins(out[end..].chars().next());
+                // `O3` is ozone too.
+                if numbered && !out[at..].starts_with(prefix) {
+                    continue;
+                }
+                if (end > at + prefix.len() || numbered)
+                    && ends
+                    && !subject.contains(&lower[at..end])
+                {
+                    made.push_str(&out[from..at]);
+                    made.push_str(by);
+                    from = end;
+                }
+            }
+            made.push_str(&out[from..]);
+            out = made;
+        }
+        out
+    }
+}
+
+/// How many bytes behind a prefix belong to the name of a model: up to the last part that holds a digit, and words of
+/// sizes behind it.
+fn name_tail(rest: &str) -> usize {
+    const SIZES: [&str; 14] = [
+        "mini", "nano", "pro", "turbo", "flash", "lite", "large", "medium", "small", "preview",
+        "latest", "sonnet", "opus", "haiku",
+    ];
+    let mut end = 0;
+    let mut at = 0;
+    // Names are short: three words behind the first.
+    for _ in 0..4 {
+        let Some(part) = rest.get(at..) else { break };
+        let gap = part.len() - part.trim_start_matches(['-', ' ', '_']).len();
+        if gap > 1 {
+            break;
+        }
+        let word = &part[gap..];
+        let stop = |c: char| !(c.is_ascii_alphanumeric() || c == '.');
+        let word = &word[..word.find(stop).unwrap_or(word.len())];
+        let word = word.trim_end_matches('.');
+        let versioned = word.starts_with(|c: char| c.is_ascii_digit());
+        if word.is_empty() || !(versioned || SIZES.contains(&word)) {
+            break;
+        }
+        at += gap + word.len();
+        end = at;
+    }
+    end
+}
+
 /// The vendor of what answers for a member: told by its model, else by its backend.
 pub fn vendor(backend: &str, model: Option<&str>) -> Option<&'static str> {
     let by_model = model.and_then(family);
@@ -162,6 +229,15 @@ pub fn vendor(backend: &str, model: Option<&str>) -> Option<&'static str> {
             .find(|f| f.service == Some(backend) || f.program == Some(backend))
     };
     by_model.or_else(by_backend).map(|f| f.vendor)
+}
+
+/// What errs together: the vendor of what answers for a member, else its model, else its agent.
+pub fn kin(backend: &str, model: Option<&str>, agent: &str) -> String {
+    match (vendor(backend, model), model) {
+        (Some(vendor), _) => vendor.to_owned(),
+        (None, Some(model)) => model.to_owned(),
+        (None, None) => agent.to_owned(),
+    }
 }
 
 /// Whether a model is meant to be fast and cheap, by the words its makers use for that.
@@ -287,6 +363,29 @@ mod tests {
             backend(&config, "gpt-5"),
             some(Some("ann"), "scripted", "gpt-5")
         );
+    }
+
+    #[test]
+    fn models_are_found_in_text_as_people_write_them() {
+        let without = |text: &str, subject: &str| {
+            FAMILIES.iter().fold(text.to_owned(), |text, family| {
+                family.without_models(&text, subject, "X")
+            })
+        };
+        for (text, wanted) in [
+            ("As GPT-5, I say no.", "As X, I say no."),
+            ("gpt 4.1 mini and o3-mini agree", "X and X agree"),
+            ("Claude Sonnet 4.5 said so.", "X said so."),
+            ("Gemini 2.5 Pro.", "X."),
+            (
+                "O3 is ozone, o3x is nothing, claudette sings",
+                "O3 is ozone, o3x is nothing, claudette sings",
+            ),
+            ("My llama 3 years ago", "My X years ago"),
+        ] {
+            assert_eq!(without(text, ""), wanted);
+        }
+        assert_eq!(without("Take GPT-5.", "gpt-5 or claude 4?"), "Take GPT-5.");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use crate::clean::clean_text;
+use crate::models::{self, FAMILIES};
 use crate::voting::lot;
 
 /// The most bytes of one peer's words in a prompt.
@@ -74,7 +75,37 @@ pub(super) fn anonymous(plan: &Plan, text: &str) -> String {
         // A role such as `skeptic` is an ordinary word too, so only whole words go.
         text = replace_word(&text, name, "a member");
     }
+    if plan.reading > 0 {
+        text = without_vendors(plan, &text);
+    }
     clip(&text, PEER_BYTES_MAX)
+}
+
+/// A text without the vendors and models of those who sit, in the usual ways to write them: "GPT-5 by OpenAI". What the
+/// question itself names is its subject and stays.
+fn without_vendors(plan: &Plan, text: &str) -> String {
+    let question = plan.question.to_lowercase();
+    let mut text = text.to_owned();
+    let mut seen: Vec<&str> = Vec::new();
+    for seat in &plan.seats {
+        let member = &seat.member;
+        let Some(vendor) = models::vendor(&member.backend, member.model.as_deref()) else {
+            continue;
+        };
+        if seen.contains(&vendor) {
+            continue;
+        }
+        seen.push(vendor);
+        for family in FAMILIES.iter().filter(|f| f.vendor == vendor) {
+            text = family.without_models(&text, &question, "a member");
+            for name in family.also.iter().copied().chain([family.vendor]) {
+                if !question.contains(&name.to_lowercase()) {
+                    text = replace_name(&text, name, "a member");
+                }
+            }
+        }
+    }
+    text
 }
 
 /// The beginning of a text, at most so many bytes, cut between characters and said to be cut.
@@ -86,7 +117,17 @@ pub(super) fn clip(text: &str, bytes_max: usize) -> String {
     format!("{} …", &text[..cut])
 }
 
+/// Replaces a name where it is written with a capital: `meta` is a word, `Meta` a vendor.
+fn replace_name(text: &str, name: &str, by: &str) -> String {
+    let capital = |word: &str| word.chars().any(char::is_uppercase);
+    replace_where(text, name, by, capital)
+}
+
 fn replace_word(text: &str, word: &str, by: &str) -> String {
+    replace_where(text, word, by, |_| true)
+}
+
+fn replace_where(text: &str, word: &str, by: &str, goes: impl Fn(&str) -> bool) -> String {
     let lower_text = text.to_ascii_lowercase();
     let lower = word.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
@@ -94,7 +135,11 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
     for (at, _) in lower_text.match_indices(&lower) {
         let end = at + lower.len();
         let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        if at < from || joins(text[..at].chars().next_back()) || joins(text[end..].chars().next()) {
+        if at < from
+            || joins(text[..at].chars().next_back())
+            || joins(text[end..].chars().next())
+            || !goes(&text[at..end])
+        {
             continue;
         }
         out.push_str(&text[from..at]);
@@ -120,6 +165,34 @@ mod tests {
         let mut sorted = ann;
         sorted.sort_unstable();
         assert_eq!(sorted, items);
+    }
+
+    #[test]
+    fn vendors_and_models_of_those_who_sit_are_hidden_and_the_subject_stays() {
+        let mut config = crate::config::Config::default();
+        for model in ["gpt-5", "claude-sonnet-4-5"] {
+            let agent = crate::models::agent_for(&config, model).map(|(_, agent)| agent);
+            config
+                .agents
+                .insert(model.into(), agent.unwrap_or_default());
+        }
+        let brief = crate::planner::Brief {
+            question: "Is it safe?",
+            asked: "Is it safe?",
+            ..Default::default()
+        };
+        let mut plan = crate::planner::plan(&config, &brief).unwrap().plan;
+        plan.question = "Is it safe?".into();
+        let hidden = anonymous(
+            &plan,
+            "As GPT-5 by OpenAI I say yes; Anthropic's Claude Sonnet 4.5 said no.",
+        );
+        for name in ["GPT", "OpenAI", "Anthropic", "Claude", "Sonnet"] {
+            assert!(!hidden.contains(name), "{hidden}");
+        }
+        plan.question = "Should we buy from OpenAI or Anthropic?".into();
+        let kept = anonymous(&plan, "OpenAI is larger.");
+        assert_eq!(kept, "OpenAI is larger.");
     }
 
     #[test]

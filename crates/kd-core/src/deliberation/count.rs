@@ -3,8 +3,10 @@
 use super::answer::AnswerKind;
 use super::board::{Board, Marked};
 use super::fact::{Counted, First};
-use super::plan::Plan;
+use super::plan::{Plan, Seat};
+use crate::models;
 use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rules, nanos};
+use std::collections::BTreeSet;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,10 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
         ballot.voter = member.name().to_string();
         ballot.weight = nanos(member.member.weight);
         ballot.reliability = member.reliability.map(nanos);
-        ballot.family = member.member.model.clone();
+        ballot.family = match plan.reading {
+            0 => member.member.model.clone(),
+            _ => Some(kin(member)),
+        };
     }
     let ballots: Vec<Ballot> = cast.iter().map(|(_, ballot, _)| ballot.clone()).collect();
     let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
@@ -86,6 +91,7 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     rules.quorum = ballots.len() as u64 / 2 + 1;
     rules.electorate = Electorate::Voting;
     rules.arbiter = board.arbiter;
+    rules.families_untie = plan.reading > 0;
     if let AnswerKind::Choice { options } = &plan.answers {
         rules.options = Some(options.len() as u64);
     }
@@ -117,6 +123,14 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     let mut form = tally.outcome;
     let mut notes = tally.notes.clone();
     let mut backers = winner.map_or(leader, backing);
+    if plan.reading > 0
+        && let Some(note) = too_few_families(&ballots, &silent)
+    {
+        notes.push(note);
+        winner = None;
+        form = voting::Outcome::NoQuorum;
+        backers = leader;
+    }
     if let (Some(c), Some(share)) = (winner, plan.voting.threshold)
         && (backing(c) as f64) < share * voters as f64
     {
@@ -176,6 +190,36 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
         notes,
         seed: plan.seed,
     }
+}
+
+/// What errs together with a seat.
+fn kin(seat: &Seat) -> String {
+    models::kin(
+        &seat.member.backend,
+        seat.member.model.as_deref(),
+        &seat.agent,
+    )
+}
+
+/// Why votes do not decide where enough were cast, but by too few families: three members of one vendor are not three
+/// opinions. A council of one family is counted by heads.
+fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
+    let all: BTreeSet<&str> = ballots.iter().filter_map(|b| b.family.as_deref()).collect();
+    let cast = ballots
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !silent.contains(at));
+    let voted: BTreeSet<&str> = cast.filter_map(|(_, b)| b.family.as_deref()).collect();
+    let heads = ballots.len() - silent.len();
+    // More families than one, and all votes but those of one are missing.
+    (all.len() > 1 && voted.len() == 1 && heads > 1).then(|| {
+        format!(
+            "undecided: all {heads} votes are of one family ({}), and {} other {} cast none",
+            voted.iter().copied().collect::<Vec<_>>().join(", "),
+            all.len() - 1,
+            if all.len() == 2 { "family" } else { "families" },
+        )
+    })
 }
 
 /// Agreement of a vote, 0 to 1, drawn towards the middle where few voted (Krichevsky and Trofimov's estimate), to four

@@ -15,7 +15,7 @@ use crate::config::{self, Config, MemberPlan};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
     Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
-    Task, Voting,
+    Strategy, Task, Voting,
 };
 use crate::deliberation::{Cut, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
@@ -442,15 +442,15 @@ fn seats(
             if settings.iteration.enabled {
                 given.extend(["backup", "backup"]);
             }
+            let chair = chair(config, brief, &agents, &given);
             let mut turn = 0;
             given
                 .iter()
                 .map(|role| {
                     let concludes = roles::duties(role).contains(&Duty::Conclude);
-                    let agent = match (&config.council.chair, concludes) {
-                        (Some(chair), true) => chair.clone(),
-                        (None, true) => agents[0].clone(),
-                        _ => {
+                    let agent = match concludes {
+                        true => chair.clone(),
+                        false => {
                             turn += 1;
                             agents[(turn - 1) % agents.len()].clone()
                         }
@@ -466,6 +466,25 @@ fn seats(
     };
     if brief.all_sit {
         seat_all(config, &agents, &mut wanted)?;
+    }
+    let escalates = settings.iteration.enabled
+        && settings.iteration.strategy == Strategy::Escalate
+        && !wanted
+            .iter()
+            .any(|seat| roles::duties(&seat.role).contains(&Duty::Reserve));
+    if escalates {
+        // Without a reserve this strategy would be `refine`.
+        let reserve: Vec<String> = agents.iter().rev().take(RESERVES).cloned().collect();
+        notices.push(format!(
+            "no backup is listed, so {} join{} where agreement stays low (strategy escalate)",
+            reserve.join(" and "),
+            if reserve.len() == 1 { "s" } else { "" },
+        ));
+        wanted.extend(reserve.into_iter().map(|model| MemberPlan {
+            model,
+            role: "backup".into(),
+            ..MemberPlan::default()
+        }));
     }
     let mut seats: Vec<Seat> = Vec::new();
     for (place, wanted) in wanted.iter().enumerate() {
@@ -489,6 +508,20 @@ fn seats(
     Ok(seats)
 }
 
+/// Who concludes: the configured chair, else an agent that has no vote, else the first.
+fn chair(config: &Config, brief: &Brief<'_>, agents: &[String], given: &[&str]) -> String {
+    let others = given
+        .iter()
+        .filter(|role| !roles::duties(role).contains(&Duty::Conclude))
+        .count();
+    // Whom the user names votes, so nobody is free.
+    let free = agents.get(others).filter(|_| !brief.all_sit);
+    let chair = config.council.chair.as_ref().or(free);
+    chair.unwrap_or(&agents[0]).clone()
+}
+
+/// Members that join under the strategy `escalate` where no backup is listed.
+const RESERVES: usize = 2;
 /// The most seats of a council.
 const SEATS_MAX: usize = 9;
 
@@ -679,6 +712,56 @@ mod tests {
             config.agents.insert(name.clone(), agent);
         }
         (config, names)
+    }
+
+    #[test]
+    fn the_chair_has_no_vote_where_a_member_is_free() {
+        let (mut config, names) = five();
+        config.deliberation.preset = Some("small".into());
+        let chair = |config: &Config, members: &[String]| {
+            let brief = Brief {
+                question: "Why?",
+                asked: "Why?",
+                members,
+                ..Brief::default()
+            };
+            let plan = plan(config, &brief).unwrap().plan;
+            let chair = plan.seats.iter().find(|s| s.has(Duty::Conclude)).unwrap();
+            let votes = |s: &&Seat| s.has(Duty::Vote) && s.agent == chair.agent;
+            (chair.agent.clone(), plan.seats.iter().any(|s| votes(&s)))
+        };
+        assert_eq!(chair(&config, &names), ("m3".to_owned(), false));
+        assert_eq!(chair(&config, &names[..2]), ("m1".to_owned(), true));
+        config.council.chair = Some("m2".into());
+        assert_eq!(chair(&config, &names).0, "m2");
+    }
+
+    #[test]
+    fn escalate_has_somebody_to_join_where_the_seats_are_listed() {
+        let (mut config, _) = five();
+        let seats = ["m1", "m2", "m3"].map(|model| MemberPlan {
+            model: model.into(),
+            role: "opinion-giver".into(),
+            ..MemberPlan::default()
+        });
+        config.deliberation.council.members = Some(seats.to_vec());
+        config.deliberation.iteration.enabled = true;
+        let brief = Brief {
+            question: "Why?",
+            asked: "Why?",
+            ..Brief::default()
+        };
+        let reserves = |config: &Config| {
+            let planned = plan(config, &brief).unwrap();
+            let count = planned.plan.with(Duty::Reserve).len();
+            (
+                count,
+                planned.notices.iter().any(|n| n.contains("m5 and m4 join")),
+            )
+        };
+        assert_eq!(reserves(&config), (0, false));
+        config.deliberation.iteration.strategy = Strategy::Escalate;
+        assert_eq!(reserves(&config), (2, true));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Rules {
     pub reliability_clip: Nano,
     /// How strongly members of one family err together, 0 to 1 in billionths.
     pub family_correlation: Nano,
+    /// Whether a tie goes to the answer that more families put first, before anything else but known reliability.
+    pub families_untie: bool,
     /// Each earlier round counts this much of the next one, 0 to 1 in billionths (`pooled-rounds`).
     pub round_decay: Nano,
     /// The most that one ballot may spend (`cumulative`).
@@ -136,6 +138,7 @@ impl Rules {
             options: None,
             reliability_clip: NANOS / 20,
             family_correlation: 0,
+            families_untie: false,
             round_decay: NANOS,
             points: 10,
             approvals_max: None,

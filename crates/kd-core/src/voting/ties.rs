@@ -30,9 +30,11 @@ pub(crate) fn by_lot(poll: &Poll<'_>, mut tied: Vec<usize>) -> Vec<usize> {
 pub(crate) fn untie(poll: &Poll<'_>, winners: &[usize]) -> (Option<usize>, Vec<TieStep>) {
     let mut left = winners.to_vec();
     let mut path = Vec::new();
-    let chain: [fn(&Poll<'_>, &[usize]) -> Step; 5] =
-        [weights, pairwise, best_member, arbiter, draw];
-    for step in chain {
+    let all: [fn(&Poll<'_>, &[usize]) -> Step; 6] =
+        [weights, families, pairwise, best_member, arbiter, draw];
+    let chain = all.iter().enumerate();
+    let asked = chain.filter(|(at, _)| *at != 1 || poll.rules.families_untie);
+    for (_, step) in asked {
         if left.len() < 2 {
             break;
         }
@@ -82,6 +84,37 @@ fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
         kept,
         why: said(poll, tied, "log-odds of its backers", |c| {
             Amount::of_nanos(sums[c])
+        }),
+    }
+}
+
+/// Between 1 and 2, where the rules ask for it: how many families put each first. Voters of one family err together, so
+/// three of one are one opinion; a voter without a family is one of its own.
+fn families(poll: &Poll<'_>, tied: &[usize]) -> Step {
+    const NAME: &str = "families";
+    if poll.votes.iter().all(|v| v.ballot.family.is_none()) {
+        return cannot(NAME, "nobody's family is known");
+    }
+    let count = |c: usize| {
+        let first = |v: &&super::poll::Vote<'_>| poll.firsts(v).as_slice() == [c];
+        let backers = poll.votes.iter().filter(first);
+        let mut named: Vec<&str> = Vec::new();
+        let mut alone = 0;
+        for vote in backers {
+            match vote.ballot.family.as_deref() {
+                Some(family) if named.contains(&family) => {}
+                Some(family) => named.push(family),
+                None => alone += 1,
+            }
+        }
+        named.len() + alone
+    };
+    let kept = best_of(tied, count);
+    Step {
+        name: NAME,
+        kept,
+        why: said(poll, tied, "families that put it first", |c| {
+            Amount::whole(count(c) as i128)
         }),
     }
 }

@@ -1,6 +1,7 @@
 //! Whole deliberations with scripted seats: the machine and nothing else.
 
 mod budget;
+mod families;
 mod faults;
 mod passes;
 mod protocols;
