@@ -217,3 +217,45 @@ fn a_changed_mind_is_progress() {
     assert!(!reasons[1].contains("no progress"), "{reasons:?}");
     run.replays();
 }
+
+#[test]
+fn checkers_of_facts_and_the_devils_advocate_have_work_of_their_own_that_voters_read() {
+    let mut plan = plan();
+    plan.seats.insert(3, seat("fay", "fact-checker"));
+    plan.seats.insert(4, seat("dan", "devil-advocate"));
+    let mut prompts = std::collections::BTreeMap::new();
+    let run = run(&plan, |asked| {
+        let text = format!(
+            "{}\n{}",
+            asked.request.prompt.history, asked.request.prompt.turn
+        );
+        prompts.insert((asked.stage.clone(), asked.seat.clone()), text);
+        let answer = if asked.seat == "ann" { "no" } else { "yes" };
+        let found = match asked.seat.as_str() {
+            "fay" => "QUESTIONABLE: the lock is held",
+            "dan" => "it fails after a crash",
+            _ => "w",
+        };
+        let good = good(asked, answer);
+        Answer::Text(match serde_json::from_str::<serde_json::Value>(&good) {
+            Ok(mut value) if asked.stage == "review" => {
+                for label in &asked.labels {
+                    value[label.label.as_str()]["weakness"] = found.into();
+                }
+                value.to_string()
+            }
+            _ => good,
+        })
+    });
+    run.replays();
+    let of = |stage: &str, seat: &str| {
+        let key = (stage.to_owned(), seat.to_owned());
+        prompts.get(&key).cloned().unwrap_or_default()
+    };
+    assert!(of("review", "fay").contains("VERIFIED"), "{prompts:?}");
+    assert!(of("review", "dan").contains("strongest case against"));
+    assert!(!of("review", "ann").contains("VERIFIED"));
+    let voter = of("vote", "bob");
+    assert!(voter.contains("QUESTIONABLE: the lock is held"), "{voter}");
+    assert!(voter.contains("it fails after a crash"), "{voter}");
+}

@@ -54,13 +54,14 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         .map(|a| blind::anonymous(desk.plan, &a.text))
         .collect();
     let names = labels(items.len());
+    let work = work(&desk.plan.seats[desk.seat].role);
     let mut fields = Map::new();
     for name in &names {
         fields.insert(
             name.clone(),
             json!({"type": "object", "properties": {
                 "rating": {"type": "integer", "minimum": 1, "maximum": 10},
-                "weakness": {"type": "string", "maxLength": 160},
+                "weakness": {"type": "string", "maxLength": work.chars_max},
             }, "required": ["rating", "weakness"], "additionalProperties": false}),
         );
     }
@@ -73,13 +74,44 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     Some(Asking {
         material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
         task: format!(
-            "Judge each answer by its logic, its evidence and what it assumes. Reply with JSON: for each of {} a \"rating\" from 1 (useless) to 10 (excellent) and its main \"weakness\"; then \"ranking\", all labels from best to worst.",
-            names.join(", ")
+            "{} Reply with JSON: for each of {} a \"rating\" from 1 (useless) to 10 (excellent) and {}; then \"ranking\", all labels from best to worst.",
+            work.task,
+            names.join(", "),
+            work.weakness
         ),
         schema: Some(schema),
         items,
         tokens: None,
     })
+}
+
+/// What a role does in a review.
+struct Work {
+    task: &'static str,
+    /// What stands in the field `weakness`.
+    weakness: &'static str,
+    chars_max: u32,
+}
+
+/// The work of a role: checkers of facts list claims, the devil's advocate makes the opposite case, others judge.
+fn work(role: &str) -> Work {
+    match role {
+        "fact-checker" => Work {
+            task: "Check the factual claims of each answer.",
+            weakness: "in \"weakness\" its claims, each on a line that begins with VERIFIED (and why), QUESTIONABLE (and the concern) or OPINION",
+            chars_max: 600,
+        },
+        "devil-advocate" => Work {
+            task: "Make the strongest case against each answer, also against the one that most will agree with.",
+            weakness: "in \"weakness\" that case: what would make the answer fail, what it costs, and how one could check that",
+            chars_max: 600,
+        },
+        _ => Work {
+            task: "Judge each answer by its logic, its evidence and what it assumes.",
+            weakness: "its main \"weakness\"",
+            chars_max: 160,
+        },
+    }
 }
 
 fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {

@@ -176,8 +176,30 @@ fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
             blind::anonymous(plan, weakness)
         ));
     }
+    // What those found whose work is to find it, however they rate.
+    for (role, title) in [
+        ("fact-checker", "Its claims, checked"),
+        ("devil-advocate", "The case against it"),
+    ] {
+        let by_role = board
+            .reviews
+            .iter()
+            .filter(|r| plan.seats[r.seat].role == role);
+        let about = by_role
+            .flat_map(|r| &r.ratings)
+            .find(|(author, _, words)| candidate.authors.contains(author) && !words.is_empty());
+        if let Some((.., words)) = about {
+            let words = blind::clip(&blind::anonymous(plan, words), WORK_BYTES_MAX);
+            if !out.contains(&words) {
+                out.push_str(&format!("\n{title}: {words}"));
+            }
+        }
+    }
     out
 }
+
+/// The most bytes of what a checker of facts or the devil's advocate found about one answer.
+const WORK_BYTES_MAX: usize = 1000;
 
 /// What is read on a ballot.
 struct Ballot {
