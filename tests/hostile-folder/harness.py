@@ -151,6 +151,8 @@ class Box:
             "AWS_SECRET_ACCESS_KEY": "secret-aws",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
+            # What a planted program does must be seen, not held by the sandbox. The cases of the sandbox take this away.
+            "KD_COUNCIL_SANDBOX": "false",
             MARK: self.top.name,
         }
         (self.home / ".gitconfig").write_text(

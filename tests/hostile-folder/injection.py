@@ -171,6 +171,10 @@ def rights(vector: str, dialect: str) -> Callable[[Box], str | None]:
         if not landlock():
             raise Held("this kernel has no Landlock")
         council(box, dialect)
+        del box.env["KD_COUNCIL_SANDBOX"]
+        # The user has its state already; kd would make these folders.
+        for own in (".claude", ".cache/claude-cli-nodejs"):
+            (box.home / own).mkdir()
         box.cloned({"README.md": "# A project\n", **VECTORS[vector](box)})
         box.before()
         readme = (box.work / "README.md").read_text()

@@ -285,7 +285,7 @@ HARMLESS = {
 # Settings that run programs, name hosts or keys, widen rights, choose model files or databases.
 DANGEROUS = {
     "council.writable": True,
-    "council.sandbox": True,
+    "council.sandbox": False,
     "deliberation.meta.planningMode": "llm",
     "deliberation.meta.complexity": "expert",
     "deliberation.council.voting.method": "weighted",
@@ -297,6 +297,7 @@ DANGEROUS = {
     "agents.<name>.env": ["AWS_SECRET_ACCESS_KEY"],
     "agents.<name>.writable": True,
     "agents.<name>.extra_flags": ["--yolo"],
+    "agents.<name>.state": ["~/"],
     "providers.<name>.base_url": "http://127.0.0.1:9",
     "providers.<name>.key_env": "AWS_SECRET_ACCESS_KEY",
     "providers.<name>.key_file": "~/.ssh/id_ed25519",
@@ -354,6 +355,8 @@ def in_force(key: str, value: object, place: str) -> Callable[[Box], str | None]
     def attack(box: Box) -> str | None:
         path = key.replace("<name>", "mine" if key.startswith("providers") else "ada").replace("<model>", "m")
         box.own(providers={"mine": {"base_url": "http://127.0.0.1:1"}})
+        if key == "council.sandbox":
+            del box.env["KD_COUNCIL_SANDBOX"]
         config = nested(path, value)
         bring(box, place, config)
         _, is_now = shown(box, path)

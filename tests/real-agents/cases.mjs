@@ -106,6 +106,7 @@ function stage(agent, scene, more = {}) {
   const work = join(home, "work");
   mkdirSync(work);
   execFileSync("git", ["init", "-q"], { cwd: work });
+  for (const [name, words] of Object.entries(more.files ?? {})) writeFileSync(join(work, name), words);
   const { command, env, options } = agents[agent](home, `${url}/${scene}.${agent}-${Date.now()}`);
   const member = { ...options, command: [command].flat(), ...more.agent };
   const config = { council: more.council, agents: Object.fromEntries([agent, ...twins].map((name) => [name, member])) };
@@ -176,6 +177,15 @@ function outcome(run) {
   const message = all.map((r) => r.message).find((m) => m && m.from !== "king");
   const failed = all.find((r) => r.type === "turn_failed" || r.failure);
   return { text: message?.body ?? message?.text, kind: failed?.failure?.kind, message: failed?.failure?.message, pieces: all.filter((r) => isText(JSON.stringify(r))).length };
+}
+
+/** The failure of a run's turn in words, where it told one. */
+function why(run) {
+  try {
+    return outcome(run).message;
+  } catch {
+    return undefined;
+  }
 }
 
 // Some programs ask again for minutes and say nothing: then the deadline ends them, which is right, too.
@@ -319,6 +329,14 @@ const cases = {
       await nobodyLeft();
     }
   },
+  // It may only read, and can.
+  async reads(agent) {
+    const run = stage(agent, "read", { files: { "notes.txt": "the note has the number 4711\n" } })(...ask(agent, ["--timeout", "60"]));
+    await inTime(run.ended, 70e3, "end");
+    const { text } = outcome(run);
+    if (text?.includes("No tool was offered")) return "no tool";
+    if (!text?.includes(answer)) throw new Error(`it read nothing: ${JSON.stringify(text)}`);
+  },
   async readonly(agent) {
     const run = stage(agent, "write")(...ask(agent, ["--timeout", "60"]));
     await inTime(run.ended, 70e3, "end");
@@ -412,7 +430,7 @@ for (const agent of asked) {
       row.push((await play(agent)) ?? "ok");
     } catch (error) {
       row.push("FAILED");
-      const said = last?.err.trim().split("\n").slice(-3).join(" | ");
+      const said = [why(last), last?.err.trim().split("\n").slice(-3).join(" | ")].filter(Boolean).join(" | ");
       failures.push(`${agent}, ${name}: ${error.message}${said ? ` (${said})` : ""}`);
     }
     others().forEach(({ pid }) => {

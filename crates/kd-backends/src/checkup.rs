@@ -4,6 +4,7 @@
 //! An agent is asked, in a folder of its own, to write a file although it may only read. If it tried and the file is not
 //! there, it is held to reading; if it did not try, nothing is known.
 
+use crate::adapters::agent_cli::HeldBy;
 use crate::dialects;
 use crate::hands::Hands;
 use futures::StreamExt;
@@ -45,6 +46,8 @@ pub struct Report {
     /// Whether it was kept from writing a file; absent where it did not try, or is no agent.
     pub read_only: Option<bool>,
     /// What keeps it from writing: see [`Hands::read_only_by`]; absent where it is no agent or is not there.
+    pub held_by: Option<HeldBy>,
+    /// The same in words.
     pub read_only_by: Option<String>,
     /// Whether it tried to write the file; absent where it is no agent or did not answer.
     pub write_tried: Option<bool>,
@@ -72,7 +75,9 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
             Ok(program) => {
                 report.version = version(&program).await;
                 report.program = Some(program);
-                report.read_only_by = Some(hands.read_only_by());
+                if let Ok((by, words)) = hands.read_only_by(member) {
+                    (report.held_by, report.read_only_by) = (Some(by), Some(words));
+                }
             }
             Err(failure) => {
                 report.found = false;

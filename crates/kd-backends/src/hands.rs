@@ -1,7 +1,7 @@
 //! Who answers for whom: a member comes in, the backend that answers for it comes out, with its guards around it.
 
 use crate::Backend;
-use crate::adapters::agent_cli::{self, AgentCli};
+use crate::adapters::agent_cli::{self, AgentCli, HeldBy};
 use crate::adapters::local::{Engines, Local};
 use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
@@ -135,15 +135,29 @@ impl Hands {
         self
     }
 
-    /// What keeps agents from writing while they may only read: Landlock and their own flags, or their flags and why
-    /// nothing else.
-    pub fn read_only_by(&self) -> String {
+    /// What keeps an agent from writing while it may only read, and the same in words.
+    ///
+    /// # Errors
+    /// When no program answers for the member.
+    pub fn read_only_by(&self, member: &Member) -> Result<(HeldBy, String), Failure> {
+        let by = self.agent_cli(member)?.held_by();
         let own = "by its own flags";
-        match (self.sandbox, rights::held()) {
-            (false, _) => format!("{own} only: `council.sandbox` is off"),
-            (true, Some(version)) => format!("by Landlock (ABI {version}) and {own}"),
-            (true, None) => format!("{own} only: there is no Landlock here"),
-        }
+        let words = match (by, rights::held()) {
+            (HeldBy::OwnSandbox, _) => {
+                "by its own sandbox, which does not work inside Landlock".to_owned()
+            }
+            (HeldBy::Landlock, version) => {
+                format!(
+                    "by Landlock (ABI {}) and {own}",
+                    version.unwrap_or_default()
+                )
+            }
+            (HeldBy::Flags, _) if !self.sandbox => {
+                format!("{own} only: `council.sandbox` is off")
+            }
+            (HeldBy::Flags, _) => format!("{own} only: there is no Landlock here"),
+        };
+        Ok((by, words))
     }
 
     /// Whether an agent program answers for this member: something with hands of its own.
@@ -168,8 +182,13 @@ impl Hands {
             extra: launch.extra_flags.clone(),
             command: launch.command.clone(),
             sees: launch.env.clone(),
+            state: launch.state.clone(),
             folder: self.folder.clone(),
             trusted: self.trusted,
+            agent: launch
+                .agent
+                .clone()
+                .unwrap_or_else(|| member.name.as_str().to_owned()),
             name: member.name.as_str().to_owned(),
             sandbox: self.sandbox,
         };

@@ -30,6 +30,7 @@ fn configured(folder: &Path, backend: &str) -> Config {
             command: vec![at.to_str().unwrap().into()],
             dialect: (backend == "command").then(|| "codex".into()),
             env: vec![format!("{}_TOKEN", name.to_uppercase())],
+            state: vec![format!("/state/of/{name}")],
             extra_flags: vec![format!("--of-{name}")],
             effort: format!("effort-of-{name}"),
             warm: Some(false),

@@ -41,7 +41,13 @@ impl Stage {
         std::fs::write(folder.path().join("fake.script"), script).unwrap();
         let mut config = Config::default();
         let command = vec![at.to_str().unwrap().to_owned()];
-        let agent = AgentConfig { command, ..agent };
+        // In the sandbox, where there is one; the fake agent writes down what it hears.
+        let state = vec![folder.path().to_str().unwrap().to_owned()];
+        let agent = AgentConfig {
+            command,
+            state,
+            ..agent
+        };
         config.agents.insert("ada".into(), agent);
         let member = seat(&config, &Wishes::default()).unwrap().roster.members()[0].clone();
         let path = std::env::var("PATH").unwrap();
@@ -515,6 +521,7 @@ async fn a_process_that_nobody_asks_is_stopped() {
         "bob".into(),
         AgentConfig {
             command,
+            state: vec![folder.path("").to_str().unwrap().to_owned()],
             ..backed("claude_code")
         },
     );

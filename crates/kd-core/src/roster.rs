@@ -44,6 +44,8 @@ pub struct Launch {
     pub dialect: Option<String>,
     /// Names of further variables that the program may see.
     pub env: Vec<String>,
+    /// Further files and folders that the program may read and write in the sandbox.
+    pub state: Vec<String>,
     /// Further arguments.
     pub extra_flags: Vec<String>,
     /// Reasoning effort, in the program's words.
@@ -60,6 +62,7 @@ impl Launch {
             command: agent.command.clone(),
             dialect: agent.dialect.clone(),
             env: agent.env.clone(),
+            state: agent.state.clone(),
             extra_flags: agent.extra_flags.clone(),
             effort: agent.effort.clone(),
             warm: agent.warm,

@@ -154,7 +154,7 @@ fn what_reaches_out_is_never_set_by_a_project_alone() {
         let outward = matches!(key.kind, Kind::Url | Kind::Variable | Kind::File)
             || matches!(
                 last,
-                "command" | "key_command" | "env" | "extra_flags" | "store" | "wire"
+                "command" | "key_command" | "env" | "extra_flags" | "state" | "store" | "wire"
             )
             || (last == "model" && key.path != "deliberation.council.members");
         assert!(

@@ -12,6 +12,7 @@
 //! | `tool` | asks for a shell that starts two sleepers ([`SLEEPERS`]), if one is offered |
 //! | `orphan` | asks for a shell that starts a daemon ([`ORPHAN`]), if one is offered |
 //! | `write` | asks for a shell that writes `broken.txt`, if one is offered |
+//! | `read` | asks for a tool that reads `notes.txt`, and says whether [`NOTE`] came back |
 //! | a number | this status, each time |
 
 use crate::server::Seen;
@@ -31,6 +32,9 @@ pub const SLEEPERS: &str = "tail -f /dev/null & tail -f /dev/null";
 /// another sleeper that keeps the turn open.
 pub const ORPHAN: &str =
     "env -i PATH=\"$PATH\" setsid -f setsid -f tail -F /dev/null; tail -f /dev/null";
+
+/// What the file of the case `read` holds.
+pub const NOTE: &str = "the note has the number 4711";
 
 /// Starts the server on a free port of loopback.
 ///
@@ -101,6 +105,14 @@ fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
             }
             None => Reply::words(&["No shell was offered to me."]),
         },
+        "read" if !used_tool(&seen.body) => match reader(&body) {
+            Some((tool, input)) => Reply::Stream(vec![
+                Step::Text("Let me see. ".into()),
+                Step::Tool(tool.into(), input),
+            ]),
+            None => Reply::words(&["No tool was offered to me."]),
+        },
+        "read" if !seen.body.contains(NOTE) => Reply::words(&["The tool read nothing."]),
         _ => Reply::Stream(
             words()
                 .flat_map(|word| [Step::Pause(Duration::from_millis(5)), word])
@@ -194,9 +206,48 @@ fn shell(body: &Value) -> Option<&'static str> {
         "run_shell_command",
         "bash",
     ];
-    let tools = body["tools"].as_array()?;
-    let names: Vec<&str> = tools
-        .iter()
+    let names = offered(body);
+    SHELLS.into_iter().find(|shell| names.contains(shell))
+}
+
+/// A tool that reads the file of the case `read`, and its arguments.
+fn reader(body: &Value) -> Option<(&'static str, Value)> {
+    const FILE: &str = "notes.txt";
+    const READERS: [(&str, &str); 3] = [
+        ("Read", "file_path"),
+        ("read_file", "file_path"),
+        ("read", "filePath"),
+    ];
+    let names = offered(body);
+    let own = READERS.into_iter().find(|(tool, _)| names.contains(tool));
+    if let Some((tool, argument)) = own {
+        return Some((
+            tool,
+            json!({ argument: format!("{}{FILE}", working(body)) }),
+        ));
+    }
+    shell(body).map(|tool| (tool, input(tool, &format!("cat {FILE}"))))
+}
+
+/// The working folder of the agent, with a slash at its end, if its words name a folder `work`: some tools want whole paths.
+fn working(body: &Value) -> String {
+    let text = body.to_string();
+    let end = text.find("/work").filter(|at| {
+        let next = text[at + "/work".len()..].chars().next();
+        next.is_none_or(|c| !c.is_alphanumeric() && c != '/')
+    });
+    let Some(end) = end else {
+        return String::new();
+    };
+    let is_path = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    let start = text[..end].rfind(|c| !is_path(c)).map_or(0, |at| at + 1);
+    format!("{}/work/", &text[start..end])
+}
+
+/// The names of the tools that a request offers.
+fn offered(body: &Value) -> Vec<&str> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools
         .flat_map(|tool| {
             let declared = tool["functionDeclarations"]
                 .as_array()
@@ -207,8 +258,7 @@ fn shell(body: &Value) -> Option<&'static str> {
                 .chain([&tool["name"], &tool["function"]["name"]])
         })
         .filter_map(Value::as_str)
-        .collect();
-    SHELLS.into_iter().find(|shell| names.contains(shell))
+        .collect()
 }
 
 /// A command in the words of that shell.

@@ -106,6 +106,7 @@ impl Chat {
         command.cwd(home.work());
         command.env_clear();
         command.env("HOME", home.path());
+        command.env(support::SANDBOX, "false");
         command.env("TERM", "xterm-256color");
         command.env("NO_COLOR", "1");
         command.env(

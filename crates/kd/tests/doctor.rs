@@ -6,7 +6,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::Home;
+use support::{Home, SANDBOX, Said};
 
 /// A home whose agents play these scripts; none means that the program is not there.
 fn home(agents: &[(&str, Option<Value>)]) -> Home {
@@ -164,7 +164,13 @@ fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
         None => (false, format!("{flags} only: there is no Landlock here")),
     };
     let off = format!("{flags} only: `council.sandbox` is off");
-    for (sandbox, held, by) in [(false, false, off), (true, held, by)] {
+    let on = (held, by);
+    for (sandbox, (held, by)) in [
+        (json!(false), (false, off)),
+        (json!(true), on.clone()),
+        // Unset it is on.
+        (json!(null), on),
+    ] {
         let home = Home::new(&json!({}));
         let folder = home.path().join(".config/kd");
         std::fs::create_dir_all(&folder).unwrap();
@@ -173,15 +179,89 @@ fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
             "agents": {"ada": {"backend": "command", "dialect": "codex", "command": ["/bin/sh", "-c", words]}},
         });
         std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
-        let report = &home.run(&["doctor", "--json", "ada"]).json()[0];
+        let run = |args: &[&str]| Said::of(home.kd(args).env_remove(SANDBOX).output().unwrap());
+        let report = &run(&["doctor", "--json", "ada"]).json()[0];
         assert_eq!(report["answered"], true, "{report}");
         assert_eq!(
             (&report["read_only"], &report["read_only_by"]),
             (&json!(held), &json!(by))
         );
-        let said = home.run(&["doctor", "ada"]);
+        let said = run(&["doctor", "ada"]);
         assert_eq!(said.out.lines().last(), Some(&*format!("read-only: {by}")));
     }
+}
+
+#[test]
+fn an_agent_that_fails_for_want_of_a_file_is_told_of_the_sandbox() {
+    if kd_backends::transport::rights::landlock().is_none() {
+        eprintln!("SKIPPED: there is no Landlock here");
+        return;
+    }
+    let home = Home::new(&json!({}));
+    let words = "cat >/dev/null; echo x > ../.own-state || exit 1; echo ready";
+    let agent = |state: Value| {
+        json!({"council": {"conclude": false}, "agents": {"ada":
+            {"backend": "command", "dialect": "text", "command": ["/bin/sh", "-c", words], "state": state}}})
+    };
+    std::fs::write(home.path().join(".own-state"), "").unwrap();
+    let ask = |config: Value| {
+        std::fs::write(home.config_file(), config.to_string()).unwrap();
+        let mut kd = home.kd(&["ask", "-m", "ada", "Which?"]);
+        Said::of(kd.env_remove(SANDBOX).output().unwrap())
+    };
+    let said = ask(agent(json!([])));
+    assert_eq!(said.code, Some(6), "{}{}", said.out, said.err);
+    let told = said.out + &said.err;
+    assert!(told.contains("ermission denied"), "{told}");
+    for word in ["agents.ada.state", "council.sandbox false"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    for state in ["~/.own-state", "$HOME/.own-state"] {
+        let said = ask(agent(json!([state])));
+        assert_eq!(said.code, Some(0), "{state}: {}{}", said.out, said.err);
+    }
+    let said = ask(agent(json!(["own-state"])));
+    let told = said.out + &said.err;
+    assert!(told.contains("absolute path"), "{told}");
+}
+
+#[test]
+fn the_scratch_folder_is_the_users_own_and_nothing_planted_above_it_is_obeyed() {
+    let home = Home::new(&json!({}));
+    let seen = home.path().join("seen");
+    let opencode = format!("#!/bin/sh\npwd >> '{}'\n", seen.display());
+    let at = home.path().join("opencode");
+    std::fs::write(&at, opencode).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&at, mode).unwrap();
+    let config = json!({"agents": {"opencode": {"backend": "opencode", "command": [at]}}});
+    std::fs::write(home.config_file(), config.to_string()).unwrap();
+    // A shared temporary folder in which others can plant files.
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::write(shared.path().join("opencode.json"), "{}").unwrap();
+    let doctor = |state: &std::path::Path| {
+        let mut kd = home.kd(&["doctor", "--json", "opencode"]);
+        kd.env("TMPDIR", shared.path()).env("XDG_STATE_HOME", state);
+        Said::of(kd.output().unwrap()).json()
+    };
+    doctor(&home.path().join(".local/state"));
+    let folder = std::fs::read_to_string(&seen).unwrap();
+    assert!(
+        !folder.contains(shared.path().to_str().unwrap()),
+        "{folder}"
+    );
+    assert!(folder.contains("/.local/state/kd/run/"), "{folder}");
+    std::fs::remove_file(&seen).unwrap();
+    // Even there the files above it are looked at.
+    let report = &doctor(&shared.path().join("state"))[0];
+    let problem = report["problem"].as_str().unwrap_or_default();
+    assert!(problem.contains("opencode.json"), "{report}");
+    assert!(
+        !std::fs::read_to_string(&seen)
+            .unwrap_or_default()
+            .contains("doctor"),
+        "{report}"
+    );
 }
 
 #[test]

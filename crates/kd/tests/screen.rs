@@ -116,6 +116,7 @@ impl Chat {
         command.cwd(home.work());
         command.env_clear();
         command.env("HOME", home.path());
+        command.env(support::SANDBOX, "false");
         command.env("TERM", "xterm-256color");
         command.env("LANG", "C.UTF-8");
         command.env("TZ", "UTC");

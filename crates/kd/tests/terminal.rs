@@ -70,6 +70,7 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     let mut command = CommandBuilder::new(cargo_bin("kd"));
     command.env_clear();
     command.env("HOME", home.path());
+    command.env(support::SANDBOX, "false");
     command.env("TERM", "xterm-256color");
     command.env("LANG", "C.UTF-8");
     command.args(["ask", "Which?"]);
@@ -153,6 +154,7 @@ fn a_second_ctrl_c_leaves_at_once_and_a_stubborn_agent_does_not_outlive_it() {
     let mut command = CommandBuilder::new(cargo_bin("kd"));
     command.env_clear();
     command.env("HOME", home.path());
+    command.env(support::SANDBOX, "false");
     command.env("PATH", "/usr/bin:/bin");
     command.env("CODEX_CLI_PATH", &program);
     command.env("TERM", "xterm-256color");
@@ -201,6 +203,7 @@ fn kd_init_asks_who_shall_sit_and_writes_what_was_chosen() {
     let mut command = CommandBuilder::new(cargo_bin("kd"));
     command.env_clear();
     command.env("HOME", home.path());
+    command.env(support::SANDBOX, "false");
     command.env("PATH", home.path());
     command.env("OLLAMA_HOST", "http://127.0.0.1:1");
     command.env("TERM", "xterm-256color");
@@ -254,6 +257,7 @@ fn a_deliberation_shows_its_plan_its_stages_and_what_came_of_it() {
     let mut command = CommandBuilder::new(cargo_bin("kd"));
     command.env_clear();
     command.env("HOME", home.path());
+    command.env(support::SANDBOX, "false");
     command.env("TERM", "xterm-256color");
     command.env("LANG", "C.UTF-8");
     command.args([

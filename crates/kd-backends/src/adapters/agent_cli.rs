@@ -5,14 +5,14 @@
 //! Models pick their words as the programs let them: temperatures and the like do not reach them.
 
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
-use super::reach;
+use super::reach::{self, Reads};
 use super::roads::{ACP, Question, Road};
 use crate::Backend;
 use crate::depth;
 use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
-use crate::transport::rights::Rights;
+use crate::transport::rights::{self, Rights};
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::request::ToolServer;
 use kd_core::{Delta, Failure, FailureKind, Request};
@@ -46,14 +46,30 @@ pub struct Choice {
     pub command: Vec<String>,
     /// Names of further variables that it may see.
     pub sees: Vec<String>,
+    /// Further files and folders that it may read and write in the sandbox.
+    pub state: Vec<String>,
     /// The folder it works in; else ours.
     pub folder: Option<PathBuf>,
     /// Whether the user trusts that folder: the program need not ask again.
     pub trusted: bool,
+    /// The name under `agents`.
+    pub agent: String,
     /// Its name in the council, told to it as `KD_AGENT_NAME`.
     pub name: String,
     /// Whether the system keeps it from other files while it may not write.
     pub sandbox: bool,
+}
+
+/// What keeps an agent from writing while it may only read, beside its own flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBy {
+    /// The system, for the program and all that it starts.
+    Landlock,
+    /// A sandbox of its own for the commands that it runs, which cannot be inside Landlock.
+    OwnSandbox,
+    /// Nothing.
+    Flags,
 }
 
 /// An agent program that is started for each question.
@@ -154,8 +170,15 @@ impl AgentCli {
         }
     }
 
-    /// The same failure, with advice that names this program's own commands.
-    pub(super) fn advised(&self, failure: Failure) -> Failure {
+    /// The same failure, with advice that names the sandbox, or this program's own commands.
+    pub(super) fn advised(&self, failure: Failure, writable: bool) -> Failure {
+        if self.held_by() == HeldBy::Landlock && !writable && dialects::denied(&failure) {
+            let name = &self.choice.agent;
+            return failure.advise(format!(
+                "the sandbox may be the cause: name the files it needs in `agents.{name}.state`, or turn the sandbox off with \
+                 `kd config set --layer user council.sandbox false`"
+            ));
+        }
         let How::Known(program) = &self.how else {
             return failure;
         };
@@ -221,7 +244,7 @@ impl AgentCli {
         launch
             .args
             .extend(self.choice.extra.iter().map(OsString::from));
-        let rights = self.rights(&call, &launch);
+        let rights = self.rights(&call, &launch)?;
         Ok(self.spec_of(launch, folder, None, rights))
     }
 
@@ -297,21 +320,57 @@ impl AgentCli {
         let rights = self.rights(
             &self.call(request.writable, request.server(), &folder),
             &launch,
-        );
+        )?;
         Ok(self.spec_of(launch, folder, input, rights))
+    }
+
+    /// What keeps it from writing while it may only read.
+    pub(crate) fn held_by(&self) -> HeldBy {
+        let own = match &self.how {
+            How::Known(program) => program.own_sandbox,
+            How::Template { argv, .. } => reach::own_sandbox(argv),
+        };
+        match (own, self.choice.sandbox, rights::held()) {
+            (true, ..) => HeldBy::OwnSandbox,
+            (_, true, Some(_)) => HeldBy::Landlock,
+            _ => HeldBy::Flags,
+        }
     }
 
     /// What the system lets it reach. Everything where it may write, and where it brings a server of tools: that runs
     /// below it and writes what it was told to.
-    fn rights(&self, call: &Call<'_>, launch: &Launch) -> Option<Rights> {
-        if !self.choice.sandbox || call.writable || call.server.is_some() {
-            return None;
+    ///
+    /// # Errors
+    /// When a path of the configuration cannot be understood.
+    fn rights(&self, call: &Call<'_>, launch: &Launch) -> Result<Option<Rights>, Failure> {
+        if self.held_by() != HeldBy::Landlock || call.writable || call.server.is_some() {
+            return Ok(None);
         }
-        let own: Vec<String> = match &self.how {
-            How::Known(program) => program.own.iter().map(|at| (*at).to_owned()).collect(),
-            How::Template { argv, .. } => reach::usual(argv.first().map_or("", |a| a)),
+        if let Some(path) = self.choice.state.iter().find(|path| !reach::is_place(path)) {
+            let said = format!("`agents.{}.state` holds `{path}`", self.choice.agent);
+            return Err(Failure::new(FailureKind::Invalid, said)
+                .advise("write an absolute path, or one that starts with `~/` or `$NAME/`"));
+        }
+        let (own, words): (Vec<String>, &[String]) = match &self.how {
+            How::Known(program) => {
+                let own = program.own.iter().map(|at| (*at).to_owned());
+                (own.collect(), &self.choice.command)
+            }
+            How::Template { argv, .. } => (reach::state(argv), argv),
         };
-        Some(reach::rights(&own, &launch.program, call.folder, &self.env))
+        let own: Vec<String> = own.into_iter().chain(self.choice.state.clone()).collect();
+        let agent = reach::Agent {
+            program: &launch.program,
+            words,
+            own: &own,
+            // What a command of the user's own needs is not known.
+            reads: match words {
+                [] => Reads::Copy,
+                _ => Reads::Wide,
+            },
+            folder: call.folder,
+        };
+        Ok(Some(reach::rights(&agent, &self.env)))
     }
 
     fn spec_of(
@@ -345,7 +404,12 @@ impl AgentCli {
         let more = self.choice.sees.iter().map(String::as_str).chain(to_write);
         let mut launch = match &self.how {
             How::Known(program) => {
-                allowed(program, call)?;
+                allowed(
+                    program,
+                    call,
+                    self.choice.trusted,
+                    self.env.home().as_deref(),
+                )?;
                 let own = program.sees(|name| self.env.on(name));
                 let mut env = self.seen(own.into_iter().chain(more));
                 for (name, value) in program.given {
@@ -447,29 +511,39 @@ impl AgentCli {
     }
 }
 
-/// Whether a program may be started in this folder: one that runs code of the project at its start may only where the user
-/// trusts it.
-fn allowed(program: &Program, call: &Call<'_>) -> Result<(), Failure> {
-    if call.trusted || program.runs.is_empty() {
-        return Ok(());
-    }
-    let top = call.folder.ancestors().find(|up| up.join(".git").exists());
-    for up in call.folder.ancestors() {
+/// Whether a program may be started in a folder: one that runs code of the folder at its start may only where the user
+/// trusts it. It looks as far up as the program does: to the top of the repository, else to the root, where trust in the
+/// folder says nothing about what is above it. What is in the home itself, or above it, is the user's own.
+fn allowed(
+    program: &Program,
+    call: &Call<'_>,
+    trusted: bool,
+    home: Option<&Path>,
+) -> Result<(), Failure> {
+    let folder = call
+        .folder
+        .canonicalize()
+        .unwrap_or_else(|_| call.folder.into());
+    let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.into()));
+    let top = folder.ancestors().find(|up| up.join(".git").exists());
+    for up in folder.ancestors() {
+        let is_home = home.as_ref().is_some_and(|home| home.starts_with(up));
+        let is_trusted = trusted && (top.is_some() || up == folder);
         let found = program.runs.iter().map(|name| up.join(name));
-        if let Some(path) = found
-            .into_iter()
-            .find(|path| path.symlink_metadata().is_ok())
-        {
+        let mut found = found.filter(|path| path.symlink_metadata().is_ok());
+        if let (false, false, Some(path)) = (is_home, is_trusted, found.next()) {
             let said = format!(
-                "{} would run what {} names, and this folder is not trusted",
+                "{} would run what {} names, and {} is not trusted",
                 program.title,
-                path.display()
+                path.display(),
+                up.display()
             );
-            return Err(Failure::new(FailureKind::Invalid, said).advise(
-                "look at it, then type `kd trust`; or take the member out of the council",
-            ));
+            return Err(Failure::new(FailureKind::Invalid, said).advise(match trusted {
+                true => "remove it, or make your folder a git repository, above which nothing is run",
+                false => "look at it, then type `kd trust`; or take the member out of the council",
+            }));
         }
-        if Some(up) == top.or(Some(call.folder)) {
+        if Some(up) == top {
             break;
         }
     }
@@ -569,6 +643,7 @@ fn prompt(request: &Request) -> String {
 
 impl Backend for AgentCli {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let writable = request.writable;
         let state = State::Asked(Box::new((self.clone(), request)));
         let agent = self.clone();
         let deltas = stream::unfold(state, |state| async move {
@@ -585,7 +660,7 @@ impl Backend for AgentCli {
             }
         });
         deltas
-            .map(move |delta| delta.map_err(|failure| agent.advised(failure)))
+            .map(move |delta| delta.map_err(|failure| agent.advised(failure, writable)))
             .boxed()
     }
 }

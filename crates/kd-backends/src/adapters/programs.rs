@@ -94,8 +94,11 @@ pub struct Program {
     pub(super) sees: &'static [Seen],
     /// Files and folders of a project from which it runs code as soon as it starts, with no flag that stops it.
     pub(super) runs: &'static [&'static str],
-    /// Its own state, the only files it may write in the sandbox: `~/` is the home, `$NAME/` a variable.
+    /// Its own state, the only files it may write in the sandbox: `~/` is the home, `$NAME/` a variable. A folder, which
+    /// ends in `/`, is made if it is missing.
     pub(super) own: &'static [&'static str],
+    /// Whether its commands run in a sandbox of its own that mounts file systems, which no program in Landlock may.
+    pub(super) own_sandbox: bool,
     /// Variables that it is given.
     pub(super) given: &'static [(&'static str, &'static str)],
     /// The signal that it ends well on, its tools with it where it can.
@@ -187,14 +190,15 @@ pub const PROGRAMS: &[Program] = &[
         runs: &[],
         own: &[
             "$CLAUDE_CONFIG_DIR",
-            "~/.claude",
+            "~/.claude/",
             "~/.claude.json",
             "~/.claude.json.backup",
             "$XDG_CACHE_HOME/claude",
-            "$XDG_CACHE_HOME/claude-cli-nodejs",
+            "$XDG_CACHE_HOME/claude-cli-nodejs/",
             "$XDG_DATA_HOME/claude",
             "$XDG_STATE_HOME/claude",
         ],
+        own_sandbox: false,
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "3"),
@@ -230,7 +234,8 @@ pub const PROGRAMS: &[Program] = &[
             seen(&["CODEX_HOME"]),
         ],
         runs: &[],
-        own: &["$CODEX_HOME", "~/.codex"],
+        own: &["$CODEX_HOME", "~/.codex/"],
+        own_sandbox: true,
         given: &[],
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,
@@ -267,7 +272,8 @@ pub const PROGRAMS: &[Program] = &[
             ),
         ],
         runs: &[],
-        own: &["~/.gemini"],
+        own: &["~/.gemini/"],
+        own_sandbox: false,
         // Without it it starts itself again as a child, which does not hear our signals.
         given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
@@ -309,11 +315,12 @@ pub const PROGRAMS: &[Program] = &[
         own: &[
             "$OPENCODE_CONFIG",
             "$OPENCODE_CONFIG_DIR",
-            "$XDG_CONFIG_HOME/opencode",
-            "$XDG_DATA_HOME/opencode",
-            "$XDG_STATE_HOME/opencode",
-            "$XDG_CACHE_HOME/opencode",
+            "$XDG_CONFIG_HOME/opencode/",
+            "$XDG_DATA_HOME/opencode/",
+            "$XDG_STATE_HOME/opencode/",
+            "$XDG_CACHE_HOME/opencode/",
         ],
+        own_sandbox: false,
         given: &[
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -342,11 +349,12 @@ pub const PROGRAMS: &[Program] = &[
         sees: &[seen(&["CURSOR_API_KEY"])],
         runs: &[],
         own: &[
-            "~/.cursor",
-            "$XDG_CONFIG_HOME/cursor",
-            "$XDG_DATA_HOME/cursor-agent",
-            "$XDG_CACHE_HOME/cursor-agent",
+            "~/.cursor/",
+            "$XDG_CONFIG_HOME/cursor/",
+            "$XDG_DATA_HOME/cursor-agent/",
+            "$XDG_CACHE_HOME/cursor-agent/",
         ],
+        own_sandbox: false,
         given: &[],
         gentle: Gentle::Terminate,
         // Its documentation knows no other way.
@@ -364,6 +372,23 @@ pub const PROGRAMS: &[Program] = &[
 
 /// Backends whose program the configuration describes.
 pub const CONFIGURED: [&str; 2] = ["acp", "command"];
+
+/// Programs that configuration describes (`acp`, `command`) and whose state is known, by their names: that of a row of
+/// [`PROGRAMS`], or their own.
+pub(super) const OTHERS: &[(&str, State)] = &[
+    ("codex-acp", State::Of("codex")),
+    ("claude-agent-acp", State::Of("claude_code")),
+    ("claude-code-acp", State::Of("claude_code")),
+    ("qwen", State::Own(&["~/.qwen/"])),
+];
+
+/// Where a program keeps its state.
+pub(super) enum State {
+    /// Where the program of this backend does.
+    Of(&'static str),
+    /// Here, as in [`Program::own`].
+    Own(&'static [&'static str]),
+}
 
 /// The program behind a backend's name.
 pub fn program(backend: &str) -> Option<&'static Program> {

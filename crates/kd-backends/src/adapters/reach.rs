@@ -2,18 +2,22 @@
 //!
 //! Input: a row of the table, an environment, a folder. Output: [`Rights`] that the system enforces.
 
+use super::programs::{OTHERS, State, program};
 use crate::env::Env;
 use crate::transport::rights::Rights;
 use std::path::{Path, PathBuf};
 
-/// Folders of programs in a home, without anybody's keys: those of version managers and package managers.
+/// Folders of programs and of sources in a home, without anybody's keys: those of version managers and package managers.
 const PROGRAMS_AT_HOME: &[&str] = &[
     ".nvm",
     ".fnm",
     ".volta",
     ".asdf",
+    ".proto",
+    ".nodenv",
     ".pyenv",
     ".rbenv",
+    ".sdkman/candidates",
     ".bun",
     ".deno/bin",
     ".n",
@@ -21,12 +25,19 @@ const PROGRAMS_AT_HOME: &[&str] = &[
     ".opencode/bin",
     ".rustup/toolchains",
     ".cargo/bin",
+    ".cargo/registry/src",
+    ".cargo/git/checkouts",
+    ".m2/repository",
     ".local/bin",
     ".local/lib",
+    ".local/pipx",
     ".local/share/fnm",
     ".local/share/mise",
+    ".local/share/pipx",
     ".local/share/pnpm",
+    ".local/share/uv",
     ".nix-profile",
+    "go/pkg/mod",
 ];
 
 /// Variables that name files a program reads.
@@ -47,10 +58,46 @@ const KEYS: &[(&str, Option<&str>)] = &[
     ("GOOGLE_GENAI_USE_VERTEXAI", Some("$XDG_CONFIG_HOME/gcloud")),
 ];
 
-/// The usual state of a program that no row describes.
-pub(super) fn usual(program: &str) -> Vec<String> {
-    let name = Path::new(program).file_stem().unwrap_or_default();
-    let name = name.to_string_lossy();
+/// How much of the file system a program can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// The working copy, and programs: its row says what else it needs.
+    Copy,
+    /// All but hidden files of homes, where keys are, and the sockets and temporary files of other programs: nobody knows
+    /// what it needs.
+    Wide,
+}
+
+/// The names that a command may have: an interpreter's first argument is the program.
+fn names(argv: &[String]) -> Vec<String> {
+    let stem = |word: &String| Some(Path::new(word).file_stem()?.to_string_lossy().into_owned());
+    argv.iter().take(2).filter_map(stem).collect()
+}
+
+/// What [`OTHERS`] says of a command.
+fn others(named: &[String]) -> impl Iterator<Item = &'static State> {
+    let known = OTHERS
+        .iter()
+        .filter(|(name, _)| named.iter().any(|n| n == name));
+    known.map(|(_, state)| state)
+}
+
+/// Whether a program that no row describes has a sandbox of its own: see [`super::programs::Program::own_sandbox`].
+pub(super) fn own_sandbox(argv: &[String]) -> bool {
+    others(&names(argv)).any(|state| match state {
+        State::Of(backend) => program(backend).is_some_and(|program| program.own_sandbox),
+        State::Own(_) => false,
+    })
+}
+
+/// The state of a program that no row describes: what [`OTHERS`] says of its name, else the usual places.
+pub(super) fn state(argv: &[String]) -> Vec<String> {
+    let named = names(argv);
+    let known = others(&named).flat_map(|state| match state {
+        State::Of(backend) => program(backend).map_or(&[][..], |program| program.own),
+        State::Own(own) => own,
+    });
+    let known = known.map(|at| (*at).to_owned());
     let places = [
         "~/.",
         "$XDG_CONFIG_HOME/",
@@ -58,19 +105,50 @@ pub(super) fn usual(program: &str) -> Vec<String> {
         "$XDG_STATE_HOME/",
         "$XDG_CACHE_HOME/",
     ];
-    places.map(|place| format!("{place}{name}")).into()
+    // A word with a dash is no program, and a hidden file has no place of its own.
+    let is_name = |name: &&String| !name.is_empty() && !name.starts_with(['-', '.']);
+    let usual = named.iter().filter(is_name);
+    let usual = usual.flat_map(|name| places.map(|place| format!("{place}{name}")));
+    known.chain(usual).collect()
 }
 
-/// The rights of a program in a folder; `own` is its state, as the table has it.
-pub(super) fn rights(own: &[String], program: &Path, folder: &Path, env: &Env) -> Rights {
-    let home = env.home();
-    let mut read: Vec<PathBuf> = std::iter::once(folder.to_path_buf())
-        .chain(repository(folder))
-        .flat_map(|at| without_keys(at, home.as_deref()))
+/// What to give rights to.
+pub(super) struct Agent<'a> {
+    /// Its program.
+    pub(super) program: &'a Path,
+    /// Words of its command that may be paths: scripts and settings.
+    pub(super) words: &'a [String],
+    /// Its state, as the table has it.
+    pub(super) own: &'a [String],
+    pub(super) reads: Reads,
+    /// The folder it works in.
+    pub(super) folder: &'a Path,
+}
+
+/// The rights of an agent. Folders of its state are made.
+pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
+    let home = env.home().map(|home| home.canonicalize().unwrap_or(home));
+    let home = home.as_deref();
+    let mut read: Vec<PathBuf> = std::iter::once(agent.folder.to_path_buf())
+        .chain(repository(agent.folder))
+        .flat_map(|at| without_keys(at, home))
         .collect();
-    read.extend(installation(program));
-    if let Some(home) = &home {
+    read.extend(installation(agent.program));
+    if let Some(home) = home {
         read.extend(PROGRAMS_AT_HOME.iter().map(|path| home.join(path)));
+        if agent.reads == Reads::Wide {
+            read.extend(wide(home));
+        }
+    }
+    if agent.reads == Reads::Wide {
+        let beside = agent.program.parent().filter(|at| at.is_absolute());
+        read.extend(
+            beside
+                .into_iter()
+                .flat_map(|at| without_keys(at.into(), home)),
+        );
+        let paths = agent.words.iter().map(|word| env.expand(word));
+        read.extend(paths.filter(|word| word.is_absolute()));
     }
     let path = env.get("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).filter(|at| at.file_name().is_some_and(is_bin));
@@ -87,18 +165,81 @@ pub(super) fn rights(own: &[String], program: &Path, folder: &Path, env: &Env) -
     });
     read.extend(keys);
     read.extend(GIT.iter().filter_map(|path| place(path, env)));
-    let write = own.iter().filter_map(|path| place(path, env)).collect();
+    let mut write = Vec::new();
+    for path in agent.own {
+        let Some(at) = place(path, env) else {
+            continue;
+        };
+        if path.ends_with('/') {
+            make(&at);
+        }
+        write.push(at);
+    }
     Rights { read, write }
+}
+
+/// Whether a path of the table, or of `agents.<name>.state`, can be understood: absolute, or from the home or a variable.
+pub(super) fn is_place(path: &str) -> bool {
+    path == "~" || path.starts_with(['/', '$']) || path.starts_with("~/")
+}
+
+/// Makes a folder of an agent's state: what is not there cannot be allowed. Where that fails, the agent says what is wrong.
+fn make(at: &Path) {
+    let mut builder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let _ = builder.recursive(true).create(at);
+}
+
+/// Folders that a program of [`Reads::Wide`] cannot read: homes, and the sockets and temporary files of other programs.
+/// `/dev`, `/proc` and `/sys` have rules of their own.
+const NOT_WIDE: &[&str] = &[
+    "/home", "/root", "/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys",
+];
+
+/// All that is visible from the root down to the home. No links: what they lead to is either visible, too, or hidden.
+fn wide(home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in home.ancestors() {
+        // Beside a home are the homes of others.
+        let beside = Some(folder) == home.parent() && folder != Path::new("/");
+        let is_not_wide = NOT_WIDE.iter().any(|not| folder.starts_with(not));
+        if folder != home && (beside || is_not_wide) {
+            continue;
+        }
+        let leads = |at: &Path, to: &Path| to.starts_with(at);
+        let may = |at: &PathBuf| {
+            !leads(at, home) && !NOT_WIDE.iter().any(|not| leads(at, Path::new(not)))
+        };
+        found.extend(visible(folder).filter(may));
+    }
+    found
+}
+
+/// What is in a folder and neither hidden nor a link.
+fn visible(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    items
+        .filter(move |item| !is_hidden(&item.file_name()))
+        .filter(|item| item.file_type().is_ok_and(|kind| !kind.is_symlink()))
+        .map(|item| item.path())
 }
 
 fn is_bin(name: &std::ffi::OsStr) -> bool {
     name == "bin" || name == "sbin" || name == ".bin" || name == "shims"
 }
 
-/// A path of the table: `~/` is the home, `$NAME/` a variable. None where it is not set. The XDG folders have their
+/// A path of the table: `~/` is the home, `$NAME/` a variable. None where that is not set. The XDG folders have their
 /// usual places.
 fn place(path: &str, env: &Env) -> Option<PathBuf> {
+    if path.starts_with('/') {
+        return Some(path.into());
+    }
     let home = env.home()?;
+    let path = path.trim_end_matches('/');
+    if path == "~" {
+        return Some(home);
+    }
     if let Some(rest) = path.strip_prefix("~/") {
         return Some(home.join(rest));
     }
@@ -126,12 +267,7 @@ fn without_keys(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     let Some(home) = home.filter(|home| home.starts_with(&folder)) else {
         return vec![folder];
     };
-    let items = std::fs::read_dir(home).into_iter().flatten().flatten();
-    let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
-    items
-        .filter(|item| !is_hidden(&item.file_name()))
-        .map(|item| item.path())
-        .collect()
+    visible(home).collect()
 }
 
 /// The top of the repository, and what git keeps of a linked worktree elsewhere.
@@ -188,12 +324,14 @@ mod tests {
             "$UNSET_HOME",
         ];
         let own = own.map(str::to_owned);
-        let rights = rights(
-            &own,
-            Path::new("/home/u/.nvm/v/bin/codex"),
-            Path::new("/w/p"),
-            &env,
-        );
+        let agent = Agent {
+            program: Path::new("/home/u/.nvm/v/bin/codex"),
+            words: &[],
+            own: &own,
+            reads: Reads::Copy,
+            folder: Path::new("/w/p"),
+        };
+        let rights = rights(&agent, &env);
         assert_eq!(
             rights.write,
             ["/x/codex", "/home/u/.codex", "/home/u/.cache/codex"].map(PathBuf::from)
@@ -218,5 +356,90 @@ mod tests {
             assert!(open.is_empty(), "{key}: {open:?}");
         }
         assert!(rights.read.contains(&"/home/u/.nvm/v/lib".into()));
+    }
+
+    #[test]
+    fn a_command_of_the_users_own_reads_what_is_visible_and_no_keys() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let home = top.join("homes/u");
+        for folder in [
+            "homes/u/.ssh",
+            "homes/u/.config/gh",
+            "homes/u/agents",
+            "homes/u/src/p",
+            "homes/u/.local/bin",
+            "homes/other/src",
+            "srv/models",
+        ] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), home.join("keys")).unwrap();
+        let env = Env::of([("HOME", home.to_str().unwrap())]);
+        let words = ["python3", "~/agents/mine.py", "-v"].map(str::to_owned);
+        let own = state(&words);
+        let folder = home.join("src/p");
+        let agent = Agent {
+            program: Path::new("/usr/bin/python3"),
+            words: &words,
+            own: &own,
+            reads: Reads::Wide,
+            folder: &folder,
+        };
+        let rights = rights(&agent, &env);
+        // As the system sees it: links lead where they point.
+        let real = |at: &PathBuf| at.canonicalize().unwrap_or_else(|_| at.clone());
+        let read: Vec<PathBuf> = rights.read.iter().map(real).collect();
+        let can = |at: &str| read.iter().any(|right| top.join(at).starts_with(right));
+        for (at, may) in [
+            ("homes/u/agents/mine.py", true),
+            ("homes/u/src/other", true),
+            ("homes/u/.local/bin/x", true),
+            ("homes/u/.ssh/id", false),
+            ("homes/u/.config/gh/hosts.yml", false),
+            ("homes/u/.netrc", false),
+            ("homes/other/src", false),
+        ] {
+            assert_eq!(can(at), may, "{at}");
+        }
+        for at in [
+            "/run/user/1/bus",
+            "/tmp/kd-1/x",
+            "/root/.ssh",
+            "/home/x/.ssh",
+        ] {
+            assert!(!read.iter().any(|r| Path::new(at).starts_with(r)), "{at}");
+        }
+        assert!(rights.write.contains(&home.join(".mine")));
+        assert!(!rights.write.iter().any(|at| at.ends_with(".-v")));
+        assert!(!home.join(".mine").exists(), "only known folders are made");
+    }
+
+    #[test]
+    fn the_state_of_every_program_is_its_own() {
+        let env = Env::of([("HOME", "/home/u")]);
+        for program in super::super::programs::PROGRAMS {
+            assert!(!program.own.is_empty(), "{}", program.backend);
+            for path in program.own {
+                assert!(is_place(path), "{path}");
+                let Some(at) = place(path, &env) else {
+                    continue;
+                };
+                let below_home = at.strip_prefix("/home/u").unwrap();
+                assert!(below_home.components().count() >= 1, "{path}");
+                let shared = [
+                    ".config",
+                    ".local/share",
+                    ".local/state",
+                    ".cache",
+                    ".ssh",
+                    ".local",
+                ];
+                assert!(!shared.iter().any(|s| below_home == Path::new(s)), "{path}");
+            }
+        }
+        let adapter = ["node", "/x/claude-agent-acp"].map(str::to_owned);
+        assert!(state(&adapter).contains(&"~/.claude/".to_owned()));
+        assert!(own_sandbox(&["/x/codex-acp".to_owned()]) && !own_sandbox(&adapter));
     }
 }

@@ -9,6 +9,16 @@ use super::{Exit, ExitSeen};
 use kd_core::{Failure, FailureKind};
 use serde_json::Value;
 
+/// What programs say of a file that they cannot use, in lower case.
+const DENIED: [&str; 6] = [
+    "eacces",
+    "eperm",
+    "erofs",
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+];
+
 /// Longest message that we take over, in characters.
 const MESSAGE_MAX: usize = 400;
 
@@ -277,7 +287,7 @@ pub(super) fn unfinished_again(
     }
 }
 
-/// The line of stderr that tells most: the first that speaks of an error, else the last.
+/// The line of stderr that tells most: the first that speaks of an error or of a file that cannot be used, else the last.
 fn last_words(stderr: &str) -> Option<String> {
     /// Lines that say nothing about a failure.
     const NOISE: [&str; 3] = [
@@ -292,9 +302,18 @@ fn last_words(stderr: &str) -> Option<String> {
         .collect();
     lines
         .iter()
-        .find(|line| line.to_lowercase().contains("error"))
+        .find(|line| {
+            let line = line.to_lowercase();
+            line.contains("error") || DENIED.iter().any(|word| line.contains(word))
+        })
         .or(lines.last())
         .cloned()
+}
+
+/// Whether a program failed because it could not use a file.
+pub(crate) fn denied(failure: &Failure) -> bool {
+    let said = failure.message.to_lowercase();
+    DENIED.iter().any(|word| said.contains(word))
 }
 
 /// Advice where we know better than the kind does.

@@ -21,6 +21,7 @@ mod parse;
 mod reading;
 mod text;
 
+pub(crate) use blame::denied;
 pub use reading::{Decoded, Reading, decode_all};
 
 use kd_core::{Delta, Failure, FailureKind};

@@ -225,7 +225,7 @@ impl Default for CouncilConfig {
             conclude: true,
             chair: None,
             writable: false,
-            sandbox: false,
+            sandbox: true,
             first_secs: 120,
             idle_secs: 120,
             warm_secs: 300,
@@ -282,6 +282,8 @@ pub struct AgentConfig {
     pub dialect: Option<String>,
     /// Names of further variables that the program may see.
     pub env: Vec<String>,
+    /// Further files and folders that its program may read and write in the sandbox.
+    pub state: Vec<String>,
     /// Whether its program is kept running between questions.
     pub warm: Option<bool>,
     /// Whether it may change files, in place of `council.writable`.

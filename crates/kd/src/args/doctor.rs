@@ -14,8 +14,8 @@ Examples:
 
 Each member gets one real call of a few tokens, all at the same time. Agent programs are asked,
 in an empty folder, to write a file although they may only read. `read-only` says `yes` if the agent
-tried and the file is not there, `NO` if it is, and `not tried` if the model used no tool for it.
-The last line says whether Linux holds them to it (`council.sandbox`) or only their own flags.
+tried and the file is not there, `flags only` if only its own flags stopped it, `NO` if the file is
+there, and `not tried` if the model used no tool for it. The last lines say what holds them to it.
 Exit code 0: all answered and none wrote the file; 5: some; 6: none.")]
 pub(crate) struct Doctor {
     /// Only these members

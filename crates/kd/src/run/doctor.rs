@@ -1,6 +1,6 @@
 //! `kd doctor`: who is called, all at once, and the table of what came of it.
 
-use super::here::Here;
+use super::here::{Here, os_var};
 use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use futures::future::join_all;
+use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
 use kd_backends::transport::process;
@@ -15,6 +16,8 @@ use kd_backends::{Env, Hands};
 use kd_core::Member;
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::seating::{self, LOCAL, Wishes};
+use kd_store::UserDirs;
+use kd_store::user_dirs::make_private;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -26,8 +29,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let loaded = trust::settings(here, found.as_ref())?;
     trust::check(&loaded.project, trust::Named::only(&args.members))?;
     let config = loaded.config;
-    let scratch = tempfile::tempdir()
-        .map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))?;
+    let scratch = scratch()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(super::WORKERS)
         .enable_all()
@@ -73,6 +75,19 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         0 => Exit::Failed,
         _ => Exit::Partial,
     })
+}
+
+/// A folder for the agents: in the user's own state, where nobody else can put files above it, if there is one.
+fn scratch() -> Result<tempfile::TempDir, Error> {
+    let own = UserDirs::from_env(&os_var).runtime().ok();
+    let own = own.filter(|at| make_private(at).is_ok());
+    let mut name = tempfile::Builder::new();
+    name.prefix("kd-doctor-");
+    let made = match own {
+        Some(own) => name.tempdir_in(own),
+        None => name.tempdir(),
+    };
+    made.map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))
 }
 
 /// Whether a member answers, and is held to reading as far as was seen.
@@ -161,10 +176,31 @@ fn table(reports: &[Report], here: &Here) -> String {
             text += &format!("  {} {}\n", styles.glyph("→", ">"), clean::line(note));
         }
     }
-    if let Some(by) = reports.iter().find_map(|r| r.read_only_by.as_ref()) {
-        text += &format!("read-only: {}\n", clean::line(by));
+    text + &read_only(reports)
+}
+
+/// What keeps agents from writing: one line where it is the same for all, else one for each way.
+fn read_only(reports: &[Report]) -> String {
+    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    for report in reports {
+        let Some(by) = report.read_only_by.as_deref() else {
+            continue;
+        };
+        match ways.iter_mut().find(|(way, _)| *way == by) {
+            Some((_, members)) => members.push(&report.member),
+            None => ways.push((by, vec![&report.member])),
+        }
     }
-    text
+    let only = ways.len() == 1;
+    let line = |(by, members): &(&str, Vec<&str>)| match only {
+        true => format!("read-only: {}\n", clean::line(by)),
+        false => format!(
+            "read-only: {}: {}\n",
+            clean::line(&members.join(", ")),
+            clean::line(by)
+        ),
+    };
+    ways.iter().map(line).collect()
 }
 
 fn row(report: &Report) -> [String; 7] {
@@ -185,6 +221,7 @@ fn row(report: &Report) -> [String; 7] {
         .to_owned(),
         match (report.read_only, report.write_tried) {
             (None, Some(false)) => "not tried",
+            (Some(true), _) if report.held_by == Some(HeldBy::Flags) => "flags only",
             (known, _) => word(known),
         }
         .to_owned(),

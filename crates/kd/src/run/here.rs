@@ -202,7 +202,7 @@ fn tell(passed_over: &[PassedOver]) {
     }
 }
 
-fn os_var(name: &str) -> Option<OsString> {
+pub(super) fn os_var(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 

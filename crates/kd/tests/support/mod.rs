@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The variable that switches the sandbox of agents. A test of the sandbox removes it.
+pub(crate) const SANDBOX: &str = "KD_COUNCIL_SANDBOX";
+
 /// A home with a folder to work in; nothing of the person's reaches the program.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
@@ -87,6 +90,8 @@ impl Home {
             .env("HOME", self.path())
             .env("TZ", "UTC")
             .env("PATH", "/usr/bin:/bin")
+            // Fake agents write down what they see, wherever their script says.
+            .env(SANDBOX, "false")
             .current_dir(self.work())
             .stdin(Stdio::null());
         command

@@ -156,6 +156,7 @@ impl Warm {
 
 impl Backend for Warm {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+        let writable = request.writable;
         // Only ACP can name a server for one session: elsewhere it would belong to a process that others are asked by.
         if request.server().is_some() && self.once && self.road.dialect != ACP.dialect {
             return self.agent.ask(request);
@@ -180,7 +181,7 @@ impl Backend for Warm {
             }
         });
         deltas
-            .map(move |delta| delta.map_err(|failure| agent.advised(failure)))
+            .map(move |delta| delta.map_err(|failure| agent.advised(failure, writable)))
             .boxed()
     }
 }
