@@ -27,7 +27,6 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::net::unix::pipe;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What to start, and how.
 pub(super) struct Start<'a> {
@@ -95,9 +94,13 @@ pub(super) struct Child {
     /// The system's word that this child has exited, where there is one.
     #[cfg(target_os = "linux")]
     gone: Option<platform::Watch>,
-    /// Its word that some child of this process has changed.
-    news: Signal,
+    /// How long to wait before the next look at it where nothing tells that it has exited: a handler of SIGCHLD would
+    /// belong to the host of this library.
+    pause: Duration,
 }
+
+/// The first pause between two looks at a child, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
 impl Child {
     /// Starts it. Must be called inside a tokio runtime.
@@ -105,8 +108,7 @@ impl Child {
     /// # Errors
     /// Whatever the system says when the program cannot be started, or its folder not entered.
     pub(super) fn start(start: &Start<'_>) -> io::Result<(Self, Pipes)> {
-        // All that can fail comes before there is a child; nor must its end be missed.
-        let news = signal(SignalKind::child())?;
+        // All that can fail comes before there is a child.
         let (pipes, ends) = Pipes::new(start.hears)?;
         #[cfg(target_os = "linux")]
         if let Some(program) = keeper::program() {
@@ -116,7 +118,7 @@ impl Child {
                 exit: None,
                 keeper: Some(keeper),
                 gone: None,
-                news,
+                pause: PAUSES.0,
             };
             return Ok((child, pipes));
         }
@@ -128,7 +130,7 @@ impl Child {
             keeper: None,
             #[cfg(target_os = "linux")]
             gone: platform::watch(pid),
-            news,
+            pause: PAUSES.0,
         };
         Ok((child, pipes))
     }
@@ -187,7 +189,8 @@ impl Child {
                 let _ = gone.readable().await?;
                 continue;
             }
-            self.news.recv().await;
+            tokio::time::sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(PAUSES.1);
         }
     }
 }
