@@ -1,20 +1,36 @@
-//! How deep councils stand in one another: an agent that answers in a council may ask a council itself, once.
+//! How many councils a council is inside of: an agent that answers in a council may ask a council itself, once.
 //!
-//! Every agent program is told how deep it stands, and what it starts inherits that. Without an end, a member that passes
-//! its own prompt to `kd ask` would start itself for ever, and each round costs money.
+//! Every agent program is told its depth, and what it starts inherits that. Without an end, a member that passes its own
+//! prompt to `kd ask` would start itself forever, and each round costs money. A variable can be cleared, so on Linux the
+//! keepers above this process are counted, too: whatever an agent starts stays below its keeper
+//! ([`crate::transport::keeper`]).
 
 use crate::Env;
 use kd_core::{Failure, FailureKind};
 
-/// The variable that tells an agent how deep it stands: 1 for a member of the user's own council.
+/// The variable that tells an agent its depth: 1 for a member of the user's own council.
 pub const VARIABLE: &str = "KD_DEPTH";
 /// The depth at which nobody is asked any more.
 pub const MAX: u32 = 2;
 
-/// How deep this process stands; 0 where no agent started it. What is no number counts as too deep.
+/// The depth of this process; 0 where no agent started it. A value that is no number counts as too deep.
 pub fn of(env: &Env) -> u32 {
-    env.get(VARIABLE)
-        .map_or(0, |depth| depth.trim().parse().unwrap_or(MAX))
+    let told = env
+        .get(VARIABLE)
+        .map_or(0, |depth| depth.trim().parse().unwrap_or(MAX));
+    told.max(kept())
+}
+
+/// How many keepers this process is below. It never changes: a process whose parent dies goes to its keeper.
+#[cfg(target_os = "linux")]
+fn kept() -> u32 {
+    static KEPT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *KEPT.get_or_init(crate::transport::keeper::above)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kept() -> u32 {
+    0
 }
 
 /// Whether members may be asked here.
@@ -25,7 +41,7 @@ pub fn check(env: &Env) -> Result<(), Failure> {
     if of(env) < MAX {
         return Ok(());
     }
-    let said = "this council stands inside another one's council, and no deeper one is asked";
+    let said = "this council is inside another one's council, and no deeper one is asked";
     Err(Failure::new(FailureKind::Refused, said)
         .advise("answer in your own words; a user who set KD_DEPTH unsets it"))
 }
@@ -35,20 +51,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_council_may_stand_in_a_council_and_no_deeper() {
-        for (depth, asks) in [
-            ("", true),
-            ("0", true),
-            ("1", true),
-            ("2", false),
-            ("3", false),
-            ("4294967296", false),
-            ("-1", false),
-            ("one", false),
+    fn a_council_may_ask_a_council_and_no_deeper() {
+        // The tests themselves may run below an agent.
+        let above = kept();
+        for (depth, told) in [
+            ("", 0),
+            ("0", 0),
+            ("1", 1),
+            ("2", 2),
+            ("3", 3),
+            ("4294967296", MAX),
+            ("-1", MAX),
+            ("one", MAX),
         ] {
             let env = Env::of([(VARIABLE, depth)]);
-            assert_eq!(check(&env).is_ok(), asks, "{depth:?}");
+            assert_eq!(of(&env), told.max(above), "{depth:?}");
+            assert_eq!(check(&env).is_ok(), told.max(above) < MAX, "{depth:?}");
         }
-        assert_eq!(of(&Env::of([("A", "1")])), 0);
+        assert_eq!(of(&Env::of([("A", "1")])), above);
     }
 }

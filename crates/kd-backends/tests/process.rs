@@ -5,6 +5,7 @@
 
 use futures::StreamExt;
 use kd_backends::adapters::agent_cli::{AgentCli, Choice, PROGRAMS, program};
+use kd_backends::depth;
 use kd_backends::dialects::Exit;
 use kd_backends::transport::keeper;
 use kd_backends::transport::process::{
@@ -480,6 +481,19 @@ async fn a_program_that_runs_code_of_the_project_is_not_started_where_nobody_tru
     std::fs::remove_file(&mark).unwrap();
     std::fs::remove_dir_all(stage.path("project/.opencode")).unwrap();
     assert!(ask(false).await.1, "without such files it is started");
+    // Outside git it looks up to the root, and so do we.
+    std::fs::remove_file(&mark).unwrap();
+    std::fs::write(stage.path("opencode.json"), "{}").unwrap();
+    assert!(ask(false).await.1, "above the repository it does not look");
+    std::fs::remove_file(&mark).unwrap();
+    std::fs::remove_dir_all(stage.path("project/.git")).unwrap();
+    for trusted in [false, true] {
+        let (failure, ran) = ask(trusted).await;
+        assert!(
+            failure.message.contains("opencode.json") && !ran,
+            "{failure}"
+        );
+    }
     settled();
 }
 
@@ -911,6 +925,17 @@ async fn is_up(running: &mut Running) {
     }
 }
 
+/// The signals that this process handles, blocks or ignores, as the system tells.
+fn caught() -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let lines = status.lines().filter(|line| {
+        ["SigIgn:", "SigCgt:"]
+            .iter()
+            .any(|name| line.starts_with(name))
+    });
+    lines.map(str::to_owned).collect()
+}
+
 /// Starts a daemon without our environment, our session or a parent of ours, which writes its number down.
 const DAEMON: &str = r#"env -i PATH="$PATH" FILE="$FILE" setsid -f sh -c 'trap "" TERM INT HUP; setsid -f sh -c "trap \"\" TERM INT HUP; echo \$\$ > \$FILE.new; mv \$FILE.new \$FILE; while :; do sleep 1000; done"'; while ! [ -e "$FILE" ]; do :; done; echo up; "#;
 
@@ -991,6 +1016,7 @@ async fn a_keeper_that_is_asked_to_end_ends_its_agent_first() {
 
 #[tokio::test]
 async fn the_host_keeps_its_own_children_and_adopts_nobody() {
+    let before = caught();
     let stage = Stage::new();
     // One that has exited and one that runs, as a host may have them.
     let mut dead = std::process::Command::new("sh")
@@ -1015,10 +1041,52 @@ async fn the_host_keeps_its_own_children_and_adopts_nobody() {
     drop(second);
     settled();
     assert_eq!(rustix::process::child_subreaper().unwrap(), None);
+    assert_eq!(caught(), before, "a handler of the host was set");
     assert_eq!(dead.wait().unwrap().code(), Some(7));
     assert!(living.try_wait().unwrap().is_none(), "it runs");
     living.kill().unwrap();
     living.wait().unwrap();
+}
+
+/// Not a test but the program of the next one: starts itself below a keeper so many times, then writes its depth down.
+#[tokio::test]
+async fn writes_its_depth() {
+    let (Ok(level), Ok(file)) = (std::env::var("LEVEL"), std::env::var("FILE")) else {
+        return;
+    };
+    match level.parse::<u32>().unwrap() {
+        0 => std::fs::write(file, depth::of(&Env::of([("A", "b")])).to_string()).unwrap(),
+        level => below(&(level - 1).to_string(), file.as_ref()).await,
+    }
+}
+
+/// Runs this test program below a keeper, in a process that cleared its environment, left its session and lost its parent.
+async fn below(level: &str, file: &Path) {
+    let stage = Stage::new();
+    let own = std::env::current_exe().unwrap();
+    let words = r#"env -i PATH="$PATH" FILE="$FILE" LEVEL="$LEVEL" setsid -f "$OWN" --exact writes_its_depth; while ! [ -e "$FILE" ]; do sleep 0.05; done"#;
+    let mut spec = shell(&stage, words);
+    spec.env.extend([
+        ("FILE".to_owned(), file.to_str().unwrap().to_owned()),
+        ("LEVEL".to_owned(), level.to_owned()),
+        ("OWN".to_owned(), own.to_str().unwrap().to_owned()),
+    ]);
+    let mut running = Running::start(spec).unwrap();
+    while !running.read().await.unwrap().is_empty() {}
+    drop(running);
+    settled();
+}
+
+#[tokio::test]
+async fn an_emptied_environment_hides_no_depth() {
+    let stage = Stage::new();
+    let own = depth::of(&Env::of([("A", "b")]));
+    for level in 0..3 {
+        let file = stage.path(&format!("depth-{level}"));
+        below(&level.to_string(), &file).await;
+        let depth: u32 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+        assert_eq!(depth, own + level + 1);
+    }
 }
 
 #[tokio::test]

@@ -41,6 +41,34 @@ pub fn use_program(program: impl Into<PathBuf>) {
     let _ = PROGRAM.set(program.into());
 }
 
+/// How many keepers are above this process: agents of `kd`, one inside the other, that it runs below.
+#[cfg(target_os = "linux")]
+pub fn above() -> u32 {
+    use super::proc;
+    let mut count = 0;
+    let mut at = proc::own_pid();
+    for _ in 0..PARENTS_MAX {
+        match proc::stat(at) {
+            Some(seen) if seen.parent > 0 => at = seen.parent,
+            _ => return count,
+        }
+        count += u32::from(is_keeper(at));
+    }
+    u32::MAX
+}
+
+/// Parents that are looked at. Who has more hides something.
+#[cfg(target_os = "linux")]
+const PARENTS_MAX: usize = 10_000;
+
+/// Whether a process was started as a keeper: by its `argv[0]`. Another that takes this name is counted, too, which only
+/// makes what is below it stricter.
+#[cfg(target_os = "linux")]
+fn is_keeper(pid: i32) -> bool {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline"));
+    words.is_ok_and(|words| words.split(|byte| *byte == 0).next() == Some(NAME.as_bytes()))
+}
+
 /// The program to start as a keeper, if there is one.
 pub(super) fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
