@@ -1,18 +1,25 @@
-//! What it takes to start a program in a session of its own, beside what the standard library does for it (a fork), from a
-//! process that holds little memory and from one that holds a model.
+//! What it takes to start a program in a session of its own: by a fork of the standard library, by us without a keeper,
+//! with a keeper, and with a keeper and Landlock; from a process that holds little memory and from one that holds a model.
 //!
 //! `cargo bench -p kd-backends --bench start` on Linux.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
+use kd_backends::transport::keeper;
 use kd_backends::transport::process::{Gentle, Running, Spec, settle};
+use kd_backends::transport::rights::{Rights, landlock};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 
 /// Memory of this process, in MB.
-const HELD: [usize; 4] = [1, 8, 64, 256];
+const HELD: [usize; 3] = [1, 64, 256];
 const ROUNDS: usize = 40;
-const PROGRAM: &str = "/bin/true";
+const PROGRAM: &str = "/bin/echo";
+
+/// How long until the caller goes on, and until the program's first byte.
+type Took = (Duration, Duration);
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -20,11 +27,25 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
-    println!("until the caller goes on, ms, medians of {ROUNDS}");
     println!(
-        "{:>8} {:>8} {:>8} {:>8}",
-        "held, MB", "a fork", "ours", "ratio"
+        "ms, medians of {ROUNDS}: until the caller goes on / until the first byte of the program; the ratio is to"
     );
+    println!("the fork that is measured in turns with it");
+    // What has no keeper comes first: naming the program of keepers cannot be taken back.
+    round("without a keeper", &runtime, None);
+    keeper::use_program(env!("CARGO_BIN_EXE_kd-keeper"));
+    round("with a keeper", &runtime, None);
+    if landlock().is_some() {
+        let rights = Rights {
+            read: vec!["/usr".into()],
+            write: Vec::new(),
+        };
+        round("and in Landlock", &runtime, Some(&rights));
+    }
+}
+
+fn round(what: &str, runtime: &Runtime, rights: Option<&Rights>) {
+    println!("\n{what}\nheld, MB  a fork        ours          ratio");
     for megabytes in HELD {
         let mut held = vec![1_u8; megabytes << 20];
         let (mut forked, mut ours) = (Vec::new(), Vec::new());
@@ -34,28 +55,39 @@ fn main() {
                 page[0] = round as u8;
             }
             forked.push(by_fork());
-            ours.push(runtime.block_on(by_spawn()));
+            ours.push(runtime.block_on(by_spawn(rights)));
             assert!(settle(Duration::from_secs(10)));
         }
         std::hint::black_box(&held);
-        let (forked, ours) = (median(forked), median(ours));
+        let (forked, ours) = (medians(&forked), medians(&ours));
         println!(
-            "{megabytes:>8} {forked:>8.2} {ours:>8.2} {:>8.2}",
-            ours / forked
+            "{megabytes:>8}  {:>5.2} / {:>5.2} {:>5.2} / {:>5.2} {:>5.2} / {:>5.2}",
+            forked.0,
+            forked.1,
+            ours.0,
+            ours.1,
+            ours.0 / forked.0,
+            ours.1 / forked.1
         );
     }
 }
 
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1e3
+fn medians(times: &[Took]) -> (f64, f64) {
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e3
+    };
+    (
+        median(times.iter().map(|took| took.0).collect()),
+        median(times.iter().map(|took| took.1).collect()),
+    )
 }
 
 #[expect(
     unsafe_code,
     reason = "the standard library has no safe way to start a session"
 )]
-fn by_fork() -> Duration {
+fn by_fork() -> Took {
     let mut command = Command::new(PROGRAM);
     command
         .env_clear()
@@ -72,12 +104,15 @@ fn by_fork() -> Duration {
     }
     let began = Instant::now();
     let mut child = command.spawn().unwrap();
-    let took = began.elapsed();
+    let went_on = began.elapsed();
+    let mut byte = [0];
+    child.stdout.take().unwrap().read_exact(&mut byte).unwrap();
+    let first = began.elapsed();
     child.wait().unwrap();
-    took
+    (went_on, first)
 }
 
-async fn by_spawn() -> Duration {
+async fn by_spawn(rights: Option<&Rights>) -> Took {
     let spec = Spec {
         label: "bench".into(),
         program: PROGRAM.into(),
@@ -85,14 +120,17 @@ async fn by_spawn() -> Duration {
         env: Vec::new(),
         folder: "/".into(),
         input: None,
-        rights: None,
+        rights: rights.cloned(),
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(1),
     };
     let began = Instant::now();
     let mut running = Running::start(spec).unwrap();
-    let took = began.elapsed();
-    while !running.read().await.unwrap().is_empty() {}
+    let went_on = began.elapsed();
+    let mut first = None;
+    while !running.read().await.unwrap().is_empty() {
+        first.get_or_insert_with(|| began.elapsed());
+    }
     running.exit().await;
-    took
+    (went_on, first.unwrap())
 }
