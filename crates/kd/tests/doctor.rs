@@ -6,7 +6,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Home, SANDBOX, Said};
+use support::{Home, SANDBOX, Said, checkout};
 
 /// A home whose agents play these scripts; none means that the program is not there.
 fn home(agents: &[(&str, Option<Value>)]) -> Home {
@@ -23,6 +23,7 @@ fn home(agents: &[(&str, Option<Value>)]) -> Home {
         let agent = json!({"backend": "command", "dialect": "codex", "command": [at]});
         configured.insert((*name).into(), agent);
     }
+    checkout(home.path());
     let folder = home.path().join(".config/kd");
     std::fs::create_dir_all(&folder).unwrap();
     let config = json!({"agents": configured}).to_string();

@@ -320,6 +320,7 @@ fn a_script_allows_by_a_flag_and_without_one_is_only_shown_the_list() {
 #[test]
 fn agent_programs_trust_a_folder_with_or_without_kd_until_their_files_change() {
     let home = Home::new(&json!({}));
+    support::checkout(&home.work());
     for with_kd in [true, false] {
         if !with_kd {
             std::fs::remove_dir_all(home.work().join(".kd")).unwrap();

@@ -120,6 +120,17 @@ impl Home {
     }
 }
 
+/// Makes a folder the top of a repository of its own: whatever lies above it, in the temporary folder of the machine, is
+/// none of its business.
+pub(crate) fn checkout(folder: &Path) {
+    let made = Command::new("git")
+        .arg("init")
+        .arg("-q")
+        .arg(folder)
+        .status();
+    assert!(made.expect("git can be run").success());
+}
+
 /// What a run said and how it ended.
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
