@@ -121,6 +121,7 @@ async fn by_spawn(rights: Option<&Rights>) -> Took {
         folder: "/".into(),
         input: None,
         rights: rights.cloned(),
+        tools: Vec::new(),
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(1),
     };

@@ -793,6 +793,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
         folder: stage.folder.path().into(),
         input: None,
         rights: None,
+        tools: Vec::new(),
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -825,6 +826,7 @@ async fn without_input_stdin_is_at_its_end_at_once() {
         folder: stage.folder.path().into(),
         input: None,
         rights: None,
+        tools: Vec::new(),
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -847,6 +849,7 @@ async fn a_program_starts_in_its_folder_with_its_environment_and_the_usual_signa
         folder,
         input: None,
         rights: None,
+        tools: Vec::new(),
         gentle: Gentle::Terminate,
         grace: Duration::from_secs(2),
     };
@@ -910,6 +913,7 @@ fn shell(stage: &Stage, words: &str) -> Spec {
         folder: stage.folder.path().into(),
         input: None,
         rights: None,
+        tools: Vec::new(),
         gentle: Gentle::Terminate,
         grace: Duration::from_millis(200),
     }
@@ -1087,6 +1091,62 @@ async fn an_emptied_environment_hides_no_depth() {
         let depth: u32 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
         assert_eq!(depth, own + level + 1);
     }
+}
+
+#[tokio::test]
+async fn an_agent_with_rights_calls_tools_that_reach_more() {
+    if landlock().is_none() {
+        eprintln!("SKIPPED: there is no Landlock here");
+        return;
+    }
+    let stage = Stage::new();
+    for folder in ["work", "secret"] {
+        std::fs::create_dir(stage.path(folder)).unwrap();
+    }
+    let at = stage.folder.path().to_str().unwrap();
+    let server = format!(
+        "while read -r line; do echo \"$line\" >> '{at}/secret/heard'; echo \"heard $line\"; done; echo end >> '{at}/secret/heard'"
+    );
+    let words = format!(
+        "cd work; echo x > ../secret/own 2>/dev/null; printf 'one\\ntwo\\n' | '{}' kd-tools-bridge; echo up; sleep 1000",
+        env!("CARGO_BIN_EXE_kd-keeper")
+    );
+    let mut spec = shell(&stage, &words);
+    spec.rights = Some(Rights {
+        read: vec![stage.path("work"), env!("CARGO_BIN_EXE_kd-keeper").into()],
+        write: Vec::new(),
+    });
+    spec.tools = ["/bin/sh", "-c", &server].map(str::to_owned).to_vec();
+    let mut running = Running::start(spec).unwrap();
+    let mut said = String::new();
+    while !said.contains("up\n") {
+        let bytes = running.read().await.unwrap();
+        assert!(
+            !bytes.is_empty(),
+            "it ended early: {said} {}",
+            running.stderr()
+        );
+        said.push_str(std::str::from_utf8(bytes).unwrap());
+    }
+    assert_eq!(said, "heard one\nheard two\nup\n");
+    let heard = std::fs::read_to_string(stage.path("secret/heard")).unwrap();
+    assert_eq!(heard, "one\ntwo\nend\n");
+    assert!(!stage.path("secret/own").exists());
+    // Another process is not let in, though it knows the number.
+    let name = format!("kd-tools-{}", running.birth().pid);
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(
+            name,
+        );
+    let mut stranger = std::os::unix::net::UnixStream::connect_addr(&address.unwrap()).unwrap();
+    let _ = std::io::Write::write_all(&mut stranger, b"three\n");
+    let mut answer = String::new();
+    let _ = std::io::Read::read_to_string(&mut stranger, &mut answer);
+    assert_eq!(answer, "");
+    drop(running);
+    settled();
+    let heard = std::fs::read_to_string(stage.path("secret/heard")).unwrap();
+    assert!(!heard.contains("three"));
 }
 
 #[tokio::test]

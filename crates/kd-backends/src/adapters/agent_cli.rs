@@ -233,7 +233,8 @@ impl AgentCli {
         server: Option<&ToolServer>,
     ) -> Result<Spec, Failure> {
         let folder = self.folder()?;
-        let call = self.call(writable, server, &folder);
+        let (server, tools) = self.tools(writable, server);
+        let call = self.call(writable, server.as_ref(), &folder);
         let arguments = match &self.how {
             How::Known(Program {
                 kept: Some(kept), ..
@@ -245,7 +246,7 @@ impl AgentCli {
             .args
             .extend(self.choice.extra.iter().map(OsString::from));
         let rights = self.rights(&call, &launch)?;
-        Ok(self.spec_of(launch, folder, None, rights))
+        Ok(self.spec_of(launch, folder, None, (rights, tools)))
     }
 
     /// The same, and the question itself.
@@ -261,7 +262,7 @@ impl AgentCli {
                 How::Known(program) => program.kept.as_ref().and_then(|kept| kept.mode),
                 How::Template { .. } => None,
             },
-            server: request.server().cloned(),
+            server: self.tools(request.writable, request.server()).0,
         };
         Ok((spec, question))
     }
@@ -275,7 +276,8 @@ impl AgentCli {
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
         let prompt = prompt(request);
-        let call = self.call(request.writable, request.server(), &folder);
+        let (server, tools) = self.tools(request.writable, request.server());
+        let call = self.call(request.writable, server.as_ref(), &folder);
         let arguments = match &self.how {
             How::Known(program) => program.arguments,
             How::Template { .. } => |_: &Call<'_>| Vec::new(),
@@ -317,11 +319,9 @@ impl AgentCli {
             }
             Some(prompt.into_bytes())
         };
-        let rights = self.rights(
-            &self.call(request.writable, request.server(), &folder),
-            &launch,
-        )?;
-        Ok(self.spec_of(launch, folder, input, rights))
+        let call = self.call(request.writable, server.as_ref(), &folder);
+        let rights = self.rights(&call, &launch)?;
+        Ok(self.spec_of(launch, folder, input, (rights, tools)))
     }
 
     /// What keeps it from writing while it may only read.
@@ -337,13 +337,12 @@ impl AgentCli {
         }
     }
 
-    /// What the system lets it reach. Everything where it may write, and where it brings a server of tools: that runs
-    /// below it and writes what it was told to.
+    /// What the system lets it reach. Everything where it may write.
     ///
     /// # Errors
     /// When a path of the configuration cannot be understood.
     fn rights(&self, call: &Call<'_>, launch: &Launch) -> Result<Option<Rights>, Failure> {
-        if self.held_by() != HeldBy::Landlock || call.writable || call.server.is_some() {
+        if self.held_by() != HeldBy::Landlock || call.writable {
             return Ok(None);
         }
         if let Some(path) = self.choice.state.iter().find(|path| !reach::is_place(path)) {
@@ -370,7 +369,36 @@ impl AgentCli {
             },
             folder: call.folder,
         };
-        Ok(Some(reach::rights(&agent, &self.env)))
+        let mut rights = reach::rights(&agent, &self.env);
+        // The bridge to its tools.
+        rights
+            .read
+            .extend(call.server.map(|server| server.program.clone().into()));
+        Ok(Some(rights))
+    }
+
+    /// The server of tools as the agent is told of it, and the words that its keeper starts it by. In the sandbox the
+    /// agent starts a bridge, and the server runs outside of it: it writes files that the agent may not.
+    fn tools(
+        &self,
+        writable: bool,
+        server: Option<&ToolServer>,
+    ) -> (Option<ToolServer>, Vec<String>) {
+        let Some(server) = server else {
+            return (None, Vec::new());
+        };
+        let bridge = bridge().filter(|_| self.held_by() == HeldBy::Landlock && !writable);
+        let Some((program, args)) = bridge else {
+            return (Some(server.clone()), Vec::new());
+        };
+        let words = std::iter::once(&server.program).chain(&server.args);
+        let words = words.cloned().collect();
+        let told = ToolServer {
+            program,
+            args,
+            ..server.clone()
+        };
+        (Some(told), words)
     }
 
     fn spec_of(
@@ -378,7 +406,7 @@ impl AgentCli {
         launch: Launch,
         folder: PathBuf,
         input: Option<Vec<u8>>,
-        rights: Option<Rights>,
+        (rights, tools): (Option<Rights>, Vec<String>),
     ) -> Spec {
         Spec {
             label: self.choice.name.clone(),
@@ -388,6 +416,7 @@ impl AgentCli {
             folder,
             input,
             rights,
+            tools,
             gentle: launch.gentle,
             grace: GRACE,
         }
@@ -548,6 +577,18 @@ fn allowed(
         }
     }
     Ok(())
+}
+
+/// The program and arguments of a bridge to a server of tools, where there are any.
+fn bridge() -> Option<(String, Vec<String>)> {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::transport::{keeper, tools};
+        let program = keeper::bridge()?.into_os_string().into_string().ok()?;
+        Some((program, vec![tools::BRIDGE.to_owned()]))
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// What is started.

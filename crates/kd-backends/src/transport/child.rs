@@ -46,6 +46,8 @@ pub(super) struct Start<'a> {
     pub(super) rights: Option<&'a Rights>,
     /// The folder for its temporary files, with `rights`.
     pub(super) temporary: Option<&'a Path>,
+    /// A server of tools that only a keeper can start.
+    pub(super) tools: &'a [String],
 }
 
 /// Our ends of what it reads and prints.
@@ -217,6 +219,7 @@ impl Keeper {
             grace: u64::try_from(start.grace.as_millis()).unwrap_or(u64::MAX),
             rights: start.rights.cloned(),
             temporary: start.temporary.map(Path::to_path_buf),
+            tools: start.tools.to_vec(),
         };
         (&socket).write_all(&plan.bytes()?)?;
         let program = start.program.as_os_str().to_owned();

@@ -32,7 +32,13 @@ pub fn enter() {
         if name.is_some_and(|name| name == NAME) {
             std::process::exit(platform::keep());
         }
-        let _ = PROGRAM.set("/proc/self/exe".into());
+        if std::env::args_os()
+            .nth(1)
+            .is_some_and(|word| word == tools::BRIDGE)
+        {
+            std::process::exit(tools::bridge());
+        }
+        let _ = PROGRAM.set(OWN_PROGRAM.into());
     }
 }
 
@@ -40,6 +46,22 @@ pub fn enter() {
 pub fn use_program(program: impl Into<PathBuf>) {
     let _ = PROGRAM.set(program.into());
 }
+
+/// The program of a bridge to a server of tools, started with the word [`tools::BRIDGE`]: the same as that of a keeper, by
+/// a path that every process understands.
+#[cfg(target_os = "linux")]
+pub(crate) fn bridge() -> Option<PathBuf> {
+    let program = program()?;
+    let own = Path::new(OWN_PROGRAM);
+    match program == own {
+        true => std::env::current_exe().ok(),
+        false => Some(program.to_path_buf()),
+    }
+}
+
+/// This program, whatever became of its file.
+#[cfg(target_os = "linux")]
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How many keepers are above this process: agents of `kd`, one inside the other, that it runs below.
 #[cfg(target_os = "linux")]
@@ -64,10 +86,13 @@ const PARENTS_MAX: usize = 10_000;
 /// Whether a process was started as a keeper: by its `argv[0]`. Another that takes this name is counted, too, which only
 /// makes what is below it stricter.
 #[cfg(target_os = "linux")]
-fn is_keeper(pid: i32) -> bool {
+pub(super) fn is_keeper(pid: i32) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline"));
     words.is_ok_and(|words| words.split(|byte| *byte == 0).next() == Some(NAME.as_bytes()))
 }
+
+#[cfg(target_os = "linux")]
+use super::tools;
 
 /// The program to start as a keeper, if there is one.
 pub(super) fn program() -> Option<&'static Path> {
@@ -75,12 +100,13 @@ pub(super) fn program() -> Option<&'static Path> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use platform::{CONTROL, End, Note, Plan, order};
+pub(super) use platform::{CONTROL, End, Note, Plan, order, take_signals};
 
 #[cfg(target_os = "linux")]
 mod platform {
     use super::super::proc::{self, Seen, handle, strike, wait};
     use super::super::rights::{Rights, ruleset};
+    use super::super::tools::Tools;
     use landlock::RulesetCreated;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::{Mode, OFlags};
@@ -124,6 +150,8 @@ mod platform {
         pub(in super::super) rights: Option<Rights>,
         /// The folder for its temporary files, made at the start and removed at the end.
         pub(in super::super) temporary: Option<PathBuf>,
+        /// A server of tools for the agent, which is started here and has none of its limits: program and arguments.
+        pub(in super::super) tools: Vec<String>,
     }
 
     impl Plan {
@@ -243,6 +271,13 @@ mod platform {
             Ok(plan) => plan,
             Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
         };
+        let tools = match plan.tools.is_empty() {
+            true => None,
+            false => match Tools::listen(&plan.tools) {
+                Ok(tools) => Some(tools),
+                Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
+            },
+        };
         let root = match start(&plan) {
             Ok(root) => root,
             Err(error) => {
@@ -252,6 +287,10 @@ mod platform {
         };
         let temporary = plan.temporary.clone();
         tell(&control, Note::Started);
+        if let Some(tools) = tools {
+            // Without a thread the agent has no tools, and says so.
+            let _ = std::thread::Builder::new().spawn(move || tools.serve());
+        }
         let_go();
         if let Ok(listener) = control.try_clone() {
             let agent = proc::stat(root);
@@ -469,6 +508,19 @@ mod platform {
             (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
         }
 
+        /// Has the child of a keeper take signals, which are all blocked here.
+        pub(in super::super::super) fn take_signals(command: &mut Command) {
+            // SAFETY: only functions are called that may be called after a fork, and nothing is allocated.
+            unsafe {
+                command.pre_exec(|| {
+                    let mut none = MaybeUninit::uninit();
+                    libc::sigemptyset(none.as_mut_ptr());
+                    libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
+                    Ok(())
+                });
+            }
+        }
+
         /// Has the child do this, take signals again, and become the program that these words call.
         pub(super) fn become_after(
             command: &mut Command,
@@ -501,5 +553,6 @@ mod platform {
             Ok(())
         }
     }
+    pub(in super::super) use raw::take_signals;
     use raw::{become_after, control, signals};
 }

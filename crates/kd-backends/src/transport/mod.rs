@@ -11,3 +11,5 @@ mod proc;
 pub mod process;
 pub mod rights;
 pub(crate) mod sse;
+#[cfg(target_os = "linux")]
+pub(crate) mod tools;

@@ -60,6 +60,9 @@ pub struct Spec {
     pub input: Option<Vec<u8>>,
     /// What it may reach of the file system, held by the system where it can: see [`super::rights`]. None is everything.
     pub rights: Option<Rights>,
+    /// A server of tools that its keeper starts for it, outside of what `rights` hold: program and arguments. What connects
+    /// to it below the agent is [`super::tools`]. Empty is none.
+    pub tools: Vec<String>,
     /// The signal that it ends well on.
     pub gentle: Gentle,
     /// How long it may take to obey that signal.
@@ -142,6 +145,7 @@ impl Running {
             grace: spec.grace,
             rights,
             temporary: temporary.as_deref(),
+            tools: &spec.tools,
         };
         let (child, pipes) = Child::start(&start)?;
         let pid = child.pid();
