@@ -113,6 +113,21 @@ def hard_link(name: str) -> Callable[[Box], str | None]:
     return attack
 
 
+def a_linked_log_is_told(box: Box) -> str | None:
+    """What is passed over is said, once, on every front end that asks."""
+    box.own()
+    sample.lay(box, f"{sample.THREAD}/.kd-events.jsonl")
+    (box.work / sample.THREAD / ".kd-events.jsonl").symlink_to(box.home / ".bashrc")
+    box.before()
+    for argv in (("ask", "--continue", "hello"), ("ask", "--continue", "--jsonl", "hello"), ("think", "hello")):
+        run = box.kd(*argv, *(("--thread", "council-aaaa") if argv[0] == "think" else ()))
+        if argv[0] == "think" and run.code == 2:
+            continue
+        if (run.out + run.err).count("events are not logged") != 1:
+            return f"kd {' '.join(argv)} says nothing of the link: {run.err[-300:]}"
+    return box.harm() or box.costs()
+
+
 def cases() -> Iterator[Case]:
     files = [*sample.FILES, *sample.MADE_LATER]
     for name in files:
@@ -132,3 +147,4 @@ def cases() -> Iterator[Case]:
     yield Case("links/clone/.kd to the neighbour", "threads are written into another project", cloned_link({".kd": "../neighbour"}, {}, ["ask", "memory set", "forum post", "config set"]))
     for name in (f"{t}/.kd-events.jsonl", f"{sample.BRANCH}/sent.jsonl", f"{sample.BRANCH}/state.json", ".kd/memory.json", f"{t}/thread.json", f"{t}/.kd-index.jsonl"):
         yield Case(f"links/hard link/{name}", "a file of the user is written through its second name", hard_link(name))
+    yield Case("links/a linked log is told", "what members say is not logged, without a word", a_linked_log_is_told)

@@ -121,11 +121,12 @@ def growing(where: str, commands: list[str]) -> Callable[[Box], str | None]:
         sample.lay(box)
         path = box.work / where
         over = threading.Event()
+        most = 256 << 20 if where.endswith(("jsonl", "log")) else 12 << 20
 
         def grow() -> None:
             with path.open("a") as file:
                 line = ('{"type":"x"}' if where.endswith("jsonl") else "more words") + "\n"
-                while not over.is_set() and file.tell() < 256 << 20:
+                while not over.is_set() and file.tell() < most:
                     file.write(line * 2000)
                     file.flush()
 

@@ -252,6 +252,10 @@ impl Engine {
         opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
+        let fault = kd_store::log::fault(&thread);
+        opened
+            .events
+            .extend(fault.map(|text| kd_core::Event::Noticed { text }));
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let (mut view, mut queue, mut watch) = (View::default(), None, None);

@@ -119,6 +119,12 @@ pub const LOG_END: Bound = Bound {
     bytes: 4 * KIB,
     why: "its last line is shown when a background question fails",
 };
+/// `.gitignore` of `.kd`.
+pub const GITIGNORE: Bound = Bound {
+    what: "a list of what git ignores",
+    bytes: 64 * KIB,
+    why: "kd writes a dozen lines",
+};
 /// The process named in a lock file.
 pub const LOCK: Bound = Bound {
     what: "a lock",
@@ -129,7 +135,7 @@ pub const LOCK: Bound = Bound {
 /// Every bound.
 pub const ALL: &[Bound] = &[
     CONFIG, STATE, META, SESSION, PENDING, MEMORY, CURRENT, MESSAGE, INDEX, EVENTS, EVENT, ROLE,
-    PERSONA, SENT, DRAFT, LOG_END, LOCK,
+    PERSONA, SENT, DRAFT, LOG_END, GITIGNORE, LOCK,
 ];
 
 /// Names listed in one folder: 65,536 thread ids have four digits, and a thread of more messages can be shown nowhere.

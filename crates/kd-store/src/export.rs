@@ -15,36 +15,45 @@ const LEVEL: usize = 2;
 /// The thread as Markdown: a title, then a section for each message. No body can look like a section: see
 /// [`kd_core::markdown::embed`].
 pub fn markdown(meta: &Meta, messages: &[Message]) -> String {
+    let mut out = head(meta, messages.len());
+    messages.iter().for_each(|message| out += &section(message));
+    out
+}
+
+/// What stands above the messages.
+pub fn head(meta: &Meta, messages: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}\n", meta.id);
     if let Some(created) = &meta.created_at {
         let _ = writeln!(out, "- opened: {}", escape_line(created));
     }
     let _ = writeln!(out, "- members: {}", escape_line(&meta.members.join(", ")));
-    let _ = writeln!(out, "- messages: {}", messages.len());
-    for message in messages {
-        let _ = write!(
-            out,
-            "\n---\n\n## {} · {}",
-            message.seq,
-            escape_line(&message.from)
-        );
-        if !matches!(message.to, Address::All | Address::King) {
-            let _ = write!(out, " → {}", escape_line(&message.to.to_string()));
-        }
-        if let Some(status) = message.status.filter(|s| *s != Status::Complete) {
-            let _ = write!(out, " · {}", status.as_str());
-        }
-        if message.is_cut() {
-            out.push_str(" · cut at the token limit");
-        }
-        let _ = write!(out, "\n\n*{}", message.at.strftime("%Y-%m-%d %H:%M:%S UTC"));
-        if let Some(model) = &message.provenance.model {
-            let _ = write!(out, " · {}", escape_line(model));
-        }
-        out.push_str("*\n\n");
-        out.push_str(&embed(&message.body, LEVEL));
+    let _ = writeln!(out, "- messages: {messages}");
+    out
+}
+
+/// A message as a section.
+pub fn section(message: &Message) -> String {
+    let mut out = format!(
+        "\n---\n\n## {} · {}",
+        message.seq,
+        escape_line(&message.from)
+    );
+    if !matches!(message.to, Address::All | Address::King) {
+        let _ = write!(out, " → {}", escape_line(&message.to.to_string()));
     }
+    if let Some(status) = message.status.filter(|s| *s != Status::Complete) {
+        let _ = write!(out, " · {}", status.as_str());
+    }
+    if message.is_cut() {
+        out.push_str(" · cut at the token limit");
+    }
+    let _ = write!(out, "\n\n*{}", message.at.strftime("%Y-%m-%d %H:%M:%S UTC"));
+    if let Some(model) = &message.provenance.model {
+        let _ = write!(out, " · {}", escape_line(model));
+    }
+    out.push_str("*\n\n");
+    out.push_str(&embed(&message.body, LEVEL));
     out
 }
 

@@ -4,6 +4,7 @@
 //! if that one lists it. `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
 
 use crate::error::Error;
+use crate::git_command;
 use crate::owner::read_small;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,8 @@ pub(crate) fn tracks(file: &Path) -> bool {
     ] {
         git.env_remove(variable);
     }
-    match git.output().ok().and_then(|output| output.status.code()) {
+    let output = git_command::run(git, git_command::TIME_MAX);
+    match output.ok().and_then(|output| output.status.code()) {
         Some(0) => true,
         Some(1) => false,
         _ => {
@@ -180,18 +182,18 @@ impl Checkout {
             path: self.root.clone(),
             why,
         };
-        let output = Command::new("git")
-            .args([
-                "-c",
-                "core.fsmonitor=false",
-                "-c",
-                "core.hooksPath=/dev/null",
-            ])
-            .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
-            .current_dir(&self.root)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| failed(e.to_string()))?;
+        let mut git = Command::new("git");
+        git.args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ])
+        .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
+        .current_dir(&self.root)
+        .stdin(Stdio::null());
+        let output =
+            git_command::run(git, git_command::TIME_MAX).map_err(|e| failed(e.to_string()))?;
         match output.status.code() {
             Some(0) => Ok(Some(
                 String::from_utf8_lossy(&output.stdout).trim().to_owned(),

@@ -5,8 +5,13 @@
 //! drivers, credential helpers, transports, and another folder as its working tree.
 
 use crate::error::Error;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// Settings that take the place of those of the repository.
 const SETTINGS: [&str; 9] = [
@@ -46,12 +51,18 @@ const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
 /// Filters that are switched off. Each takes four settings, which git parses anew for every command.
 const FILTERS_MAX: usize = 256;
 
+/// The longest that one command takes. A pipe in the place of a file that the settings name holds git up for ever.
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
+/// The most that is read of what a command prints.
+const OUTPUT_BYTES_MAX: u64 = 32 << 20;
+
 /// A repository that is only read.
 #[derive(Clone, Debug)]
 pub struct GitCommand {
     folder: PathBuf,
     /// Names of the filters that are switched off.
     filters: Vec<String>,
+    limit: Duration,
 }
 
 impl GitCommand {
@@ -61,9 +72,18 @@ impl GitCommand {
     /// When git is not there or cannot read the settings, when a filter has a name that cannot be overridden, or when
     /// there are more than 256 filters.
     pub fn new(folder: &Path) -> Result<Self, Error> {
+        Self::within(folder, TIME_MAX)
+    }
+
+    /// The same, with a time limit of its own for each command.
+    ///
+    /// # Errors
+    /// As [`GitCommand::new`].
+    pub fn within(folder: &Path, limit: Duration) -> Result<Self, Error> {
         let mut git = Self {
             folder: folder.to_path_buf(),
             filters: Vec::new(),
+            limit,
         };
         let output = git.output(&[
             "config",
@@ -163,22 +183,23 @@ impl GitCommand {
         command
     }
 
-    /// What git prints.
+    /// What git prints, up to 32 MiB.
     ///
     /// # Errors
-    /// When it cannot be started, or fails.
+    /// When it cannot be started, fails, or takes longer than its time.
     pub fn read(&self, args: &[&str]) -> Result<String, Error> {
         let output = self.output(args)?;
-        match output.status.success() {
+        let is_cut = output.stdout.len() as u64 == OUTPUT_BYTES_MAX;
+        match output.status.success() || is_cut {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(self.failed(&output)),
         }
     }
 
     fn output(&self, args: &[&str]) -> Result<Output, Error> {
-        self.command(args).output().map_err(|error| Error::Git {
+        run(self.command(args), self.limit).map_err(|error| Error::Git {
             path: self.folder.clone(),
-            why: format!("git cannot be started: {error}"),
+            why: error.to_string(),
         })
     }
 
@@ -188,4 +209,67 @@ impl GitCommand {
             why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         }
     }
+}
+
+/// Runs a git command to its end, up to this time; of what it prints up to 32 MiB are kept.
+///
+/// # Errors
+/// When it cannot be started or takes longer.
+pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("git cannot be started: {error}"));
+    // A group of its own, so that what git starts ends with it.
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let mut child = command.spawn().map_err(named)?;
+    let (told, heard) = mpsc::channel();
+    let streams: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|out| Box::new(out) as _),
+        child.stderr.take().map(|err| Box::new(err) as _),
+    ];
+    for (which, stream) in streams.into_iter().enumerate() {
+        let told = told.clone();
+        std::thread::Builder::new().spawn(move || {
+            let mut bytes = Vec::new();
+            let read = stream.map(|stream| stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes));
+            // Nobody listens any more after the time is up.
+            let _ = told.send((which, read.transpose().map(|_| bytes)));
+        })?;
+    }
+    let end = Instant::now() + limit;
+    let mut texts = [Vec::new(), Vec::new()];
+    for _ in 0..texts.len() {
+        let left = end.saturating_duration_since(Instant::now());
+        let Ok((which, bytes)) = heard.recv_timeout(left) else {
+            finish(&mut child);
+            let seconds = limit.as_secs_f64();
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!(
+                    "git took longer than {seconds} s: is a file that its settings include a pipe?"
+                ),
+            ));
+        };
+        texts[which] = bytes?;
+        // It waits for a reader of the rest, which nobody is.
+        if texts[which].len() as u64 == OUTPUT_BYTES_MAX {
+            finish(&mut child);
+        }
+    }
+    let status = child.wait()?;
+    let [stdout, stderr] = texts;
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+fn finish(child: &mut std::process::Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
 }

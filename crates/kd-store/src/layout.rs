@@ -63,7 +63,12 @@ current
 
 # Config file is tracked
 !config.json
+
+# Forum (not tracked)
+forum.db*
 ";
+/// What is tracked although a line above says otherwise.
+const TRACKED: &str = "!config.json";
 
 /// The environment, as a function: the library reads none by itself.
 pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
@@ -549,12 +554,36 @@ fn close(kd: &Folder) -> Result<(), Error> {
     rustix::fs::fchmod(kd, FOLDER_MODE).map_err(|e| failed(e.into()))
 }
 
-/// Writes `.gitignore` whole or not at all: an empty one would never be written again.
+/// Writes `.gitignore` whole or not at all: an empty one would never be written again. To one that is there the lines are
+/// added that it lacks; a line with `!` before it says that the user wants it so.
 fn ignore(kd: &Folder) -> Result<(), Error> {
-    if kd.has(GITIGNORE_FILE) {
+    let Some(bytes) = kd.read(GITIGNORE_FILE, bounds::GITIGNORE)? else {
+        return kd.replace(GITIGNORE_FILE, GITIGNORE.as_bytes());
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let has = |line: &str| {
+        text.lines()
+            .any(|one| one.trim() == line || one.trim().strip_prefix('!') == Some(line))
+    };
+    let missing: Vec<&str> = GITIGNORE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with(['#', '!']) && !has(line))
+        .collect();
+    if missing.is_empty() {
         return Ok(());
     }
-    kd.replace(GITIGNORE_FILE, GITIGNORE.as_bytes())
+    let mut bytes = bytes;
+    let gap = if bytes.is_empty() || bytes.ends_with(b"\n") {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    let added = format!("{gap}# Added by kd: private\n{}\n", missing.join("\n"));
+    bytes.extend_from_slice(added.as_bytes());
+    if missing.contains(&"*.json") {
+        bytes.extend_from_slice(format!("{TRACKED}\n").as_bytes());
+    }
+    kd.replace(GITIGNORE_FILE, &bytes)
 }
 
 fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Error> {

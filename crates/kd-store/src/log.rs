@@ -3,6 +3,7 @@
 //! A writer that dies in the middle of a line leaves it torn; the next one ends that line before it begins its own,
 //! and readers pass over it.
 
+use crate::beneath::{Kind, wrong_kind};
 use crate::bounds;
 use crate::error::Error;
 use crate::layout;
@@ -79,6 +80,21 @@ impl EventLog {
         self.file.read_exact_at(&mut last, len - 1)?;
         Ok(last != *b"\n")
     }
+}
+
+/// Why the log of a thread cannot be written, if something else is in its place. What members say is kept all the same.
+pub fn fault(thread: &Thread) -> Option<String> {
+    let folder = thread.folder();
+    let look = folder.look(layout::EVENTS_FILE).ok()??;
+    let path = folder.path().join(layout::EVENTS_FILE);
+    let error = if look.kind != Kind::File {
+        wrong_kind(path, look.kind, Kind::File)
+    } else if look.has_second_name() {
+        Error::SecondName { path }
+    } else {
+        return None;
+    };
+    Some(format!("events are not logged: {error}; {}", error.hint()))
 }
 
 /// Reads a thread's log; a thread without one has an empty one. Of one that is larger than any it reads the end.

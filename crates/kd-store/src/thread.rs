@@ -38,6 +38,10 @@ const USUAL_SENDERS: [&str; 4] = [KING, "claude", "codex", "cursor"];
 /// The most senders whose names are looked at after each append.
 const SENDERS_MAX: usize = 64;
 
+/// The most that several messages have together when they are read at once: that of the longest one. What a program
+/// keeps of a conversation is a multiple of it.
+pub const TOGETHER_BYTES_MAX: u64 = bounds::MESSAGE.bytes;
+
 /// How hard a finished message is pressed onto the disk. Against a killed process all are equal; they differ in what
 /// a power cut may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -292,7 +296,23 @@ impl Thread {
         Ok(written)
     }
 
-    /// All messages. Reads every file; lists the folder, which is the truth.
+    /// Gives all messages, one after another, each in whole: for output that goes on at once. Returns what was wrong.
+    pub fn each<E: From<Error>>(
+        &self,
+        mut tell: impl FnMut(Message) -> Result<(), E>,
+    ) -> Result<Vec<Problem>, E> {
+        let mut problems = Vec::new();
+        for entry in index::list(&self.folder)? {
+            let read = self.read(std::slice::from_ref(&entry))?;
+            problems.extend(read.problems);
+            read.messages.into_iter().try_for_each(&mut tell)?;
+        }
+        Ok(problems)
+    }
+
+    /// All messages. Reads every file; lists the folder, which is the truth. As with all that give several messages, the
+    /// newest are whole, up to [`TOGETHER_BYTES_MAX`]; of older ones only the headers are kept, with a note in place of
+    /// the text.
     pub fn messages(&self) -> Result<Messages, Error> {
         let entries = index::list(&self.folder)?;
         self.read(&entries)
@@ -498,10 +518,9 @@ impl Thread {
 
     fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
         let mut all = Messages::default();
-        if entries.is_empty() {
-            return Ok(all);
-        }
-        for entry in entries {
+        let mut room = TOGETHER_BYTES_MAX;
+        // The newest first: what a question goes on from.
+        for entry in entries.iter().rev() {
             let problem = |what| Problem {
                 path: self.path().join(&entry.name),
                 what,
@@ -509,18 +528,36 @@ impl Thread {
             match read_file(&self.folder, &entry.name) {
                 Ok(Some((bytes, time))) => {
                     let (parsed, flaws) = frontmatter::parse(&bytes);
-                    all.messages
-                        .extend(parsed.map(|p| p.into_message(entry.seq, entry.sender(), time)));
+                    let parsed = parsed.map(|p| p.into_message(entry.seq, entry.sender(), time));
+                    let rest = room.checked_sub(bytes.len() as u64);
+                    all.messages.extend(parsed.map(|message| match rest {
+                        Some(_) => message,
+                        None => left_out(message),
+                    }));
+                    room = rest.unwrap_or(room);
+                    let flaws = flaws.into_iter().rev();
                     all.problems
-                        .extend(flaws.into_iter().map(|flaw| problem(Trouble::Flaw(flaw))));
+                        .extend(flaws.map(|flaw| problem(Trouble::Flaw(flaw))));
                 }
                 // Somebody removed it after we listed the folder: then it is not there.
                 Ok(None) => {}
                 Err(e) => all.problems.push(problem(Trouble::Unreadable(told(&e)))),
             }
         }
+        all.messages.reverse();
+        all.problems.reverse();
         Ok(all)
     }
+}
+
+/// A message whose text is left out because newer ones fill the room.
+fn left_out(message: Message) -> Message {
+    let size = crate::error::size(message.body.len() as u64);
+    let body = format!(
+        "[{size} left out: with newer messages the thread is larger than {} MiB; `kd export` writes all of it]",
+        TOGETHER_BYTES_MAX >> 20
+    );
+    Message { body, ..message }
 }
 
 /// Moves a message to the next free number above `last`, which it gives. Its text stays as it is.

@@ -481,9 +481,33 @@ fn a_kd_is_for_the_user_alone_and_kept_out_of_git_also_if_it_was_there() {
         assert_eq!(mode(&root.join(".kd")), 0o700, "{}", root.display());
         assert!(ignored(root).unwrap().contains("*.jsonl"));
     }
-    fs::write(old.join(".kd/.gitignore"), "mine\n").unwrap();
-    stage.create(&old);
-    assert_eq!(ignored(&old).unwrap(), "mine\n");
+    // Lines that are missing are added below the user's own, once, but for those that the user took back.
+    let ours = ignored(&new).unwrap();
+    for mine in [
+        "mine",
+        "mine\n",
+        "",
+        "!*.jsonl\n# *.log\n",
+        &ours.replace("forum.db*\n", ""),
+    ] {
+        fs::write(old.join(".kd/.gitignore"), mine).unwrap();
+        stage.create(&old);
+        let text = ignored(&old).unwrap();
+        assert!(text.starts_with(mine), "{text}");
+        for line in ours
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
+            let taken_back = mine.lines().any(|one| one.strip_prefix('!') == Some(line));
+            assert_eq!(
+                text.lines().any(|one| one == line),
+                !taken_back,
+                "{line}: {text}"
+            );
+        }
+        stage.create(&old);
+        assert_eq!(ignored(&old).unwrap(), text);
+    }
 }
 
 /// A `.git` that came out of an archive cannot make a folder part of another project.

@@ -216,3 +216,15 @@ fn another_working_tree_is_refused() {
         good.top().canonicalize().unwrap()
     );
 }
+
+#[test]
+fn settings_that_include_a_pipe_hold_nobody_up() {
+    let repository = Repository::new("[include]\n path = pipe\n");
+    let pipe = repository.top().join(".git/pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let limit = std::time::Duration::from_millis(300);
+    let error = GitCommand::within(&repository.top(), limit).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("git took longer than 0.3 s"), "{told}");
+}

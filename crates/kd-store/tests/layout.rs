@@ -86,9 +86,10 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
     assert!(opened.created && !opened.layout.is_elsewhere());
     assert_eq!(opened.layout.root(), dir.path());
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot-kd/.gitignore");
+    let sample = fs::read_to_string(sample).unwrap();
     assert_eq!(
-        fs::read(dir.path().join(".kd/.gitignore")).unwrap(),
-        fs::read(sample).unwrap()
+        fs::read_to_string(dir.path().join(".kd/.gitignore")).unwrap(),
+        sample + "\n# Forum (not tracked)\nforum.db*\n"
     );
     let again = Layout::find_or_create(&deep, NO_ENV).unwrap();
     assert!(!again.created);
@@ -106,6 +107,11 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
     let stream = kd_store::StreamWriter::create(&thread, "a").unwrap();
     fs::write(thread.path().join(".kd-new/1-1.jsonl"), "left").unwrap();
     kd_store::EventLog::open(&thread).unwrap();
+    fs::write(dir.path().join(".kd/forum.db-wal"), "").unwrap();
+    drop(kd_store::forum::ForumStore::open(
+        &kd_store::forum::Place::File(opened.layout.forum_file()),
+        None,
+    ));
     kd_store::session::update(&opened.layout, &seats(&["a"])[0], |_| {}).unwrap();
     let output = Command::new("git")
         .args(["status", "--porcelain", "-uall"])

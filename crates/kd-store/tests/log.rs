@@ -92,3 +92,26 @@ fn records_of_a_later_version_are_counted_not_lost() {
     assert_eq!((logged.records.len(), logged.skipped), (1, 1));
     assert!(fs::read_to_string(&path).unwrap().starts_with("{\"v\":9"));
 }
+
+#[test]
+fn what_stands_in_place_of_the_log_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada"]);
+    let path = thread.path().join(".kd-events.jsonl");
+    assert_eq!(log::fault(&thread), None);
+    EventLog::open(&thread).unwrap();
+    assert_eq!(log::fault(&thread), None);
+    let second = dir.path().join("second");
+    std::fs::hard_link(&path, &second).unwrap();
+    assert!(log::fault(&thread).unwrap().contains("not logged"));
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&second, &path).unwrap();
+    let told = log::fault(&thread).unwrap();
+    assert!(
+        told.contains("link") && told.contains(".kd-events.jsonl"),
+        "{told}"
+    );
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(log::fault(&thread).is_some());
+}

@@ -333,3 +333,51 @@ fn threads_of_one_process_share_one_count() {
         0
     );
 }
+
+#[test]
+fn of_many_long_messages_the_newest_are_whole_and_each_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada"]);
+    let body = "word ".repeat(1 << 20);
+    for number in 1..=5 {
+        thread
+            .append(&draft("ada", &format!("{number} {body}")))
+            .unwrap();
+    }
+    thread.append(&draft(KING, "short")).unwrap();
+    let read = thread.messages().unwrap();
+    assert!(read.problems.is_empty());
+    let whole: Vec<bool> = read
+        .messages
+        .iter()
+        .map(|m| !m.body.starts_with('['))
+        .collect();
+    assert_eq!(whole, [false, false, true, true, true, true]);
+    assert!(
+        read.messages[0].body.contains("5.0 MiB left out"),
+        "{}",
+        read.messages[0].body
+    );
+    assert_eq!(read.messages[0].from, "ada");
+    let together: usize = read.messages.iter().map(|m| m.body.len()).sum();
+    assert!(together as u64 <= kd_store::thread::TOGETHER_BYTES_MAX + 1000);
+    let mut seen = Vec::new();
+    let told = |message: kd_core::Message| -> Result<(), kd_store::Error> {
+        seen.push((message.seq, message.body.len()));
+        Ok(())
+    };
+    assert!(thread.each(told).unwrap().is_empty());
+    let long = body.trim_end().len() + 2;
+    assert_eq!(
+        seen,
+        [
+            (1, long),
+            (2, long),
+            (3, long),
+            (4, long),
+            (5, long),
+            (6, 5)
+        ]
+    );
+    assert_eq!(thread.message(1).unwrap().body.len(), long);
+}

@@ -6,7 +6,7 @@
 //! once for each width, and only the tail is parsed again.
 
 use super::clean;
-use super::markdown::{OPTIONS, lines_of};
+use super::markdown::{OPTIONS, left_out, lines_of, shown_part};
 use super::style::Styles;
 use super::wrap::Line;
 use pulldown_cmark::{Event, Parser};
@@ -28,11 +28,14 @@ pub struct Growing {
     lines: Vec<Line>,
     /// How many of the lines stand before the tail.
     kept: usize,
+    /// Bytes beyond the bound, which are not laid out.
+    left: usize,
 }
 
 impl Growing {
     /// The lines of a text. Only what was not there before costs anything; another text is noticed.
     pub fn lines(&mut self, text: &str, columns: usize, styles: Styles) -> &[Line] {
+        let (text, left) = shown_part(text);
         let goes_on = text
             .as_bytes()
             .get(..self.seen)
@@ -41,6 +44,13 @@ impl Growing {
             self.reset();
             (self.columns, self.styles) = (columns, Some(styles));
         } else if text.len() == self.seen && self.seen > 0 {
+            // What is beyond the bound costs no more than the line that counts it.
+            if left != self.left {
+                let had = usize::from(self.left > 0);
+                self.lines.truncate(self.lines.len() - had);
+                self.lines.extend(left_out(left, styles));
+                self.left = left;
+            }
             return &self.lines;
         }
         self.seen = text.len();
@@ -58,6 +68,8 @@ impl Growing {
         let rest = mend(&clean::text(&text[self.fixed..]));
         let tail = lines_of(&rest, columns, styles);
         self.append(tail);
+        self.lines.extend(left_out(left, styles));
+        self.left = left;
         &self.lines
     }
 

@@ -15,6 +15,9 @@ pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
 
+/// The most of a text that is laid out; far more than anybody reads on a terminal.
+pub const SHOWN_BYTES_MAX: usize = 512 << 10;
+
 /// Renders Markdown into lines of at most `columns`.
 pub fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
     lines(foreign, columns, styles)
@@ -25,7 +28,34 @@ pub fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
 
 /// The same, before it becomes escape sequences.
 pub fn lines(foreign: &str, columns: usize, styles: Styles) -> Vec<Line> {
-    lines_of(&clean::text(foreign), columns, styles)
+    let (shown, left) = shown_part(foreign);
+    let mut lines = lines_of(&clean::text(shown), columns, styles);
+    lines.extend(left_out(left, styles));
+    lines
+}
+
+/// The part of a text that is laid out, up to the end of a line, and how many bytes are left: laying out must not hold
+/// up the keys, whatever a member wrote.
+pub(super) fn shown_part(text: &str) -> (&str, usize) {
+    if text.len() <= SHOWN_BYTES_MAX {
+        return (text, 0);
+    }
+    let mut end = SHOWN_BYTES_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let end = text[..end].rfind('\n').map_or(end, |at| at + 1);
+    (&text[..end], text.len() - end)
+}
+
+/// The line that stands for what is left; none where all is shown.
+pub(super) fn left_out(bytes: usize, styles: Styles) -> Option<Line> {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    let dots = styles.glyph("…", "...");
+    (bytes > 0).then(|| {
+        let words = format!("{dots} {mib:.1} MiB more: `kd export` writes all of it");
+        vec![Span::new(Style::new().dimmed(), words)]
+    })
 }
 
 /// Renders text that is clean already.
@@ -455,6 +485,45 @@ mod tests {
                 assert!(width(line) <= columns, "{columns}: {line:?}");
             }
             insta::assert_snapshot!(format!("markdown-{columns}"), text);
+        }
+    }
+
+    #[test]
+    fn the_work_for_one_text_has_a_bound() {
+        let rows = ["a\n\n", "| a | b |\n", "> ", "- x\n", "é", "```\n"];
+        for row in rows {
+            let most = |bytes: usize| {
+                let text = row.repeat(bytes / row.len());
+                let once = lines(&text, 80, Styles::NONE);
+                let mut growing = super::super::growing::Growing::default();
+                let half = text.len() / 2 / row.len() * row.len();
+                growing.lines(&text[..half], 80, Styles::NONE);
+                let grown = growing.lines(&text, 80, Styles::NONE).to_vec();
+                (once, grown)
+            };
+            let ((small, _), (large, grown)) = (most(SHOWN_BYTES_MAX), most(4 << 20));
+            for lines in [&large, &grown] {
+                assert!(lines.len() <= small.len() + 4, "{row:?}: {}", lines.len());
+                let last = &lines[lines.len() - 1][0].text;
+                assert!(last.contains("3.5 MiB more"), "{row:?}: {last}");
+            }
+            assert!(
+                !small
+                    .iter()
+                    .flatten()
+                    .any(|span| span.text.contains("more:"))
+            );
+        }
+    }
+
+    #[test]
+    fn an_entity_commands_no_terminal() {
+        let text = "&#27;[2J &#x9b;2J &#8238;b [x](http://h/&#27;c) ![&#27;]8;;](u) <b title=\"&#27;\">\n\n| &#27;c |\n|---|\n| &#155; |\n\n# &#x1b;]0;t&#7;";
+        for columns in [8, 80] {
+            for line in lines(text, columns, Styles::NONE) {
+                let said: String = line.iter().map(|span| span.text.as_str()).collect();
+                assert!(!said.chars().any(clean::is_unsafe), "{said:?}");
+            }
         }
     }
 

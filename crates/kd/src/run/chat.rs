@@ -482,7 +482,7 @@ fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<Strin
         Format::Md
     };
     Ok(
-        match outfile::write(path, export::text(&open, format)?.as_bytes()) {
+        match outfile::write_with(path, |out| export::write(&open, format, out)) {
             Ok(()) => format!("written to {}", path.display()),
             Err(error) => error.to_string(),
         },

@@ -9,6 +9,14 @@ use std::path::Path;
 /// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written through,
 /// and so are links, but not below `.kd`.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_with(path, |out| Ok(out.write_all(bytes)?))
+}
+
+/// The same, for what is written piece by piece.
+pub(super) fn write_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
+) -> Result<(), Error> {
     let failed = |e: std::io::Error| {
         Error::new(
             "output",
@@ -21,11 +29,14 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     // Below `.kd` a repository chooses what links point to.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if beneath::is_below_kd(&whole) {
-        return Ok(beneath::replace(&whole, bytes)?);
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        return Ok(beneath::replace(&whole, &bytes)?);
     }
     let device = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     if device {
-        return std::fs::write(path, bytes).map_err(failed);
+        let mut file = std::fs::File::create(path).map_err(failed)?;
+        return write(&mut file);
     }
     // A link stays a link: what it points to is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -42,7 +53,10 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
+    let mut out = std::io::BufWriter::new(file.as_file_mut());
+    write(&mut out)?;
+    out.flush().map_err(failed)?;
+    drop(out);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(())
 }

@@ -396,8 +396,7 @@ impl Desk for House {
                 path.display()
             ));
         }
-        let text = export::text(&thread, format).map_err(line)?;
-        outfile::write(&path, text.as_bytes()).map_err(line)?;
+        outfile::write_with(&path, |out| export::write(&thread, format, out)).map_err(line)?;
         Ok(path.display().to_string())
     }
 

@@ -86,6 +86,10 @@ async fn conduct(
         if stage.closed {
             break Ended::Left;
         }
+        // A stream that grows all the time wakes us all the time.
+        if end.is_some_and(|end| Instant::now() >= end) && !follow.is_over()? {
+            break Ended::Late;
+        }
         if follow.is_over()? {
             let since = *over_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= GRACE {
