@@ -547,7 +547,14 @@ impl Options {
     /// Whether yes or no is said here, and not `no doubt` or `is it`.
     fn is_said(&self, words: &[Word], at: usize, length: usize) -> bool {
         if !self.yes_no {
-            return true;
+            // The right answer need not be the one that is called `right`.
+            let next = words.get(at + length).map_or("", |w| w.lower.as_str());
+            let praises =
+                ["right", "correct", "best", "better"].contains(&words[at].lower.as_str());
+            let things = [
+                "answer", "choice", "option", "one", "call", "decision", "move", "way",
+            ];
+            return !(length == 1 && praises && things.contains(&next));
         }
         let before = at.checked_sub(1).map(|b| &words[b]);
         let last = &words[at + length - 1];

@@ -934,6 +934,10 @@ pub fn number_of(line: &str, language: Language) -> Option<String> {
         " are ",
         " total of ",
         " to be ",
+        "that's ",
+        " comes to ",
+        " comes out to ",
+        "i.e. ",
         ": ",
         "：",
     ];
@@ -1319,7 +1323,9 @@ fn in_sentences(text: &str, options: &Options) -> Said<usize> {
         (Some(Taken::Several), _) => Said::Several,
         (_, [one]) => Said::Words(*one),
         (_, []) => match options.left(&spoken) {
-            Some(one) if !options.is_yes_no() && spoken.len() > 1 => Said::Words(one),
+            Some(one) if !options.is_yes_no() && (spoken.len() > 1 || forbids(text)) => {
+                Said::Words(one)
+            }
             _ => Said::Nothing,
         },
         (_, _) => Said::Several,
@@ -1334,6 +1340,40 @@ fn has_any(lower: &str, words: &[&str]) -> bool {
             before.is_none_or(|c| !c.is_alphabetic() || is_han(c))
         })
     })
+}
+
+/// Whether a text advises against something in so many words. Of two options the other one is then meant; that one of
+/// them is not ideal says less.
+fn forbids(text: &str) -> bool {
+    const FORBIDS: &[&str] = &[
+        "do not ",
+        "don't ",
+        "should not ",
+        "shouldn't ",
+        "must not ",
+        "never ",
+        "no reason to ",
+        "avoid ",
+        "anything but ",
+        "nicht ",
+        "auf keinen fall ",
+        "kein grund",
+        "vermeide",
+        "alles außer",
+        "ne pas ",
+        "aucune raison de ",
+        "évite",
+        "tout sauf",
+        "no debe",
+        "no hay razón para ",
+        "evita",
+        "todo menos",
+        "不要",
+        "不应",
+        "没有理由",
+        "避免",
+    ];
+    has_any(&text.to_lowercase().replace('’', "'"), FORBIDS) && sentences(text).len() <= 2
 }
 
 /// Whether a sentence says that it concludes, corrects or sets something against what came before.
