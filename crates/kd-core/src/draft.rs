@@ -4,7 +4,7 @@
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{KING, SeatName, TurnId};
-use crate::message::{Address, Draft, Provenance, Status};
+use crate::message::{Address, BROKEN_OFF, Draft, INTERRUPTED, Provenance, Status};
 use crate::request::Finish;
 use crate::roster::Member;
 use jiff::Timestamp;
@@ -64,11 +64,14 @@ pub(crate) fn of_turn(ended: &Ended<'_>, at: Timestamp) -> Draft {
         extra.insert(FAILURE.to_owned(), failure.kind.as_str().to_owned());
         if body.is_empty() {
             body = match failure.kind {
-                FailureKind::Cancelled => "*Interrupted*".to_owned(),
+                FailureKind::Cancelled => INTERRUPTED.to_owned(),
                 _ => format!("*Error: {reason}*"),
             };
         } else {
             extra.insert(REASON.to_owned(), reason);
+            if failure.kind == FailureKind::Cancelled {
+                body = format!("{body}\n\n{BROKEN_OFF}");
+            }
         }
     }
     Draft {

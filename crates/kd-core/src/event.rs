@@ -124,6 +124,13 @@ pub enum Event {
         /// Whom they are for.
         to: Address,
     },
+    /// What waited was taken back by the king: it was not said.
+    SayTakenBack {
+        /// The words.
+        body: String,
+        /// Whom they were for.
+        to: Address,
+    },
     /// A seat will be asked.
     TurnQueued {
         /// The turn.

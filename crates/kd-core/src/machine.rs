@@ -58,6 +58,13 @@ pub enum Input {
         /// Why.
         failure: Failure,
     },
+    /// A turn had to wait because another process asked the same member in this thread, and what was said meanwhile is
+    /// known now. The answer is a [`Command::Ask`] for the same turn with a new request, an
+    /// [`Event::TurnFailed`] that takes it back, or nothing: then it is asked as it was.
+    Freed {
+        /// The turn.
+        turn: TurnId,
+    },
     /// A draft is on disk.
     Saved {
         /// The turn it came from.

@@ -207,7 +207,13 @@ impl Message {
             .is_some_and(|finish| finish == LENGTH)
     }
 
-    /// Whether its body may stand in a prompt: the king's words, and whole answers.
+    /// Whether its body stands in a prompt: what is sound, and what the king stopped, as far as it came.
+    pub fn is_told(&self) -> bool {
+        let stopped = self.status == Some(Status::Interrupted) && self.body.trim() != INTERRUPTED;
+        self.is_sound() || stopped
+    }
+
+    /// Whether it says all that was to be said: the king's words, and whole answers.
     ///
     /// Old files carry no status; there the body tells (`*Error: …*`, `*Interrupted*`, `*Empty response…`).
     pub fn is_sound(&self) -> bool {
@@ -223,6 +229,11 @@ impl Message {
         }
     }
 }
+
+/// The body of a message whose turn the king stopped before a word came, as kingdom-cli writes it.
+pub(crate) const INTERRUPTED: &str = "*Interrupted*";
+/// What stands behind the words of a turn that the king stopped, as kingdom-cli writes it.
+pub(crate) const BROKEN_OFF: &str = "*[Interrupted — response may be incomplete]*";
 
 /// The messages of a thread as they are to be read. `messages` are in the order of their numbers. An answer that was
 /// asked for again stands where the failed one stood, and the failed one is left out. No sound message is ever left out.

@@ -32,6 +32,13 @@ pub struct Member {
     pub launch: Launch,
 }
 
+impl Member {
+    /// The agent that sits here: what its seats in other places are told by.
+    pub fn agent(&self) -> &str {
+        self.launch.agent.as_deref().unwrap_or(self.name.as_str())
+    }
+}
+
 /// How an agent's program is started, copied from its configuration when a member is made from it. Every seat made from
 /// that member, whatever its name, starts the same program.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -190,6 +190,9 @@ impl View {
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
             Event::MessageAdded { message, turn } => self.message_added(message, *turn),
             Event::SayQueued { body, to } => self.waiting.push_back((body.clone(), to.clone())),
+            Event::SayTakenBack { .. } => {
+                self.waiting.pop_back();
+            }
             Event::TurnQueued {
                 turn,
                 seat,

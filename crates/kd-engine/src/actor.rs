@@ -4,6 +4,7 @@
 use crate::ask;
 use crate::bus::Bus;
 use crate::clock::Clock;
+use crate::lease::{Freed, Leases, Taken};
 use crate::scribe::{Order, Scribe};
 use crate::watch::Watch;
 use kd_backends::{Backend, Spending};
@@ -13,6 +14,7 @@ use kd_core::{
     Aside, Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Member, Op,
     Record, Request, SeatName, ThreadId, TimerId, Timestamp, TurnId,
 };
+use kd_store::Thread;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub(crate) struct Start {
     pub(crate) clock: Clock,
     /// Tells what other processes do in the thread; ends with the loop.
     pub(crate) watch: Option<Watch>,
+    /// Where the leases of the members lie.
+    pub(crate) folder: Arc<Thread>,
 }
 
 /// The inbox of a loop, made before it so that the scribe can answer into it.
@@ -62,6 +66,14 @@ pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
 /// A turn that runs.
 struct Running {
     task: JoinHandle<()>,
+    spending: Spending,
+}
+
+/// A turn whose member another process asks.
+struct Waiting {
+    request: Request,
+    /// When it gives up.
+    until: Instant,
     spending: Spending,
 }
 
@@ -81,6 +93,10 @@ pub(crate) struct Actor {
     sender: mpsc::Sender<Input>,
     /// Turns that run.
     turns: BTreeMap<TurnId, Running>,
+    leases: Leases,
+    freed: mpsc::UnboundedReceiver<Freed>,
+    /// Turns that wait until another process has heard their member.
+    waiting: BTreeMap<TurnId, Waiting>,
     /// Drafts that the scribe has not answered for.
     saving: usize,
     /// What the watch told meanwhile: some of it may be our own messages, which the machine must hear as saved first.
@@ -88,7 +104,7 @@ pub(crate) struct Actor {
     _watch: Option<Watch>,
     timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
     /// Turns that have no stream file yet: one that ends within its first frame needs none.
-    began: Vec<(TurnId, SeatName)>,
+    began: Vec<(TurnId, SeatName, Duration)>,
     /// Pieces of answers that are not in the stream files yet.
     frame: Vec<Arc<Record>>,
     flush_at: Option<Instant>,
@@ -103,6 +119,7 @@ impl Actor {
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
         let spending = start.spending.within(start.machine.ceiling());
+        let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {
             thread: start.thread,
             machine: start.machine,
@@ -116,6 +133,9 @@ impl Actor {
             inbox,
             sender,
             turns: BTreeMap::new(),
+            leases,
+            freed,
+            waiting: BTreeMap::new(),
             saving: 0,
             found: Vec::new(),
             _watch: start.watch,
@@ -134,9 +154,10 @@ impl Actor {
     /// Runs until the session is closed and the last turn has ended and is on disk.
     pub(crate) async fn run(mut self) {
         let (mut open, mut closing) = (true, false);
-        while !closing || !self.turns.is_empty() || self.saving > 0 {
+        while !closing || !self.turns.is_empty() || !self.waiting.is_empty() || self.saving > 0 {
             let alarm = self.timers.peek().map(|Reverse((at, _))| *at);
             let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
+            let patience = self.waiting.values().map(|waiting| waiting.until).min();
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
                     Some(Wish::Op(op)) => {
@@ -147,8 +168,8 @@ impl Actor {
                     // The session was dropped without a word: nobody waits for the turns any more.
                     None => {
                         (open, closing) = (false, true);
-                        self.step(Input::Op(Op::Interrupt));
                         self.step(Input::Op(Op::Close));
+                        self.step(Input::Op(Op::Interrupt));
                     }
                 },
                 input = self.inbox.recv() => {
@@ -166,6 +187,10 @@ impl Actor {
                     if self.flush_at.is_some_and(|at| at <= Instant::now() + NEARLY) {
                         self.flush();
                     }
+                }
+                Some(freed) = self.freed.recv() => self.free(freed),
+                () = tokio::time::sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
+                    self.give_up();
                 }
                 () = tokio::time::sleep(alarm_in), if alarm.is_some() => {
                     if let Some(Reverse((_, timer))) = self.timers.pop() {
@@ -197,7 +222,10 @@ impl Actor {
                 self.turns.remove(turn);
             }
             Input::Saved { .. } | Input::SaveFailed { .. } => self.saving -= 1,
-            Input::Found { .. } | Input::FoundDelta { .. } | Input::FoundEnd { .. }
+            Input::Found { .. }
+            | Input::FoundDelta { .. }
+            | Input::FoundEnd { .. }
+            | Input::Freed { .. }
                 if self.saving > 0 =>
             {
                 self.found.push(input);
@@ -205,11 +233,26 @@ impl Actor {
             }
             _ => {}
         }
-        self.step(input);
+        self.react(input);
         if self.saving == 0 {
             for found in std::mem::take(&mut self.found) {
-                self.step(found);
+                self.react(found);
             }
+        }
+    }
+
+    /// One step; a turn whose member is free begins with it.
+    fn react(&mut self, input: Input) {
+        let freed = match &input {
+            Input::Freed { turn } => Some(*turn),
+            _ => None,
+        };
+        self.step(input);
+        // The machine did not wish for anything else.
+        if let Some(turn) = freed
+            && let Some(waited) = self.waiting.remove(&turn)
+        {
+            self.begin(turn, waited.request, waited.spending);
         }
     }
 
@@ -256,10 +299,17 @@ impl Actor {
         match command {
             Command::Ask { turn, request } => self.ask(turn, *request, account),
             Command::Cancel { turn } => {
+                let mut stopped = None;
                 if let Some(running) = self.turns.remove(&turn) {
                     running.task.abort();
+                    stopped = Some(running.spending);
+                } else if let Some(waiting) = self.waiting.remove(&turn) {
+                    self.leases.give(turn);
+                    stopped = Some(waiting.spending);
+                }
+                if let Some(spending) = stopped {
                     let mut failure = Failure::new(FailureKind::Cancelled, "stopped by the king");
-                    failure.used = Some(Box::new(running.spending.close()));
+                    failure.used = Some(Box::new(spending.close()));
                     self.step(Input::Failed { turn, failure });
                 }
             }
@@ -267,7 +317,7 @@ impl Actor {
                 self.saving += 1;
                 // What the stream file lacks, the message has.
                 if let Some(saved) = draft.turn {
-                    self.began.retain(|(turn, _)| *turn != saved);
+                    self.began.retain(|(turn, ..)| *turn != saved);
                     self.frame.retain(|record| {
                         !matches!(record.event, Event::TurnDelta { turn, .. } if turn == saved)
                     });
@@ -280,13 +330,44 @@ impl Actor {
         }
     }
 
+    /// Asks a member, once no other process does.
     fn ask(&mut self, turn: TurnId, request: Request, account: Option<Spending>) {
-        self.began.push((turn, request.seat.clone()));
+        let member = self.member(turn, &request.seat);
+        let name = member
+            .map_or(request.seat.as_str(), Member::agent)
+            .to_owned();
+        let spending = match self.waiting.remove(&turn) {
+            Some(waited) => waited.spending,
+            None => account.unwrap_or_else(|| self.spending.turn(Spent::default())),
+        };
+        match self.leases.take(turn, &name) {
+            Taken::Ours => self.begin(turn, request, spending),
+            Taken::Theirs(holder) => {
+                let whose = holder.map(|pid| format!(" (process {pid})"));
+                let text = format!(
+                    "another kd{} asks {name} in this thread: this turn waits for the answer",
+                    whose.unwrap_or_default()
+                );
+                let until = Instant::now() + request.deadlines.total;
+                let waiting = Waiting {
+                    request,
+                    until,
+                    spending,
+                };
+                self.waiting.insert(turn, waiting);
+                self.step(Input::Delta {
+                    turn,
+                    delta: Delta::Notice { text },
+                });
+            }
+        }
+    }
+
+    fn begin(&mut self, turn: TurnId, request: Request, spending: Spending) {
+        self.began
+            .push((turn, request.seat.clone(), request.deadlines.total));
         self.flush_soon();
-        let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
-        let members = self.sittings.get(sitting).into_iter().flat_map(|(m, _)| m);
-        let spending = account.unwrap_or_else(|| self.spending.turn(Spent::default()));
-        let backend = match members.into_iter().find(|m| m.name == request.seat) {
+        let backend = match self.member(turn, &request.seat) {
             Some(member) => (self.reach)(member, &spending),
             None => Err(Failure::new(
                 FailureKind::Missing,
@@ -303,8 +384,55 @@ impl Actor {
         self.turns.insert(turn, Running { task, spending });
     }
 
+    /// Who sits in a seat of the sitting that a turn belongs to.
+    fn member(&self, turn: TurnId, seat: &SeatName) -> Option<&Member> {
+        let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
+        let mut members = self.sittings.get(sitting).into_iter().flat_map(|(m, _)| m);
+        members.find(|member| member.name == *seat)
+    }
+
+    /// Another process has heard a member: what was said meanwhile, and then the turns that waited for it.
+    fn free(&mut self, mut freed: Freed) {
+        for message in std::mem::take(&mut freed.found) {
+            self.hear(Input::Found { message });
+        }
+        for turn in self.leases.free(freed) {
+            self.hear(Input::Freed { turn });
+        }
+    }
+
+    /// Ends the turns that have waited for as long as an answer may take.
+    fn give_up(&mut self) {
+        let now = Instant::now();
+        let late: Vec<TurnId> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.until <= now)
+            .map(|(turn, _)| *turn)
+            .collect();
+        for turn in late {
+            let Some(waited) = self.waiting.remove(&turn) else {
+                continue;
+            };
+            self.leases.give(turn);
+            let seat = waited.request.seat;
+            let mut failure = Failure::new(
+                FailureKind::Timeout,
+                format!("another kd asked {seat} in this thread all the time"),
+            )
+            .advise("wait for its answer, or end the other kd, then ask again");
+            failure.used = Some(Box::new(waited.spending.close()));
+            self.step(Input::Failed { turn, failure });
+        }
+    }
+
     fn publish(&mut self, now: Timestamp, events: Vec<Event>) {
         for event in events {
+            // What came of it is on disk: the next process may ask.
+            if let Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } = &event {
+                self.leases.give(*turn);
+                self.waiting.remove(turn);
+            }
             self.seq += 1;
             let record = Arc::new(Record {
                 v: FORMAT,
@@ -330,8 +458,12 @@ impl Actor {
     /// Hands the turns and the pieces of this frame to the scribe.
     fn flush(&mut self) {
         self.flush_at = None;
-        for (turn, seat) in self.began.drain(..) {
-            self.scribe.order(Order::Began { turn, seat });
+        for (turn, seat, patience) in self.began.drain(..) {
+            self.scribe.order(Order::Began {
+                turn,
+                seat,
+                patience,
+            });
         }
         if !self.frame.is_empty() {
             self.scribe

@@ -7,6 +7,7 @@ mod ask;
 pub mod bus;
 mod clock;
 pub mod forum;
+mod lease;
 mod scribe;
 pub mod watch;
 
@@ -273,6 +274,7 @@ impl Engine {
             );
             watch = Some(over.map_err(Error::Watch)?);
         }
+        let folder = thread.clone();
         let office = Office {
             thread,
             queue,
@@ -296,6 +298,7 @@ impl Engine {
             bus,
             clock: Clock::new(),
             watch,
+            folder,
         };
         let actor = Actor::new(start, scribe, wishes, (sender, inbox));
         Ok(Session {

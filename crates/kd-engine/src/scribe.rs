@@ -10,12 +10,18 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
 use tokio::sync::{mpsc as inbox, oneshot};
 
 /// Something to write.
 pub(crate) enum Order {
-    /// A turn is under way: its stream file begins.
-    Began { turn: TurnId, seat: SeatName },
+    /// A turn is under way: its stream file begins. The file of another program that is there stays until that was silent
+    /// for `patience`.
+    Began {
+        turn: TurnId,
+        seat: SeatName,
+        patience: Duration,
+    },
     /// Pieces of answers for the stream files: one frame of them.
     Stream(Vec<Arc<Record>>),
     /// The king's words, until they are answered. The answer goes to the loop's inbox.
@@ -125,14 +131,19 @@ impl Desk {
     fn carry_out(&mut self, order: Order) {
         self.asked |= !matches!(order, Order::Log(_));
         match order {
-            Order::Began { turn, seat } => {
+            Order::Began {
+                turn,
+                seat,
+                patience,
+            } => {
                 // Live text for other processes is a courtesy: a turn goes on without it.
                 let first = Delta::Started {
                     model: None,
                     version: None,
                     session: None,
                 };
-                let create = || StreamWriter::begin(&self.office.thread, seat.as_str(), &first);
+                let create =
+                    || StreamWriter::begin(&self.office.thread, seat.as_str(), &first, patience);
                 if let Ok(writer) = self.office.own.begin(create) {
                     self.streams.insert(turn, writer);
                 }

@@ -26,7 +26,9 @@ use tokio::sync::mpsc as inbox;
 const REST: Duration = Duration::from_millis(40);
 /// How often a followed stream's writer is looked for.
 const PULSE: Duration = Duration::from_secs(1);
-/// Programs that hold no lock count as alive while their stream was written to within this time.
+/// How long a stream that was there before us, and that nobody holds or writes to, counts as alive. An archive can hold
+/// one, and it must not keep a member from being asked. Who was seen to write may be silent for as long as its member's
+/// turn may take.
 const FRESH: Duration = Duration::from_secs(30);
 /// How often the folder is looked at where the system cannot tell.
 const POLL: Duration = Duration::from_millis(300);
@@ -112,6 +114,10 @@ impl Watch {
             let _ = report.send(Wake::Told(event));
         };
         let watcher = watcher(thread.path(), tell).map_err(std::io::Error::other)?;
+        let patience = members
+            .iter()
+            .map(|m| (m.name.to_string(), m.deadlines.total))
+            .collect();
         let dialects = members
             .iter()
             .filter_map(|m| {
@@ -123,6 +129,7 @@ impl Watch {
             thread,
             own,
             dialects,
+            patience,
             resting: BTreeMap::new(),
             streams: BTreeMap::new(),
             last: seen,
@@ -169,6 +176,8 @@ struct Lookout {
     own: Own,
     /// How members' programs speak.
     dialects: BTreeMap<String, &'static Dialect>,
+    /// How long a living member may be silent.
+    patience: BTreeMap<String, Duration>,
     /// Message files that may still be written, and when they have rested.
     resting: BTreeMap<PathBuf, Instant>,
     /// Streams that are followed, by file.
@@ -176,6 +185,15 @@ struct Lookout {
     /// The highest number that was told.
     last: u32,
     told: inbox::Sender<Input>,
+}
+
+/// How a stream was come upon.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It was there when somebody looked.
+    There,
+    /// The system told that it was written.
+    Told,
 }
 
 /// A stream of another process.
@@ -192,7 +210,10 @@ struct Followed {
     after: u32,
     /// Its message was told.
     answered: bool,
+    /// When somebody was last seen to write it.
     written: Instant,
+    /// How long it may be silent before it counts as dead.
+    patience: Duration,
 }
 
 impl Lookout {
@@ -248,7 +269,7 @@ impl Lookout {
         }
         for sign in stream::streams(&self.thread).unwrap_or_default() {
             if sign.held || sign.quiet < FRESH {
-                self.stream(&sign.path)?;
+                self.stream(&sign.path, Found::There)?;
             }
         }
         Ok(())
@@ -277,7 +298,7 @@ impl Lookout {
                 if matches!(event.kind, EventKind::Remove(_)) {
                     self.gone(path)?;
                 } else if closed || changed {
-                    self.stream(path)?;
+                    self.stream(path, Found::Told)?;
                 }
             } else if path.extension().is_some_and(|e| e == "md") && (closed || changed) {
                 let at = Instant::now() + if closed { Duration::ZERO } else { REST };
@@ -322,19 +343,28 @@ impl Lookout {
     }
 
     /// Tells what came in a stream since the last look.
-    fn stream(&mut self, path: &Path) -> Result<(), Gone> {
+    fn stream(&mut self, path: &Path, found: Found) -> Result<(), Gone> {
         if self.own.holds(path) {
             return Ok(());
         }
+        let member = layout::stream_member(path).unwrap_or_default().to_owned();
+        let patience = match found {
+            Found::There => FRESH,
+            Found::Told => self
+                .patience
+                .get(&member)
+                .copied()
+                .unwrap_or(stream::PATIENCE),
+        };
         if !self.streams.contains_key(path) {
             // The question was whole before anybody answered it: it is told first.
             self.messages_of(KING)?;
-            let member = layout::stream_member(path).unwrap_or_default().to_owned();
             let Ok(seat) = SeatName::new(member.clone()) else {
                 return Ok(());
             };
             let followed = Followed {
                 decoder: self.dialects.get(&member).map(|d| d.decoder()),
+                patience,
                 member,
                 seat,
                 reader: StreamReader::of_file(path.to_path_buf()),
@@ -368,6 +398,7 @@ impl Lookout {
             if heard.lines.is_empty() && deltas.is_empty() {
                 return Ok(());
             }
+            followed.patience = followed.patience.max(patience);
             followed.written = Instant::now();
             deltas.extend(followed.decode(&heard.lines));
             if followed.ours == Some(true) && !stream::is_held(path) {
@@ -425,7 +456,7 @@ impl Lookout {
             path.exists()
                 && match followed.ours {
                     Some(true) => stream::is_held(path),
-                    _ => stream::is_held(path) || followed.written.elapsed() < FRESH,
+                    _ => stream::is_held(path) || followed.written.elapsed() < followed.patience,
                 }
         };
         let dead = self.streams.iter().filter(|(path, f)| !alive(path, f));

@@ -496,6 +496,11 @@ pub(crate) fn stream_name(member: &str) -> String {
     format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}")
 }
 
+/// The name of the file whose lock is the lease of a member.
+pub(crate) fn turn_lock(member: &str) -> String {
+    format!(".turn-{member}.lock")
+}
+
 /// The file in which a session of this name keeps the messages that wait, in the folder of all that wait in a thread.
 pub(crate) fn queue_file(folder: &Path, session: &str) -> PathBuf {
     folder.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))

@@ -9,6 +9,7 @@ use crate::bounds;
 use crate::error::Error;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ impl Lock {
             if waited >= wait {
                 return Err(Error::LockBusy {
                     path: folder.path().join(name),
-                    holder: holder(folder, name),
+                    holder: held_by(folder, name),
                     waited,
                 });
             }
@@ -65,14 +66,31 @@ impl Lock {
 
     /// The same for a lock file in an open folder.
     pub(crate) fn try_take_in(folder: &Folder, name: &OsStr) -> Result<Option<Lock>, Error> {
+        Lock::lock_in(folder, name, |file| match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(e)) => Err(e),
+        })
+    }
+
+    /// The same, waiting for as long as it takes: for locks that are held longer than a moment.
+    pub(crate) fn wait_in(folder: &Folder, name: &OsStr) -> Result<Lock, Error> {
+        let locked = Lock::lock_in(folder, name, |file| file.lock().map(|()| true))?;
+        locked.ok_or_else(|| {
+            Error::io("lock", &folder.path().join(name))(io::ErrorKind::WouldBlock.into())
+        })
+    }
+
+    /// Locks a file in an open folder by `take`, which tells whether it could.
+    fn lock_in(
+        folder: &Folder,
+        name: &OsStr,
+        take: impl Fn(&File) -> io::Result<bool>,
+    ) -> Result<Option<Lock>, Error> {
         loop {
             let (file, ours) = folder.lock_file(name)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(e)) => {
-                    return Err(Error::io("lock", &folder.path().join(name))(e));
-                }
+            if !take(&file).map_err(|e| Error::io("lock", &folder.path().join(name))(e))? {
+                return Ok(None);
             }
             // Somebody may have removed the file between opening and locking.
             if folder.look(name)?.is_some_and(|named| named.is_same(&ours)) {
@@ -101,12 +119,16 @@ pub fn lock_path(file: &Path) -> PathBuf {
     file.with_file_name(format!(".{name}.lock"))
 }
 
-fn holder(folder: &Folder, name: &OsStr) -> String {
-    let bytes = folder.read(name, bounds::LOCK).ok().flatten();
-    bytes
-        .and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u32>().ok())
+fn held_by(folder: &Folder, name: &OsStr) -> String {
+    holder(folder, name)
         .map(|pid| format!(" by process {pid}"))
         .unwrap_or_default()
+}
+
+/// The process that took a lock last, as its file says: for display only.
+pub(crate) fn holder(folder: &Folder, name: &OsStr) -> Option<u32> {
+    let bytes = folder.read(name, bounds::LOCK).ok().flatten()?;
+    String::from_utf8(bytes).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ const READ_BYTES_MAX: u64 = 4 << 20;
 /// A line longer than this is no event of any model; it is cut.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
+/// How long programs of others may be silent and still count as alive, where nobody says otherwise: the default of
+/// `council.timeout`, after which they end the turn themselves.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
 /// How each line of ours begins.
 const OUR_WORDS: &[u8; 8] = b"{\"kind\":";
 
@@ -40,15 +44,17 @@ pub struct StreamWriter {
 impl StreamWriter {
     /// Begins a member's stream in a thread. What a dead writer left is removed; a living one is an error.
     pub fn create(thread: &Thread, member: &str) -> Result<StreamWriter, Error> {
-        StreamWriter::place(thread, member, b"")
+        StreamWriter::place(thread, member, b"", PATIENCE)
     }
 
     /// Begins a stream whose first line is there from its first moment: whoever finds it after a kill knows whose it was,
-    /// which of an empty file nobody does.
+    /// which of an empty file nobody does. A stream of another program, which holds no lock, counts as living until it
+    /// was silent for `patience`.
     pub fn begin(
         thread: &Thread,
         member: &str,
         first: &impl Serialize,
+        patience: Duration,
     ) -> Result<StreamWriter, Error> {
         let path = || layout::stream_file(thread.path(), member);
         let mut line = serde_json::to_vec(first).map_err(|source| Error::Json {
@@ -56,16 +62,21 @@ impl StreamWriter {
             source,
         })?;
         line.push(b'\n');
-        StreamWriter::place(thread, member, &line)
+        StreamWriter::place(thread, member, &line, patience)
     }
 
-    fn place(thread: &Thread, member: &str, text: &[u8]) -> Result<StreamWriter, Error> {
+    fn place(
+        thread: &Thread,
+        member: &str,
+        text: &[u8],
+        patience: Duration,
+    ) -> Result<StreamWriter, Error> {
         let name = layout::stream_name(member);
         let folder = thread.folder().clone();
         let path = folder.path().join(&name);
         let spooled = thread.spool().put(text)?;
         let (alive, file) = beside(&folder, || {
-            if is_locked(&folder, &name) {
+            if sign(&folder, member)?.is_some_and(|sign| sign.is_live(patience)) {
                 return Err(Error::StreamBusy { path: path.clone() });
             }
             // A new file and not an emptied one: a reader that holds the old one sees the difference.
@@ -292,18 +303,14 @@ pub struct StreamSign {
     pub held: bool,
     /// How long nothing was written; of a file from the future, how far ahead it is.
     pub quiet: Duration,
-    /// Whether a program like this one wrote it, which holds it for as long as it lives. Of one that is empty nobody
-    /// knows; it counts as ours, because programs of others open theirs when they have something to say.
+    /// Whether a program like this one wrote it, which holds it for as long as it lives. Ours are never empty.
     pub ours: bool,
 }
 
-/// A stream that nobody holds and that was silent for longer has no writer.
-pub(crate) const SILENT: Duration = Duration::from_secs(30);
-
 impl StreamSign {
-    /// Whether somebody writes it now. Ours hold it; those of other programs count while they grow.
-    pub fn is_live(&self) -> bool {
-        self.held || (!self.ours && self.quiet < SILENT)
+    /// Whether somebody writes it now. Ours hold it; those of other programs count until they were silent for `patience`.
+    pub fn is_live(&self, patience: Duration) -> bool {
+        self.held || (!self.ours && self.quiet < patience)
     }
 }
 
@@ -360,10 +367,7 @@ fn sweep_where(
 ) -> Result<(), Error> {
     let folder = thread.folder();
     let name = |sign: &StreamSign| layout::stream_name(&sign.member);
-    let dead = |sign: &StreamSign| {
-        let empty = matches!(folder.look(name(sign)), Ok(Some(look)) if look.bytes == 0);
-        sign.ours && !sign.held && (!empty || sign.quiet > SILENT)
-    };
+    let dead = |sign: &StreamSign| sign.ours && !sign.held;
     if !look()?.iter().any(dead) {
         return Ok(());
     }
@@ -388,7 +392,7 @@ fn is_ours(folder: &Folder, name: &str) -> bool {
     };
     let mut start = Vec::new();
     let read = file.take(OUR_WORDS.len() as u64).read_to_end(&mut start);
-    read.is_ok() && OUR_WORDS.starts_with(&start)
+    read.is_ok() && !start.is_empty() && OUR_WORDS.starts_with(&start)
 }
 
 /// Whether some process holds the lock on a file.

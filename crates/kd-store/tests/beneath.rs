@@ -326,7 +326,7 @@ fn repair(layout: &Layout) {
         let _ = fsck::repair_base(&mut report);
     }
     for place in layout.threads().unwrap_or_default() {
-        if let Ok(mut report) = fsck::check(&place) {
+        if let Ok(mut report) = fsck::check(&place, stream::PATIENCE) {
             let _ = fsck::repair(&place, &mut report);
         }
     }

@@ -10,6 +10,7 @@ mod common;
 use common::{draft, layout, thread};
 use kd_core::ids::KING;
 use kd_store::fsck::{self, Kind, Report};
+use kd_store::stream::PATIENCE;
 use kd_store::{Layout, Place, Thread};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -51,7 +52,7 @@ impl Stage {
     }
 
     fn check(&self) -> Report {
-        fsck::check(&self.place()).unwrap()
+        fsck::check(&self.place(), PATIENCE).unwrap()
     }
 
     /// Checks, repairs, and says what each finding came to; nothing is open and nothing is found afterwards.

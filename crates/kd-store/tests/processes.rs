@@ -11,9 +11,9 @@
 mod common;
 
 use common::{draft, thread};
-use kd_core::{Event, Record};
+use kd_core::{Delta, Event, Record};
 use kd_store::log::EventLog;
-use kd_store::stream::StreamWriter;
+use kd_store::stream::{PATIENCE, StreamWriter};
 use kd_store::thread::{Durability, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -69,6 +69,16 @@ fn append(folder: &Path, sender: &str, count: u32) {
     }
 }
 
+/// A stream as the engine begins it.
+fn begin(thread: &Thread, member: &str) -> StreamWriter {
+    let first = Delta::Started {
+        model: None,
+        version: None,
+        session: None,
+    };
+    StreamWriter::begin(thread, member, &first, PATIENCE).unwrap()
+}
+
 /// As the engine does it: a stream, the log, the message, the end of the stream.
 fn stream(folder: &Path, sender: &str, count: u32) {
     let thread = Thread::open_folder(folder)
@@ -77,7 +87,7 @@ fn stream(folder: &Path, sender: &str, count: u32) {
     let mut log = EventLog::open(&thread).unwrap();
     for i in 0..count {
         let text = body(sender, i);
-        let mut stream = StreamWriter::create(&thread, sender).unwrap();
+        let mut stream = begin(&thread, sender);
         for line in text.lines() {
             stream.line(line).unwrap();
             stream.flush().unwrap();
@@ -296,10 +306,7 @@ fn five_hundred_kills_lose_no_finished_message() {
 
     // What the dead left is swept: streams by the next writer of that member, drafts when the folder is next listed.
     for member in ["a", "b", "c"] {
-        StreamWriter::create(&thread, member)
-            .unwrap()
-            .finish()
-            .unwrap();
+        begin(&thread, member).finish().unwrap();
     }
     fs::write(thread.path().join("strange"), "").unwrap();
     thread.append(&draft("king", "king 0\nend king 0")).unwrap();

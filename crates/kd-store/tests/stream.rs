@@ -8,10 +8,11 @@ mod common;
 
 use common::{draft, thread};
 use kd_store::Error;
-use kd_store::stream::{Heard, StreamReader, StreamWriter, streams, sweep, sweep_of};
+use kd_store::stream::{Heard, PATIENCE, StreamReader, StreamWriter, streams, sweep, sweep_of};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::time::Duration;
 
 #[test]
 fn lines_come_out_as_they_went_in_and_the_file_goes() {
@@ -114,7 +115,7 @@ fn a_living_writer_is_told_from_a_leftover() {
     let thread = thread(dir.path(), &["a", "b"]);
     fs::write(
         thread.path().join(".stream-b.jsonl"),
-        "left by a dead one\n",
+        "{\"kind\":\"text\",\"text\":\"left by a dead one\"}\n",
     )
     .unwrap();
     let writer = StreamWriter::create(&thread, "a").unwrap();
@@ -189,7 +190,7 @@ fn what_a_kill_left_of_these_members_is_swept_without_a_listing() {
         let dead = thread.path().join(format!(".stream-{member}.jsonl"));
         fs::write(dead, "{\"kind\":\"text\",\"text\":\"I was\"}\n").unwrap();
     }
-    let alive = StreamWriter::begin(&thread, "cyd", &"first").unwrap();
+    let alive = StreamWriter::begin(&thread, "cyd", &"first", PATIENCE).unwrap();
     assert_eq!(
         std::fs::read_to_string(alive.path()).unwrap(),
         "\"first\"\n"
@@ -207,10 +208,46 @@ fn a_stream_from_the_future_has_no_writer() {
     let path = thread.path().join(".stream-ada.jsonl");
     let file = fs::File::create(&path).unwrap();
     (&file).write_all(b"{\"type\":\"x\"}\n").unwrap();
-    for (ahead, live) in [(0, true), (10, true), (90, false), (1 << 30, false)] {
-        let stamp = std::time::SystemTime::now() + std::time::Duration::from_secs(ahead);
+    for (ahead, live) in [(0, true), (10, true), (700, false), (1 << 30, false)] {
+        let stamp = std::time::SystemTime::now() + Duration::from_secs(ahead);
         file.set_modified(stamp).unwrap();
         let signs = streams(&thread).unwrap();
-        assert_eq!(signs[0].is_live(), live, "{ahead} s ahead");
+        assert_eq!(signs[0].is_live(PATIENCE), live, "{ahead} s ahead");
+    }
+}
+
+#[test]
+fn a_stream_of_the_other_program_stays_for_as_long_as_its_turn_may_take() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada"]);
+    let path = thread.path().join(".stream-ada.jsonl");
+    for (text, silent, patience, replaced) in [
+        ("{\"type\":\"x\"}\n", 0, 600, false),
+        ("{\"type\":\"x\"}\n", 599, 600, false),
+        ("{\"type\":\"x\"}\n", 601, 600, true),
+        ("{\"type\":\"x\"}\n", 601, 3600, false),
+        // It makes its file before it has anything to write.
+        ("", 1, 600, false),
+        ("", 601, 600, true),
+        // What a killed kd left has no writer.
+        ("{\"kind\":\"text\",\"text\":\"half\"}\n", 0, 600, true),
+    ] {
+        fs::write(&path, text).unwrap();
+        let stamp = std::time::SystemTime::now() - Duration::from_secs(silent);
+        fs::File::open(&path).unwrap().set_modified(stamp).unwrap();
+        let before = fs::metadata(&path).unwrap();
+        let ours = StreamWriter::begin(&thread, "ada", &"first", Duration::from_secs(patience));
+        let case = format!("{text:?} silent for {silent} s of {patience}");
+        assert_eq!(ours.is_ok(), replaced, "{case}");
+        if !replaced {
+            assert!(matches!(ours, Err(Error::StreamBusy { .. })), "{case}");
+            let inode = |meta: &fs::Metadata| std::os::unix::fs::MetadataExt::ino(meta);
+            assert_eq!(
+                inode(&fs::metadata(&path).unwrap()),
+                inode(&before),
+                "{case}"
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "{case}");
+        }
     }
 }

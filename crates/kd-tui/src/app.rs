@@ -415,6 +415,7 @@ impl App {
                 self.log.came(true);
             }
             Event::SayQueued { .. } => self.unsaid = None,
+            Event::SayTakenBack { body, .. } => self.take_back(body),
             Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
             Event::FloorYielded { outcome, .. } if !self.focused => {
                 let thread = self.thread.as_deref().unwrap_or("the council");
@@ -452,6 +453,16 @@ impl App {
             }
             self.log.follow();
         }
+    }
+
+    /// What was taken back stands in the input, before what is there.
+    fn take_back(&mut self, body: &str) {
+        let text = match self.editor.text() {
+            "" => body.to_owned(),
+            rest => format!("{body}\n{rest}"),
+        };
+        self.editor.set(&text);
+        self.log.follow();
     }
 
     /// Tells once for each message that it is being written: after its first word, by which it is known for whom it is.

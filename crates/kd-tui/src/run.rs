@@ -191,7 +191,9 @@ impl Stage {
         self.keep_draft();
         self.terminal.pause();
         if let Some(session) = self.session.take() {
-            // A full inbox or a closed session: dropping it stops everything as well.
+            // A full inbox or a closed session: dropping it stops everything as well. What waits is kept, so closing comes
+            // first.
+            let _ = session.send(Op::Close);
             let _ = session.send(Op::Interrupt);
             self.closing.push(tokio::spawn(session.close()));
         }

@@ -682,6 +682,26 @@ fn what_is_refused_goes_back_into_the_input() {
 }
 
 #[test]
+fn what_is_taken_back_goes_before_what_is_written() {
+    let mut play = Play::new(vec![]);
+    let to = Address::All;
+    for body in ["first", "second"].map(str::to_owned) {
+        let to = to.clone();
+        play.hear(Event::SayQueued { body, to });
+    }
+    assert!(play.shows("queued"));
+    // Nobody speaks here: what waits does so for another program.
+    assert_eq!(play.keys(b"\x1b"), [Effect::Send(Op::Interrupt)]);
+    play.keys(b"third");
+    for body in ["second", "first"].map(str::to_owned) {
+        let to = to.clone();
+        play.hear(Event::SayTakenBack { body, to });
+    }
+    assert_eq!(play.app.editor.text(), "first\nsecond\nthird");
+    assert!(!play.shows("queued"));
+}
+
+#[test]
 fn tab_completes() {
     let mut play = Play::new(vec![]);
     play.keys(b"@cl\t");

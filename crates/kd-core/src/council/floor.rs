@@ -9,6 +9,7 @@ use crate::event::Purpose;
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
+use crate::prompt::Manner;
 use crate::request::{Delta, Finish, Usage};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ pub(super) struct Floor {
 pub(super) struct Turn {
     pub(super) seat: SeatName,
     pub(super) purpose: Purpose,
+    pub(super) manner: Manner,
     /// The failed message whose place its answer takes.
     pub(super) replaces: Option<u32>,
     /// The answer so far, clean and without private words.
@@ -92,6 +94,7 @@ impl Floor {
         &mut self,
         seat: SeatName,
         purpose: Purpose,
+        manner: Manner,
         replaces: Option<u32>,
     ) -> TurnId {
         self.last += 1;
@@ -99,6 +102,7 @@ impl Floor {
         let turn = Turn {
             seat,
             purpose,
+            manner,
             replaces,
             text: String::new(),
             splitter: Splitter::default(),
@@ -132,6 +136,11 @@ impl Floor {
     /// Whether a seat has an open turn.
     pub(super) fn holds(&self, seat: &SeatName) -> bool {
         self.open.values().any(|t| &t.seat == seat)
+    }
+
+    /// Takes a turn off the floor that was never asked.
+    pub(super) fn take_back(&mut self, id: TurnId) {
+        self.open.remove(&id);
     }
 
     /// Takes a turn off the floor whose message was being written.
@@ -217,7 +226,7 @@ mod tests {
     fn a_turn_ends_once_and_hears_nothing_after_its_end() {
         let mut floor = Floor::default();
         let seat = SeatName::new("claude").unwrap();
-        let id = floor.open(seat.clone(), Purpose::Answer, None);
+        let id = floor.open(seat.clone(), Purpose::Answer, Manner::Answer, None);
         assert!(floor.close(id).is_none(), "it has not ended yet");
         let turn = floor.running(id).unwrap();
         turn.end = Some(End {
@@ -231,13 +240,18 @@ mod tests {
         assert!(floor.close(id).is_some());
         assert!(floor.close(id).is_none());
         assert!(floor.is_empty());
-        assert_ne!(floor.open(seat, Purpose::Answer, None), id);
+        assert_ne!(floor.open(seat, Purpose::Answer, Manner::Answer, None), id);
     }
 
     #[test]
     fn an_echo_of_the_own_name_is_no_part_of_the_answer() {
         let mut floor = Floor::default();
-        let id = floor.open(SeatName::new("claude").unwrap(), Purpose::Answer, None);
+        let id = floor.open(
+            SeatName::new("claude").unwrap(),
+            Purpose::Answer,
+            Manner::Answer,
+            None,
+        );
         let turn = floor.running(id).unwrap();
         for (text, body) in [
             ("\n\nclaude: Yes.\n", "Yes."),

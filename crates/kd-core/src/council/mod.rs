@@ -26,7 +26,7 @@ use crate::message::{Address, Message, settled};
 use crate::prompt::{self, Manner, PromptRules};
 use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
 use crate::request::{Delta, Request, Usage};
-use crate::roster::Roster;
+use crate::roster::{Member, Roster};
 use crate::speech::{Speech, weigh};
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
@@ -114,6 +114,8 @@ pub struct Council {
     others: Others,
     /// An aside has the floor: the king's words wait for its end.
     held: bool,
+    /// The king has stopped everybody, and what he said before that has not been asked yet.
+    stopped: bool,
     closed: bool,
 }
 
@@ -140,7 +142,7 @@ struct Words {
     body: String,
     to: Address,
     call: Call,
-    /// Whether members are to answer. An interrupt takes that away from waiting words, but never the words.
+    /// Whether members are to answer: not where the thread was closed before.
     ask: bool,
     /// Whether the round was interrupted before it began.
     halted: bool,
@@ -150,6 +152,8 @@ struct Words {
 
 /// The most characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
+/// Why a turn is not taken.
+const SPOKE_AGAIN: &str = "you spoke again meanwhile: no further turns";
 /// What became of words that waited when the king stopped everybody.
 const UNASKED: &str =
     "what waited is in the thread and nobody was asked: members read it with your next message";
@@ -178,6 +182,7 @@ impl Machine for Council {
             Input::KeepFailed { id, why } => {
                 self.kept(&id, Some(clean_line(&why, LINE_CHARS_MAX)), &mut fx);
             }
+            Input::Freed { turn } => self.freed(turn, &mut fx),
             Input::Woke { .. } => {}
         }
         self.settle(now, &mut fx);
@@ -227,6 +232,7 @@ impl Council {
             queue: Queue::new(open.queue, open.seed),
             others: Others::default(),
             held: false,
+            stopped: false,
             closed: false,
         };
         let effects = Effects {
@@ -301,6 +307,7 @@ impl Council {
                     let Some(words) = self.waiting.pop_front() else {
                         return;
                     };
+                    self.stopped = false;
                     let draft = drafts::king(&words, now);
                     fx.commands.push(Command::Save(Box::new(draft)));
                     self.stage = Stage::Saving(words);
@@ -333,11 +340,13 @@ impl Council {
             if spoke.is_empty() && std::mem::take(&mut self.changed) {
                 self.protocol = (self.kind.new)(self.seed);
             }
+            let over = self.is_over();
             moved = self.protocol.next(&Table {
                 seats: &seats,
                 call: round.call,
                 first: round.first,
                 auto_messages: round.auto_messages,
+                over,
                 spoke,
             });
             if let Move::Ask(asked) = &mut moved {
@@ -365,6 +374,7 @@ impl Council {
 
     /// Opens turns, within the budget; how many.
     fn ask(&mut self, mut asked: Vec<Assignment>, purpose: Purpose, fx: &mut Effects) -> usize {
+        let history = self.told();
         let Some(round) = &mut self.round else {
             return 0;
         };
@@ -378,38 +388,17 @@ impl Council {
                 )));
             }
         }
-        let seats = self
-            .roster
-            .members()
-            .iter()
-            .chain(self.roster.chair())
-            .map(|m| &m.name);
-        let history = prompt::render(settled(&self.history), seats);
         let mut opened = 0;
         for Assignment { seat, manner } in asked {
-            let member = match purpose {
-                Purpose::Conclude => self
-                    .roster
-                    .chair()
-                    .filter(|c| c.name == seat)
-                    .or(self.roster.get(&seat)),
-                _ => self.roster.get(&seat),
+            let Some(member) = sits(&self.roster, &seat, purpose) else {
+                continue;
             };
-            let Some(member) = member else { continue };
             if self.floor.holds(&seat) || self.roster.is_muted(&seat) || self.others.hold(&seat) {
                 continue;
             }
             let replaces = drafts::failed_before(&self.history, &seat, purpose);
-            let turn = self.floor.open(seat.clone(), purpose, replaces);
-            let request = Request {
-                seat: seat.clone(),
-                prompt: prompt::build(&self.prompts, member, history.clone(), manner),
-                sampling: member.sampling.clone(),
-                schema: None,
-                deadlines: member.deadlines,
-                writable: member.writable,
-                tools: None,
-            };
+            let request = request(&self.prompts, member, history.clone(), manner);
+            let turn = self.floor.open(seat.clone(), purpose, manner, replaces);
             fx.events.push(Event::TurnQueued {
                 turn,
                 seat,
@@ -426,6 +415,49 @@ impl Council {
             }
         }
         opened
+    }
+
+    /// What has been said, for those who are asked now.
+    fn told(&self) -> String {
+        let members = self.roster.members().iter();
+        let seats = members.chain(self.roster.chair()).map(|m| &m.name);
+        prompt::render(settled(&self.history), seats)
+    }
+
+    /// A turn had to wait for its member, who is told now what was said meanwhile. A turn that only went on with the
+    /// talk is taken back if the king has spoken: his new words are answered instead.
+    fn freed(&mut self, id: TurnId, fx: &mut Effects) {
+        let over = self.is_over();
+        let Some(turn) = self.floor.running(id).filter(|turn| !turn.stopped) else {
+            return;
+        };
+        let (seat, purpose, manner) = (turn.seat.clone(), turn.purpose, turn.manner);
+        let talks = matches!(self.stage, Stage::Talking);
+        let heard = |round: &Round| round.spoke.iter().any(|spoke| spoke.seat == seat);
+        if over && talks && self.round.as_ref().is_some_and(heard) {
+            self.floor.take_back(id);
+            fx.events.push(Event::TurnFailed {
+                turn: id,
+                seat,
+                failure: Failure::new(FailureKind::Cancelled, SPOKE_AGAIN),
+                message: None,
+            });
+            return;
+        }
+        if let Some(member) = sits(&self.roster, &seat, purpose) {
+            let request = request(&self.prompts, member, self.told(), manner);
+            fx.commands.push(Command::Ask {
+                turn: id,
+                request: Box::new(request),
+            });
+        }
+    }
+
+    /// Whether the king has spoken again since this round began, here or in another process. Who has answered is not
+    /// asked again in it.
+    fn is_over(&self) -> bool {
+        let asks = |words: &Words| words.ask;
+        self.waiting.iter().any(asks) || self.round.as_ref().is_some_and(|round| round.over)
     }
 
     /// Has the chair conclude where that is wanted, else yields the floor.
@@ -577,13 +609,7 @@ impl Council {
         if let Err(failure) = &mut end.result {
             failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
         }
-        let chair = self
-            .roster
-            .chair()
-            .filter(|_| turn.purpose == Purpose::Conclude);
-        let member = chair
-            .filter(|c| c.name == turn.seat)
-            .or_else(|| self.roster.get(&turn.seat));
+        let member = sits(&self.roster, &turn.seat, turn.purpose);
         let delivery = self.round.as_ref().and_then(|r| r.id.clone());
         let draft = drafts::of_turn(id, turn, &end, member, delivery, now);
         fx.commands.push(Command::Save(Box::new(draft)));
@@ -615,6 +641,7 @@ impl Council {
                     round.interrupted = halted;
                     round.auto_messages = self.limits.auto_messages;
                     round.id = id;
+                    round.said = seq;
                     self.round = Some(round);
                     self.stage = Stage::Talking;
                 } else {
@@ -739,6 +766,27 @@ impl Council {
             self.history.insert(at, message.clone());
             fx.events.push(Event::MessageAdded { message, turn });
         }
+    }
+}
+
+/// Who sits in a seat, for this purpose.
+fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r Member> {
+    let chair = roster.chair();
+    chair
+        .filter(|c| purpose == Purpose::Conclude && c.name == *seat)
+        .or_else(|| roster.get(seat))
+}
+
+/// A question to a member.
+fn request(rules: &PromptRules, member: &Member, history: String, manner: Manner) -> Request {
+    Request {
+        seat: member.name.clone(),
+        prompt: prompt::build(rules, member, history, manner),
+        sampling: member.sampling.clone(),
+        schema: None,
+        deadlines: member.deadlines,
+        writable: member.writable,
+        tools: None,
     }
 }
 

@@ -218,11 +218,16 @@ impl Council {
         }
     }
 
-    /// Stops every open turn; nobody is asked before the king's next `Say` or `Retry`. His waiting words are kept,
-    /// unanswered.
+    /// Stops every open turn; nobody is asked before the king's next `Say` or `Retry`, but for what he has said already and
+    /// waits: that is asked as soon as the turns have ended. A second interrupt before that takes it back, and so does the
+    /// first where no turn is open.
     fn interrupt(&mut self, fx: &mut Effects) {
+        let busy = self.held || !matches!(self.stage, Stage::Idle) || !self.floor.is_empty();
+        // What a closed thread keeps is for the next session.
+        if !self.closed && (!busy || std::mem::replace(&mut self.stopped, true)) {
+            self.take_back(fx);
+        }
         self.cancel(None, fx);
-        self.drop_questions();
         self.queue.drop_resumed(fx);
         match &mut self.stage {
             Stage::Talking | Stage::Retrying | Stage::Concluding => {
@@ -232,6 +237,19 @@ impl Council {
             }
             Stage::Saving(words) => words.halted = true,
             Stage::Idle => {}
+        }
+    }
+
+    /// Gives the king's waiting words back to him.
+    fn take_back(&mut self, fx: &mut Effects) {
+        // The newest first: put before one another they stand in their order again.
+        while let Some(words) = self.waiting.pop_back() {
+            fx.commands
+                .extend(words.id.map(|id| Command::Forget { id }));
+            fx.events.push(Event::SayTakenBack {
+                body: words.body,
+                to: words.to,
+            });
         }
     }
 

@@ -5,7 +5,7 @@
 use super::{Council, Stage, round_from};
 use crate::event::Event;
 use crate::hearing::Hearing;
-use crate::ids::SeatName;
+use crate::ids::{KING, SeatName};
 use crate::machine::Effects;
 use crate::message::{Address, Message};
 use crate::request::Delta;
@@ -28,13 +28,18 @@ impl Others {
 impl Council {
     /// A message that another process wrote.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
-        let from = message.from.clone();
+        let (from, seq) = (message.from.clone(), message.seq);
         self.add(message, None, fx);
         if fx.events.is_empty() {
             // It was known.
             return;
         }
         self.others.0.retain(|seat, _| seat.as_str() != from);
+        if from == KING
+            && let Some(round) = &mut self.round
+        {
+            round.over |= seq > round.said;
+        }
         if matches!(self.stage, Stage::Idle) && !self.held {
             // What can be asked again is what the thread says now.
             self.round = round_from(&self.history, &self.members);

@@ -142,6 +142,7 @@ impl Council {
             super::call_of(king, &self.members),
             !super::round::any_answer(before),
         );
+        round.said = king.seq;
         let asked = delivery
             .asked
             .unwrap_or_else(|| round.called(&self.members));

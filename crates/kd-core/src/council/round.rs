@@ -11,6 +11,8 @@ use crate::speech::Speech;
 /// that failed turns can be asked again.
 #[derive(Debug)]
 pub(super) struct Round {
+    /// The number of his message.
+    pub(super) said: u32,
     /// Whom he called.
     pub(super) to: Address,
     pub(super) call: Call,
@@ -24,6 +26,8 @@ pub(super) struct Round {
     pub(super) usage: Usage,
     pub(super) conclusion: Conclusion,
     pub(super) interrupted: bool,
+    /// The king spoke again in another process.
+    pub(super) over: bool,
     /// How many turns may follow the answers, as set when the round began.
     pub(super) auto_messages: Option<u32>,
     /// Under which number the king's message is kept, until it is answered.
@@ -57,6 +61,7 @@ pub(super) enum Conclusion {
 impl Round {
     pub(super) fn new(to: Address, call: Call, first: bool) -> Self {
         Self {
+            said: 0,
             to,
             call,
             first,
@@ -65,6 +70,7 @@ impl Round {
             usage: Usage::default(),
             conclusion: Conclusion::Open,
             interrupted: false,
+            over: false,
             auto_messages: None,
             id: None,
             kept: false,
@@ -84,6 +90,7 @@ impl Round {
         let (before, rest) = history.split_at(at);
         let (king, answers) = rest.split_first()?;
         let mut round = Round::new(king.to.clone(), call(king), !any_answer(before));
+        round.said = king.seq;
         for message in answers {
             if let Some(seat) = members.iter().find(|m| m.as_str() == message.from)
                 && !message.extra.contains_key(super::drafts::PURPOSE)

@@ -38,6 +38,8 @@ pub struct Table<'a> {
     pub first: bool,
     /// `council.auto_messages`: how many turns may follow the answers; none leaves it to the protocol.
     pub auto_messages: Option<u32>,
+    /// Whether the king has spoken again: who has answered is not to be asked again in this round.
+    pub over: bool,
     /// The turns of this round that have ended, in the order of their ends.
     pub spoke: &'a [Spoke],
 }

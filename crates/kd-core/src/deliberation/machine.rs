@@ -146,6 +146,8 @@ impl Machine for Deliberation {
             Input::Woke { timer } => self.bell(timer, &mut fx),
             // It keeps no delivery: the question stands in the record.
             Input::Kept { .. } | Input::KeepFailed { .. } => {}
+            // What others say in the thread is no part of its question.
+            Input::Freed { .. } => {}
         }
         self.advance(now, &mut fx);
         fx

@@ -153,7 +153,8 @@ impl Machine for Duet {
             Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
             | Input::Kept { .. }
-            | Input::KeepFailed { .. } => {}
+            | Input::KeepFailed { .. }
+            | Input::Freed { .. } => {}
             Input::Woke { timer } => self.woke(timer, &mut fx),
         }
         self.settle(now, &mut fx);

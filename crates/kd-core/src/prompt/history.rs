@@ -47,7 +47,7 @@ pub struct Spoken {
 impl Spoken {
     /// What a history says of a message; none if the message has no place in a prompt: failed, or empty.
     fn of(message: &Message) -> Option<Self> {
-        if !message.is_sound() {
+        if !message.is_told() {
             return None;
         }
         let body = clean_text(&message.body).trim().to_owned();
@@ -63,7 +63,7 @@ impl Spoken {
     }
 }
 
-/// The history of the sound messages as text. `seats` are the names that may not be forged even if they have not
+/// The history of the messages that are told ([`Message::is_told`]) as text. `seats` are the names that may not be forged even if they have not
 /// spoken yet.
 pub fn render<'a>(
     messages: impl IntoIterator<Item = &'a Message>,

@@ -11,6 +11,8 @@ struct Play {
     call: Call,
     first: bool,
     auto: Option<u32>,
+    /// After how many turns the king speaks again.
+    over: Option<usize>,
     /// For each turn: whether it is answered, whom it mentions, and who gets muted after it.
     turns: Vec<(bool, Vec<usize>, Option<usize>)>,
 }
@@ -35,13 +37,15 @@ fn play() -> impl Strategy<Value = Play> {
         call,
         any::<bool>(),
         proptest::option::of(0u32..9),
+        proptest::option::of(0usize..12),
         turns,
     )
-        .prop_map(|(seats, call, first, auto, turns)| Play {
+        .prop_map(|(seats, call, first, auto, over, turns)| Play {
             seats,
             call,
             first,
             auto,
+            over,
             turns,
         })
 }
@@ -58,11 +62,13 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
     let mut moves = Vec::new();
     let mut turns = play.turns.iter().cycle();
     loop {
+        let over = play.over.is_some_and(|turns| spoke.len() >= turns);
         let moved = protocol.next(&Table {
             seats: &seats,
             call: play.call,
             first: play.first,
             auto_messages: play.auto,
+            over,
             spoke: &spoke,
         });
         moves.push(moved.clone());
@@ -71,6 +77,11 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
         };
         prop_assert!(!asked.is_empty(), "asking nobody is yielding");
         let mut names: Vec<_> = asked.iter().map(|a| &a.seat).collect();
+        let heard = |name: &SeatName| spoke.iter().any(|s| &s.seat == name);
+        prop_assert!(
+            !(over && names.iter().any(|name| heard(name))),
+            "{names:?} were asked again although the king had spoken"
+        );
         prop_assert!(
             names.iter().all(|n| seats.contains(n)),
             "{names:?} of {seats:?}"

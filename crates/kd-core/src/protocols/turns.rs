@@ -41,6 +41,15 @@ impl Turns {
             .flat_map(|s| s.mentions.iter().filter(|m| **m != s.seat));
         self.bring_forward(mentioned);
         let began = *self.began.get_or_insert(table.spoke.len());
+        if table.over {
+            let heard = |seat: &SeatName| table.spoke.iter().any(|s| &s.seat == seat);
+            let before = self.coming.len();
+            self.coming.retain(|seat| !heard(seat));
+            if self.coming.is_empty() && before > 0 {
+                let why = "you spoke again, so the turns end here".to_owned();
+                return Move::Yield(Yield { why: Some(why) });
+            }
+        }
         if let Some(why) = self.quiet(table.spoke.get(began..).unwrap_or_default(), table) {
             self.coming.clear();
             return Move::Yield(Yield { why: Some(why) });

@@ -70,7 +70,7 @@ pub(crate) struct Bench {
     pub(crate) hold: bool,
     /// What is kept for a session after this one.
     pub(crate) kept: Vec<Delivery>,
-    next: u32,
+    pub(crate) next: u32,
 }
 
 impl Bench {

@@ -109,15 +109,15 @@ fn an_endless_answer_is_cut_and_stopped() {
 }
 
 #[test]
-fn an_interrupt_stops_all_and_the_king_is_heard_again() {
+fn an_interrupt_stops_all_and_asks_what_waited() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
     bench.answer("claude", "So.");
     bench.text("codex", "I was just");
-    bench.say("waiting words");
-    bench.op(Op::Interrupt);
+    bench.say("no, do that instead");
     bench.op(Op::Interrupt);
     assert_eq!(bench.cancelled.len(), 2);
+    assert_eq!(bench.asked.len(), 3, "not before the turns have ended");
     bench.fail("codex", FailureKind::Crashed);
     bench.answer("cursor", "Too late to stop me.");
     assert_eq!(bench.yields(), [Outcome::Interrupted]);
@@ -125,19 +125,41 @@ fn an_interrupt_stops_all_and_the_king_is_heard_again() {
         failures(&bench),
         [("codex".into(), FailureKind::Cancelled, Some(3))]
     );
-    assert_eq!(bench.drafts[2].body, "I was just");
-    assert_eq!(bench.drafts[2].status, Some(Status::Interrupted));
-    assert!(bench.speaking().is_empty());
     assert_eq!(
-        bench.drafts.last().unwrap().body,
-        "waiting words",
-        "no word is lost"
+        bench.drafts[2].body,
+        "I was just\n\n*[Interrupted — response may be incomplete]*"
     );
-    let notices = bench.notices();
-    assert!(notices[0].contains("nobody was asked"), "{notices:?}");
+    assert_eq!(bench.drafts[2].status, Some(Status::Interrupted));
+    assert_eq!(bench.speaking(), ["claude", "codex", "cursor"]);
+    let prompt = bench.prompt("claude");
+    assert!(prompt.contains("codex: I was just\n\n*[Interrupted"));
+    assert!(prompt.contains("king: no, do that instead"));
+}
+
+#[test]
+fn a_second_interrupt_takes_back_what_waits() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.say("first thought");
+    bench.say("second thought");
+    bench.op(Op::Interrupt);
+    bench.op(Op::Interrupt);
+    for name in ["claude", "codex", "cursor"] {
+        bench.fail(name, FailureKind::Cancelled);
+    }
+    let back: Vec<&str> = (bench.events.iter())
+        .filter_map(|e| match e {
+            Event::SayTakenBack { body, .. } => Some(body.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(back, ["second thought", "first thought"]);
+    assert!(bench.speaking().is_empty());
+    assert_eq!(bench.drafts.iter().filter(|d| d.turn.is_none()).count(), 1);
     bench.say("Go on");
     assert_eq!(bench.speaking().len(), 3);
-    assert!(bench.prompt("claude").contains("king: waiting words"));
+    let prompt = bench.prompt("claude");
+    assert!(!prompt.contains("thought") && !prompt.contains("Interrupted"));
 }
 
 #[test]

@@ -50,3 +50,94 @@ fn one_that_begins_elsewhere_while_we_talk_loses_its_turn_here() {
     });
     assert_eq!(bench.refusals().len(), 1);
 }
+
+fn king(seq: u32, body: &str) -> Input {
+    let draft = kd_core::message::Draft {
+        turn: None,
+        from: "king".into(),
+        to: kd_core::Address::All,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        status: None,
+        refs: Vec::new(),
+        provenance: Default::default(),
+        extra: Default::default(),
+        body: body.into(),
+    };
+    let message = stored(seq, draft);
+    Input::Found { message }
+}
+
+/// A bench whose second message is being talked about: everybody has answered it, and claude goes on.
+fn talking() -> Bench {
+    let mut bench = Bench::new(Setup {
+        auto: Some(6),
+        ..Setup::default()
+    });
+    bench.say("hi");
+    bench.answer_all();
+    bench.say("what now?");
+    for name in ["claude", "codex", "cursor"] {
+        bench.answer(name, &format!("{name} thinks so."));
+    }
+    assert_eq!(bench.speaking(), ["claude"]);
+    bench
+}
+
+#[test]
+fn a_new_word_of_the_king_ends_the_turns_wherever_he_says_it() {
+    let mut elsewhere = talking();
+    elsewhere.next += 1;
+    elsewhere.feed(king(elsewhere.next - 1, "stop that"));
+    elsewhere.answer("claude", "Well, and another thing.");
+    assert!(elsewhere.speaking().is_empty());
+    assert_eq!(elsewhere.yields().len(), 2);
+    assert!(elsewhere.notices().concat().contains("you spoke again"));
+
+    let mut here = talking();
+    here.say("stop that");
+    here.answer("claude", "Well, and another thing.");
+    assert_eq!(here.speaking(), ["claude", "codex", "cursor"]);
+    assert!(here.prompt("codex").contains("king: stop that"));
+
+    // An older word than the one that is talked about ends nothing.
+    let mut older = talking();
+    older.feed(king(1, "before all that"));
+    older.answer("claude", "Well, and another thing.");
+    assert_eq!(older.speaking(), ["codex"]);
+}
+
+#[test]
+fn one_who_waited_for_its_member_is_told_what_was_said_meanwhile() {
+    let mut bench = Bench::new(Setup {
+        mode: "sequential",
+        ..Setup::default()
+    });
+    bench.say("hi");
+    let turn = bench.turn("claude");
+    bench.next += 1;
+    bench.feed(king(bench.next - 1, "from another window"));
+    bench.open.clear();
+    bench.feed(Input::Freed { turn });
+    assert!(bench.prompt("claude").contains("king: from another window"));
+    // It is owed an answer: so are the others.
+    bench.answer("claude", "hello");
+    assert_eq!(bench.speaking(), ["codex"]);
+}
+
+#[test]
+fn a_turn_that_waited_is_taken_back_when_the_king_has_spoken_again() {
+    let mut bench = talking();
+    let (turn, files) = (bench.turn("claude"), bench.drafts.len());
+    bench.next += 1;
+    bench.feed(king(bench.next - 1, "from another window"));
+    bench.open.clear();
+    bench.feed(Input::Freed { turn });
+    assert!(bench.speaking().is_empty());
+    assert_eq!(bench.yields().len(), 2);
+    assert_eq!(bench.drafts.len(), files, "nothing is written of it");
+    let taken =
+        |e: &Event| matches!(e, Event::TurnFailed { turn: t, message: None, .. } if *t == turn);
+    assert!(bench.events.iter().any(taken));
+    bench.feed(Input::Freed { turn });
+    assert!(bench.speaking().is_empty());
+}

@@ -15,7 +15,7 @@ fn bench(history: Vec<Message>, kept: Vec<Delivery>) -> Bench {
 }
 
 /// A session that does one thing after another: `n` of them. What it left on disk.
-fn live(n: usize, interrupt: bool) -> (Bench, bool) {
+fn live(n: usize, interrupts: usize) -> (Bench, bool) {
     let mut bench = bench(Vec::new(), Vec::new());
     let steps: &[fn(&mut Bench)] = &[
         |b| b.say("one"),
@@ -34,7 +34,7 @@ fn live(n: usize, interrupt: bool) -> (Bench, bool) {
     for step in steps.iter().take(n) {
         step(&mut bench);
     }
-    if interrupt {
+    for _ in 0..interrupts {
         bench.op(Op::Interrupt);
     }
     (bench, n >= steps.len())
@@ -63,7 +63,7 @@ fn answers(history: &[Message]) -> BTreeMap<(String, String), usize> {
 #[test]
 fn killed_after_any_step_nothing_is_lost_and_nothing_is_answered_twice() {
     for n in 0.. {
-        let (killed, last) = live(n, false);
+        let (killed, last) = live(n, 0);
         let (history, kept) = (killed.council.history().to_vec(), killed.kept.clone());
         let mut again = bench(history, kept);
         again.op(Op::Resume);
@@ -104,16 +104,21 @@ fn killed_after_any_step_nothing_is_lost_and_nothing_is_answered_twice() {
     }
 }
 
+/// Ends the turns that were stopped.
+fn let_go(bench: &mut Bench) {
+    for turn in bench.open.clone() {
+        let failure = kd_core::Failure::new(kd_core::FailureKind::Cancelled, "stopped");
+        bench.open.retain(|t| *t != turn);
+        bench.feed(kd_core::Input::Failed { turn, failure });
+    }
+}
+
 #[test]
-fn interrupted_after_any_step_nobody_is_asked_before_the_king_speaks() {
+fn stopped_twice_after_any_step_nobody_is_asked_before_the_king_speaks() {
     for n in 0.. {
-        let (mut bench, last) = live(n, true);
+        let (mut bench, last) = live(n, 2);
         let asked = bench.asked.len();
-        for turn in bench.open.clone() {
-            let failure = kd_core::Failure::new(kd_core::FailureKind::Cancelled, "stopped");
-            bench.open.retain(|t| *t != turn);
-            bench.feed(kd_core::Input::Failed { turn, failure });
-        }
+        let_go(&mut bench);
         assert_eq!(bench.asked.len(), asked, "after step {n}");
         assert!(
             bench.council.is_idle() && bench.kept.is_empty(),
@@ -128,6 +133,32 @@ fn interrupted_after_any_step_nobody_is_asked_before_the_king_speaks() {
         bench.say("go on");
         assert_eq!(bench.answer_all().len(), 3, "after step {n}");
         assert_eq!(bench.yields().last(), Some(&Outcome::Complete));
+        if last {
+            break;
+        }
+    }
+}
+
+#[test]
+fn stopped_once_after_any_step_what_waits_is_asked_and_nothing_else() {
+    for n in 0.. {
+        let (mut bench, last) = live(n, 1);
+        let waits = (bench.kept.iter())
+            .filter(|d| d.asked.is_none())
+            .map(|d| d.body.clone())
+            .collect::<Vec<_>>();
+        let before = bench.council.history().len();
+        let_go(&mut bench);
+        bench.answer_all();
+        let said = bench.council.history()[before..].iter();
+        let said: Vec<&str> = said.filter(|m| m.is_king()).map(|m| &*m.body).collect();
+        assert_eq!(said, waits, "after step {n}");
+        assert!(bench.council.is_idle() && bench.kept.is_empty(), "{n}");
+        for words in &waits {
+            let theirs = answers(bench.council.history());
+            let asked = theirs.keys().filter(|(body, _)| body == words).count();
+            assert_eq!(asked, if words.starts_with('@') { 1 } else { 3 }, "{words}");
+        }
         if last {
             break;
         }

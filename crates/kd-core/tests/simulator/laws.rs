@@ -17,8 +17,8 @@ pub(crate) struct Laws {
     view: View,
     open: BTreeMap<TurnId, Purpose>,
     ended: BTreeSet<TurnId>,
-    /// Turns whose answers are on disk and whole.
-    sound: BTreeSet<TurnId>,
+    /// Turns whose answers are on disk, and whole or stopped by the king.
+    told: BTreeSet<TurnId>,
     muted: BTreeSet<SeatName>,
     announced: BTreeSet<(u32, String)>,
     /// Accepted messages of the king that are not being written yet, and whether they are to be answered.
@@ -51,7 +51,7 @@ impl Laws {
             view: View::default(),
             open: BTreeMap::new(),
             ended: BTreeSet::new(),
-            sound: BTreeSet::new(),
+            told: BTreeSet::new(),
             muted: BTreeSet::new(),
             announced: BTreeSet::new(),
             waiting: VecDeque::new(),
@@ -120,10 +120,8 @@ impl Laws {
                         );
                     }
                     if draft.turn.is_none() {
-                        assert!(
-                            self.waiting.pop_front().is_some(),
-                            "the king's words are written twice"
-                        );
+                        let asked = self.waiting.pop_front();
+                        self.may_ask |= asked.expect("the king's words are written twice");
                     }
                 }
                 Command::Cancel { turn } => {
@@ -177,18 +175,32 @@ impl Laws {
                     self.due += 1;
                 }
             }
-            Op::Interrupt | Op::Close => {
+            Op::Interrupt => {
+                let back = |e: &&Event| matches!(e, Event::SayTakenBack { .. });
+                for _ in effects.events.iter().filter(back) {
+                    let asked = self
+                        .waiting
+                        .pop_back()
+                        .expect("words that do not wait are taken back");
+                    self.due -= usize::from(asked);
+                }
+                // What waits is asked when it is said.
+                let waiting = self.waiting.iter().filter(|asked| **asked).count();
+                self.may_ask = false;
+                self.stopping = self.due - waiting > self.yields;
+            }
+            Op::Close => {
                 // Waiting words are kept, but their rounds are not.
                 for asked in &mut self.waiting {
                     self.due -= usize::from(std::mem::take(asked));
                 }
-                if op == &Op::Close && self.keeps {
+                if self.keeps {
                     // They are for the next session.
                     self.waiting.clear();
                 }
                 self.may_ask = false;
                 self.stopping = self.due > self.yields;
-                self.closed |= op == &Op::Close;
+                self.closed = true;
             }
             Op::Auto { messages } => {
                 let most = messages.map_or(self.members, |n| n as usize);
@@ -250,7 +262,7 @@ impl Laws {
                     ..
                 } => {
                     self.end(*turn);
-                    self.sound.insert(*turn);
+                    self.told.insert(*turn);
                     let file = disk
                         .iter()
                         .find(|m| Some(m.seq) == *message && m.from == seat.as_str());
@@ -271,6 +283,9 @@ impl Laws {
                             file.is_some_and(|m| !m.is_sound()),
                             "a failed turn looks like an answer"
                         );
+                        if file.is_some_and(Message::is_told) {
+                            self.told.insert(*turn);
+                        }
                     }
                 }
                 Event::SeatMuted { seat, muted: true } => assert!(self.muted.insert(seat.clone())),
@@ -297,7 +312,7 @@ impl Laws {
         assert!(self.ended.insert(turn), "{turn} ends twice");
     }
 
-    /// A history tells all sound messages, no other, and each under its own name.
+    /// A history tells all messages that are to be told, no other, and each under its own name.
     fn check_prompt(&self, text: &str, disk: &[Message], history: &[Message]) {
         for mark in text.split('«').skip(1) {
             let turn = mark
@@ -305,7 +320,7 @@ impl Laws {
                 .next()
                 .and_then(|n| n.parse().ok())
                 .map(TurnId);
-            let known = turn.is_some_and(|t| self.sound.contains(&t));
+            let known = turn.is_some_and(|t| self.told.contains(&t));
             assert!(known, "words of a failed turn are in a prompt: {text}");
         }
         for message in history {
@@ -315,7 +330,7 @@ impl Laws {
             );
         }
         let mut sound = settled(history);
-        sound.retain(|m| m.is_sound());
+        sound.retain(|m| m.is_told());
         let spoke = sound.iter().map(|m| {
             if m.from == "x: y" {
                 "x--y"

@@ -132,6 +132,7 @@ impl World {
             0..60 => self.work(),
             60..85 => self.king(),
             85..92 => self.foreigner(),
+            92..95 => self.freed(),
             _ => self.nonsense(),
         }
     }
@@ -389,13 +390,38 @@ impl World {
         self.feed(Input::Found { message });
     }
 
+    /// A member that another process asked is free: its turn is asked anew, or taken back.
+    fn freed(&mut self) {
+        let waits = |(_, b): &(&TurnId, &Backend)| !b.cancelled;
+        let turns: Vec<TurnId> = self
+            .backends
+            .iter()
+            .filter(waits)
+            .map(|(t, _)| *t)
+            .collect();
+        let Some(turn) = turns.choose(&mut self.chance).copied() else {
+            return;
+        };
+        let before = self.trace.len();
+        self.feed(Input::Freed { turn });
+        let fx = &self.trace[before];
+        let asked = |c: &Command| matches!(c, Command::Ask { turn: t, .. } if *t == turn);
+        let back = |e: &kd_core::Event| matches!(e, kd_core::Event::TurnFailed { turn: t, message: None, .. } if *t == turn);
+        if fx.events.iter().any(back) {
+            self.backends.remove(&turn);
+        } else {
+            assert!(fx.commands.iter().any(asked), "{turn} waits for ever");
+        }
+    }
+
     /// What nobody asked for: old news, unknown turns, timers.
     fn nonsense(&mut self) {
         let turn = TurnId(self.chance.random_range(0..40));
         let unknown =
             !self.backends.contains_key(&turn) && !self.saves.iter().any(|d| d.turn == Some(turn));
-        let input = match self.chance.random_range(0..5) {
+        let input = match self.chance.random_range(0..6) {
             0 => Input::Woke { timer: TimerId(1) },
+            4 if unknown => Input::Freed { turn },
             1 if unknown => Input::Delta {
                 turn,
                 delta: Delta::Text {
@@ -478,8 +504,9 @@ impl World {
                         pieces_left: self.chance.random_range(0..5),
                         cancelled: false,
                     };
+                    let before = self.backends.insert(*turn, backend);
                     assert!(
-                        self.backends.insert(*turn, backend).is_none(),
+                        before.is_none() || matches!(said, Input::Freed { turn: t } if t == *turn),
                         "{turn} is asked twice"
                     );
                 }

@@ -14,9 +14,10 @@ use kd_core::ids::KING;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Everything about one thread.
-pub(super) fn thread(place: &Place) -> Result<Report, Error> {
+pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error> {
     let open = Folder::open(&place.path)?;
     let folder = open.path();
     let entries = index::list(&open)?;
@@ -52,7 +53,7 @@ pub(super) fn thread(place: &Place) -> Result<Report, Error> {
         ));
     }
     meta(place, &open, &entries, first, &mut findings);
-    others(place, &open, &entries, &mut findings)?;
+    others(place, &open, &entries, patience, &mut findings)?;
     findings.sort_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
     Ok(Report { messages, findings })
 }
@@ -286,10 +287,11 @@ fn others(
     place: &Place,
     folder: &Folder,
     entries: &[Entry],
+    patience: Duration,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Error> {
     for sign in stream::streams(&Thread::open(place)?)? {
-        if !sign.held && sign.quiet >= stream::SILENT {
+        if !sign.is_live(patience) {
             let what = format!(
                 "nobody has written {}'s stream for {} s: kingdom-cli takes it to be at work",
                 sign.member,

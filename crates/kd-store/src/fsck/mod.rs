@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::layout::{Layout, Place};
 use crate::meta::Meta;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What kind of thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,9 +140,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-/// Looks at a thread. Reads only.
-pub fn check(place: &Place) -> Result<Report, Error> {
-    look::thread(place)
+/// Looks at a thread. Reads only. A stream of another program counts as living until it was silent for `patience`.
+pub fn check(place: &Place, patience: Duration) -> Result<Report, Error> {
+    look::thread(place, patience)
 }
 
 /// Looks at what a branch keeps beside its threads. Reads only.

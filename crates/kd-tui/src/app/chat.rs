@@ -197,7 +197,7 @@ impl App {
         } else if !self.editor.is_empty() {
             self.editor.clear();
             self.tell("cleared; Ctrl+_ brings it back");
-        } else if self.log.view.is_busy() {
+        } else if self.log.view.is_busy() || !self.log.view.waiting.is_empty() {
             self.send(Op::Interrupt, fx);
         } else if self.log.focus.is_some() {
             self.log.set_focus(None);

@@ -13,7 +13,9 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
         Address::Seats(_) => format!(" {arrow} {to}"),
         _ => String::new(),
     };
-    title.push(look.dim(format!("{to} (queued: said when the others have spoken)")));
+    title.push(look.dim(format!(
+        "{to} (queued: said when the others have spoken, or at Esc)"
+    )));
     Card {
         edge: Style::new().dimmed(),
         title,

@@ -224,6 +224,10 @@ impl ChatLines {
                 };
                 self.kd(&format!("{what} ({waiting} waiting)"), out)?;
             }
+            Event::SayTakenBack { body, .. } => {
+                self.open = false;
+                self.kd(&format!("taken back, not said: {}", clean::line(body)), out)?;
+            }
             Event::StreamFound { seat, .. } if !self.elsewhere.contains(seat) => {
                 self.elsewhere.push(seat.clone());
                 writeln!(out, "{seat}: speaks, asked by another program")?;

@@ -195,6 +195,7 @@ impl Round {
             Event::FloorYielded { outcome, usage } => self.yielded = Some((*outcome, *usage)),
             // Said by others, or of no weight for the answers.
             Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
             | Event::StreamFound { .. }
             | Event::StreamLost { .. }
             | Event::ModeSet { .. }

@@ -254,8 +254,8 @@ impl Room<'_> {
                     stay.show(|out| face.hear(&update, out));
                     if stay.gone && !stay.ending {
                         // Nobody reads us any more: as if the terminal had been closed.
-                        let _ = session.send(Op::Interrupt);
                         stay.end(&session, Next::Out(Exit::Interrupted));
+                        let _ = session.send(Op::Interrupt);
                     }
                 }
                 line = self.keyboard.lines.recv(), if typing && later.is_none() && face.is_ready() => match line {
@@ -271,12 +271,12 @@ impl Room<'_> {
                 },
                 wish = signals.next() => match wish {
                     Wish::End => {
-                        let _ = session.send(Op::Interrupt);
                         stay.end(&session, Next::Out(Exit::Interrupted));
+                        let _ = session.send(Op::Interrupt);
                     }
                     Wish::Stop if stay.stopped || stay.ending => {
-                        let _ = session.send(Op::Interrupt);
                         stay.end(&session, Next::Out(Exit::Interrupted));
+                        let _ = session.send(Op::Interrupt);
                     }
                     Wish::Stop => {
                         stay.stopped = true;

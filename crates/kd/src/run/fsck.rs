@@ -8,9 +8,11 @@ use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
 use kd_store::fsck::{self, Finding, Report};
+use kd_store::stream::PATIENCE;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// One folder, and what was found in it.
 struct Looked {
@@ -22,6 +24,10 @@ struct Looked {
 
 pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
+    // Threads can be mended where the settings cannot be read.
+    let patience = here.config(Some(&layout)).map_or(PATIENCE, |loaded| {
+        Duration::from_secs(loaded.config.council.timeout)
+    });
     let mut looked = Vec::new();
     if args.thread.is_none() {
         let mut report = fsck::check_base(&layout)?;
@@ -46,7 +52,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         places => places?,
     };
     for place in places {
-        let mut report = fsck::check(&place)?;
+        let mut report = fsck::check(&place, patience)?;
         if args.repair {
             fsck::repair(&place, &mut report)?;
         }

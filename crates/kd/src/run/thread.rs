@@ -43,7 +43,7 @@ pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
     let signs: Vec<kd_store::stream::StreamSign> = kd_store::stream::streams(thread)?;
     Ok(signs
         .into_iter()
-        .filter(kd_store::stream::StreamSign::is_live)
+        .filter(|sign| sign.is_live(kd_store::stream::PATIENCE))
         .filter_map(|sign| SeatName::new(sign.member).ok())
         .collect())
 }
