@@ -4,11 +4,10 @@
 //! if that one lists it. `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
 
 use crate::error::Error;
-use crate::git_command;
-use crate::owner::read_small;
+use crate::git_command::GitCommand;
+use crate::private::read_small;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A checkout: a folder that holds `.git`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,33 +34,9 @@ pub(crate) fn tracks(file: &Path) -> bool {
     let Some(checkout) = Checkout::find(folder) else {
         return false;
     };
-    let mut pathspec = std::ffi::OsString::from(":(icase,literal)");
-    pathspec.push(name);
-    let mut git = Command::new("git");
-    git.args([
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-        "--no-pager",
-    ])
-    .args(["ls-files", "--error-unmatch", "--"])
-    .arg(&pathspec)
-    .current_dir(folder)
-    .env("GIT_NO_LAZY_FETCH", "1")
-    .env("GIT_OPTIONAL_LOCKS", "0")
-    .stdin(Stdio::null());
-    for variable in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_COMMON_DIR",
-        "GIT_LITERAL_PATHSPECS",
-        "GIT_GLOB_PATHSPECS",
-    ] {
-        git.env_remove(variable);
-    }
-    let output = git_command::run(git, git_command::TIME_MAX);
+    let pathspec = format!(":(icase,literal){}", name.to_string_lossy());
+    let args = ["ls-files", "--error-unmatch", "--", &pathspec];
+    let output = GitCommand::without_filters(folder).output(&args);
     match output.ok().and_then(|output| output.status.code()) {
         Some(0) => true,
         Some(1) => false,
@@ -178,31 +153,15 @@ impl Checkout {
     }
 
     fn ask_git(&self) -> Result<Option<String>, Error> {
-        let failed = |why: String| Error::Git {
-            path: self.root.clone(),
-            why,
-        };
-        let mut git = Command::new("git");
-        git.args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
-        .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
-        .current_dir(&self.root)
-        .stdin(Stdio::null());
-        let output =
-            git_command::run(git, git_command::TIME_MAX).map_err(|e| failed(e.to_string()))?;
+        let git = GitCommand::without_filters(&self.root);
+        let output = git.output(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
         match output.status.code() {
             Some(0) => Ok(Some(
                 String::from_utf8_lossy(&output.stdout).trim().to_owned(),
             )),
             // `--quiet`: detached, and nothing more to say.
             Some(1) => Ok(None),
-            _ => Err(failed(
-                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            )),
+            _ => Err(git.failed(&output)),
         }
     }
 }

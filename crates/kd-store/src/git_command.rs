@@ -52,7 +52,7 @@ const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
 const FILTERS_MAX: usize = 256;
 
 /// The longest that one command takes. A pipe in the place of a file that the settings name holds git up for ever.
-pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
+const TIME_MAX: Duration = Duration::from_secs(60);
 /// The most that is read of what a command prints.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 
@@ -81,9 +81,8 @@ impl GitCommand {
     /// As [`GitCommand::new`].
     pub fn within(folder: &Path, limit: Duration) -> Result<Self, Error> {
         let mut git = Self {
-            folder: folder.to_path_buf(),
-            filters: Vec::new(),
             limit,
+            ..Self::without_filters(folder)
         };
         let output = git.output(&[
             "config",
@@ -124,6 +123,15 @@ impl GitCommand {
             });
         }
         Ok(git)
+    }
+
+    /// Git in this folder, for commands that look at the content of no file: they run no filter.
+    pub(crate) fn without_filters(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_path_buf(),
+            filters: Vec::new(),
+            limit: TIME_MAX,
+        }
     }
 
     /// The top of the working tree.
@@ -196,14 +204,16 @@ impl GitCommand {
         }
     }
 
-    fn output(&self, args: &[&str]) -> Result<Output, Error> {
+    /// How a command ended, and what it printed.
+    pub(crate) fn output(&self, args: &[&str]) -> Result<Output, Error> {
         run(self.command(args), self.limit).map_err(|error| Error::Git {
             path: self.folder.clone(),
             why: error.to_string(),
         })
     }
 
-    fn failed(&self, output: &Output) -> Error {
+    /// The error of a command that failed.
+    pub(crate) fn failed(&self, output: &Output) -> Error {
         Error::Git {
             path: self.folder.clone(),
             why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
@@ -215,7 +225,7 @@ impl GitCommand {
 ///
 /// # Errors
 /// When it cannot be started or takes longer.
-pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
+fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("git cannot be started: {error}"));
     // A group of its own, so that what git starts ends with it.

@@ -3,11 +3,9 @@
 //! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that says whose the folder is.
 //! The rules are those of git (`safe.directory`) and of ssh (`StrictModes`): see `docs/threads.md`.
 
-use rustix::fs::{Mode, OFlags};
+use crate::private::read_small;
 use std::cell::OnceCell;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -185,20 +183,6 @@ fn accounts(file: &str) -> Option<String> {
     read_small(Path::new(file), ACCOUNTS_BYTES_MAX)
 }
 
-/// The text of a regular file that is not larger than this. Does not wait for pipes; the last part of the path may not
-/// be a link.
-pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > bytes_max {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(bytes_max).read_to_string(&mut text).ok()?;
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,23 +255,5 @@ mod tests {
             let why = stranger.relies_on(&folder, &meta, true, none).unwrap_err();
             assert!(matches!(why, Distrust::Owner(owner) if owner.uid == user.uid));
         }
-    }
-
-    #[test]
-    fn only_small_regular_files_are_read() {
-        let top = tempfile::tempdir().unwrap();
-        let path = |name: &str| top.path().join(name);
-        fs::write(path("file"), "text").unwrap();
-        fs::write(path("large"), "x".repeat(100)).unwrap();
-        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
-        let made = std::process::Command::new("mkfifo")
-            .arg(path("pipe"))
-            .status();
-        assert!(made.unwrap().success());
-        assert_eq!(read_small(&path("file"), 10).as_deref(), Some("text"));
-        for refused in ["large", "link", "pipe", "absent", "."] {
-            assert_eq!(read_small(&path(refused), 10), None, "{refused}");
-        }
-        assert_eq!(read_small(Path::new("/dev/zero"), 10), None);
     }
 }

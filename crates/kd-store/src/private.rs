@@ -1,4 +1,5 @@
-//! Files in the user's own folders: regular, not reached through a link, readable by the user alone.
+//! Files in the user's own folders: regular, not reached through a link, readable by the user alone. The only place that
+//! opens and replaces such files.
 //!
 //! Input: a path in a folder that [`make_private`] made. Output: its content, up to a bound.
 
@@ -6,13 +7,24 @@ use crate::error::Error;
 use crate::user_dirs::make_private;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Opens a file; `None` if it is not there. Does not wait for a pipe.
 pub(crate) fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
+    let Some((file, meta)) = open_regular(path, flags)? else {
+        return Ok(None);
+    };
+    match meta.uid() == rustix::process::geteuid().as_raw() {
+        true => Ok(Some(file)),
+        false => Err(not_used(path, "it belongs to another user")),
+    }
+}
+
+/// Opens a regular file of anybody's that is not a link itself.
+fn open_regular(path: &Path, flags: OFlags) -> Result<Option<(File, Metadata)>, Error> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
@@ -21,13 +33,59 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
         Err(e) => return Err(Error::io("open", path)(e.into())),
     };
     let meta = file.metadata().map_err(Error::io("look at", path))?;
-    if !meta.is_file() {
-        return Err(not_used(path, "it is not a regular file"));
+    match meta.is_file() {
+        true => Ok(Some((file, meta))),
+        false => Err(not_used(path, "it is not a regular file")),
+    }
+}
+
+/// The text of a file of anybody's that is not larger than this: what it says is data. The last part of the path may not
+/// be a link.
+pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
+    let (file, meta) = open_regular(path, OFlags::RDONLY).ok()??;
+    let mut text = String::new();
+    let fits = meta.len() <= bytes_max;
+    fits.then(|| file.take(bytes_max).read_to_string(&mut text))?
+        .ok()?;
+    Some(text)
+}
+
+/// All of a file that is believed: nobody else can have written it. `None` if it is not there.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
+    let Some(file) = open(path, OFlags::RDONLY)? else {
+        return Ok(None);
+    };
+    let meta = file.metadata().map_err(Error::io("look at", path))?;
+    if meta.mode() & 0o022 != 0 {
+        return Err(not_used(path, "others can write it"));
+    }
+    if meta.len() > bytes_max {
+        return Err(not_used(path, "it is too large"));
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max)
+        .read_to_end(&mut bytes)
+        .map_err(Error::io("read", path))?;
+    Ok(Some(bytes))
+}
+
+/// Refuses a folder that another user could have filled. Returns whether it is there.
+pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
+    let meta = match fs::metadata(folder) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::io("look at", folder)(error)),
+    };
+    if !meta.is_dir() {
+        return Err(not_used(folder, "it is not a folder"));
     }
     if meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(not_used(path, "it belongs to another user"));
+        return Err(not_used(folder, "it belongs to another user"));
     }
-    Ok(Some(file))
+    if meta.mode() & 0o022 != 0 {
+        return Err(not_used(folder, "others can write to it"));
+    }
+    Ok(true)
 }
 
 /// The end of a file, at most this many bytes; nothing if it is not there.
@@ -57,6 +115,19 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 /// Replaces a file in one step; its folder is made where it is missing.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace_with(path, bytes, |_| Ok(()))
+}
+
+/// The same, on disk before the old content goes.
+pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace_with(path, bytes, File::sync_all)
+}
+
+fn replace_with(
+    path: &Path,
+    bytes: &[u8],
+    finish: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(), Error> {
     make_private(folder_of(path))?;
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.new", std::process::id()));
@@ -69,6 +140,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     };
     let done = file
         .write_all(bytes)
+        .and_then(|()| finish(&file))
         .map_err(Error::io("write", &temp))
         .and_then(|()| fs::rename(&temp, path).map_err(Error::io("replace", path)));
     if done.is_err() {
@@ -85,5 +157,63 @@ fn not_used(path: &Path, why: &'static str) -> Error {
     Error::Unsafe {
         path: path.to_path_buf(),
         why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn only_small_regular_files_of_the_users_own_are_read() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        for name in ["file", "open", "theirs"] {
+            replace(&path(name), b"text").unwrap();
+        }
+        fs::write(path("large"), "x".repeat(100)).unwrap();
+        symlink(path("file"), path("link")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(path("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        assert_eq!(read_small(&path("file"), 10).as_deref(), Some("text"));
+        assert_eq!(read(&path("file"), 10).unwrap().unwrap(), b"text");
+        assert_eq!(read(&path("absent"), 10).unwrap(), None);
+        for refused in ["large", "link", "pipe", "absent", "."] {
+            assert_eq!(read_small(&path(refused), 10), None, "{refused}");
+            assert!(refused == "absent" || read(&path(refused), 10).is_err());
+        }
+        assert_eq!(read_small(Path::new("/dev/zero"), 10), None);
+        // Text of anybody's is data; a file that is believed is the user's own.
+        fs::set_permissions(path("open"), fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(read_small(&path("open"), 10).is_some() && read(&path("open"), 10).is_err());
+        if chown(path("theirs"), Some(64_999), None).is_ok() {
+            assert!(read_small(&path("theirs"), 10).is_some());
+            assert!(read(&path("theirs"), 10).is_err());
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_for_the_user_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a/file");
+        for replace in [replace, replace_synced] {
+            replace(&path, b"one").unwrap();
+            replace(&path, b"two").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"two");
+            let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+            assert_eq!((mode(&path), mode(folder_of(&path))), (0o600, 0o700));
+            assert_eq!(fs::read_dir(folder_of(&path)).unwrap().count(), 1);
+        }
+        // A link in its place goes; what it leads to stays.
+        let target = top.path().join("target");
+        fs::write(&target, "theirs").unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(&target, &path).unwrap();
+        replace(&path, b"own").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"theirs");
+        assert_eq!(fs::read(&path).unwrap(), b"own");
     }
 }

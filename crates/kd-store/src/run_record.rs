@@ -6,12 +6,11 @@
 
 use crate::error::Error;
 use crate::json;
+use crate::private;
 use crate::user_dirs::{UserDirs, make_private};
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files of this folder that are looked at.
@@ -72,22 +71,11 @@ pub fn write(dirs: &UserDirs, run: &RunRecord) -> Result<(), Error> {
         return remove(&path);
     }
     make_private(&dirs.runtime()?)?;
-    make_private(&folder)?;
     let text = serde_json::to_value(run).map_err(|source| Error::Json {
         path: path.clone(),
         source,
     })?;
-    let temp = folder.join(format!(".{}-{}.new", run.pid, run.started));
-    // One that is there was left by a crash of a process of the same number and start, so by us.
-    let _ = fs::remove_file(&temp);
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temp)
-        .and_then(|mut file| file.write_all(json::to_text(&text).as_bytes()))
-        .and_then(|()| fs::rename(&temp, &path))
-        .map_err(Error::io("write", &path))
+    private::replace(&path, json::to_text(&text).as_bytes())
 }
 
 /// The runs that have a record, up to [`FILES_MAX`], each with its file. What is no such record is passed over: a file
@@ -97,18 +85,14 @@ pub fn write(dirs: &UserDirs, run: &RunRecord) -> Result<(), Error> {
 /// [`Error::Unsafe`] where the folder is not the user's alone, [`Error::Io`] where it cannot be read.
 pub fn read_all(dirs: &UserDirs) -> Result<Vec<(PathBuf, RunRecord)>, Error> {
     let folder = folder(dirs)?;
-    match fs::symlink_metadata(&folder) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io("look at", &folder)(e)),
-        Ok(meta) => {
-            let own = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-            if !own || meta.mode() & 0o022 != 0 {
-                return Err(Error::Unsafe {
-                    path: folder,
-                    why: "it is not a folder that only you can write",
-                });
-            }
-        }
+    // A link would be to a folder that is the user's too, and not this one.
+    let is_link = fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink());
+    if is_link {
+        let why = "it is a link";
+        return Err(Error::Unsafe { path: folder, why });
+    }
+    if !private::check_folder(&folder)? {
+        return Ok(Vec::new());
     }
     let items = fs::read_dir(&folder).map_err(Error::io("list", &folder))?;
     Ok(items
@@ -137,26 +121,10 @@ fn folder(dirs: &UserDirs) -> Result<PathBuf, Error> {
 }
 
 fn read(path: &Path) -> Option<RunRecord> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::try_from(flags.bits()).ok()?)
-        .open(path)
-        .ok()?;
-    let mut run: RunRecord = serde_json::from_slice(&bounded(file)?).ok()?;
+    let bytes = private::read(path, BYTES_MAX).ok()??;
+    let mut run: RunRecord = serde_json::from_slice(&bytes).ok()?;
     run.agents.truncate(AGENTS_MAX);
     Some(run)
-}
-
-fn bounded(file: File) -> Option<Vec<u8>> {
-    let meta = file.metadata().ok()?;
-    let own = meta.uid() == rustix::process::geteuid().as_raw();
-    if !meta.is_file() || !own || meta.len() > BYTES_MAX {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -5,15 +5,13 @@
 
 use crate::error::Error;
 use crate::lock::{self, Lock};
+use crate::private;
 use crate::programs::{Level, Programs};
 use crate::user_dirs::{UserDirs, make_private, project_key};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Far above any list of projects, far below what hurts.
@@ -55,7 +53,10 @@ pub struct TrustedFolder {
     /// The real path, for display; the key of the entry is its hash.
     pub path: String,
     /// The settings that are allowed, one each.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(
+        rename = "allowed_settings",
+        skip_serializing_if = "BTreeSet::is_empty"
+    )]
     pub settings: BTreeSet<Fingerprint>,
     /// When the last of them was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,88 +239,32 @@ impl TrustStore {
     /// Reads the file; an absent file allows nothing. Only a regular file of the user's own that nobody else can write
     /// is believed.
     fn read(&self) -> Result<Contents, Error> {
-        self.check_folder()?;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let file = match OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&self.file)
-        {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
-            Err(error) => return Err(Error::io("read", &self.file)(error)),
-        };
-        let meta = file.metadata().map_err(Error::io("read", &self.file))?;
-        let fault = if !meta.is_file() {
-            Some("it is not a regular file")
-        } else if meta.uid() != rustix::process::geteuid().as_raw() {
-            Some("it belongs to another user")
-        } else if meta.mode() & 0o022 != 0 {
-            Some("others can write it")
-        } else if meta.len() > BYTES_MAX {
-            Some("it is too large")
-        } else {
-            None
-        };
-        if let Some(why) = fault {
-            let path = self.file.clone();
-            return Err(Error::Unsafe { path, why });
+        if !private::check_folder(self.file.parent().unwrap_or(Path::new("/")))? {
+            return Ok(Contents::default());
         }
-        let mut bytes = Vec::new();
-        file.take(BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .map_err(Error::io("read", &self.file))?;
+        let Some(bytes) = private::read(&self.file, BYTES_MAX)? else {
+            return Ok(Contents::default());
+        };
         serde_json::from_slice(&bytes).map_err(|source| Error::Json {
             path: self.file.clone(),
             source,
         })
     }
 
-    /// Refuses a state folder that another user could have filled.
-    fn check_folder(&self) -> Result<(), Error> {
-        let folder = self.file.parent().unwrap_or(Path::new("/"));
-        let meta = match fs::metadata(folder) {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io("look at", folder)(error)),
-        };
-        let why = if meta.uid() != rustix::process::geteuid().as_raw() {
-            "it belongs to another user"
-        } else if meta.mode() & 0o022 != 0 {
-            "others can write to it"
-        } else {
-            return Ok(());
-        };
-        let path = folder.to_path_buf();
-        Err(Error::Unsafe { path, why })
-    }
-
     /// Replaces the file in one step; the caller holds the lock.
     fn write(&self, contents: &Contents) -> Result<(), Error> {
+        let path = || self.file.clone();
         let value = serde_json::to_value(contents).map_err(|source| Error::Json {
-            path: self.file.clone(),
+            path: path(),
             source,
         })?;
-        let temp = self
-            .file
-            .with_file_name(format!(".trust.{}.new", std::process::id()));
-        // One of that name is left from a killed process: the lock says that nobody writes it now.
-        let _ = fs::remove_file(&temp);
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temp)
-            .and_then(|mut file: File| {
-                file.write_all(crate::json::to_text(&value).as_bytes())?;
-                file.sync_all()
-            })
-            .map_err(Error::io("write", &temp))
-            .and_then(|()| fs::rename(&temp, &self.file).map_err(Error::io("replace", &self.file)));
-        if written.is_err() {
-            let _ = fs::remove_file(&temp);
+        let text = crate::json::to_text(&value);
+        // It could not be read again, and then nothing would be allowed anywhere.
+        if text.len() as u64 > BYTES_MAX {
+            let why = "it would be too large";
+            return Err(Error::Unsafe { path: path(), why });
         }
-        written
+        private::replace_synced(&self.file, text.as_bytes())
     }
 }
 
@@ -327,7 +272,8 @@ impl TrustStore {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn print(text: &str) -> Fingerprint {
         Fingerprint::of(&json!([text]))

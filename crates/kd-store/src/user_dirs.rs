@@ -5,6 +5,7 @@
 use crate::error::Error;
 use crate::layout::Env;
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -19,31 +20,37 @@ pub struct UserDirs {
     config: Option<PathBuf>,
 }
 
-/// The user's home folder: `HOME`, or that of the password file where `HOME` is unset, empty or relative. A relative one
-/// would be a folder of the project.
-pub fn home(env: Env<'_>) -> Option<PathBuf> {
-    home_or(env, || {
+/// A variable of this process. `HOME` is the home folder of the password file where it is unset, empty or relative: a
+/// relative one would be a folder of the project. Whatever looks for the user's files is given this function.
+pub fn process_env(name: &str) -> Option<OsString> {
+    let set = std::env::var_os(name);
+    if name != "HOME" {
+        return set;
+    }
+    let home = home_or(set, || {
         let user = nix::unistd::User::from_uid(nix::unistd::geteuid());
         Some(user.ok()??.dir)
-    })
+    });
+    home.map(PathBuf::into_os_string)
 }
 
-fn home_or(env: Env<'_>, account: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+fn home_or(set: Option<OsString>, account: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
-    env("HOME")
-        .map(PathBuf::from)
+    set.map(PathBuf::from)
         .filter(absolute)
         .or_else(|| account().filter(absolute))
 }
 
+/// The user's home folder.
+pub(crate) fn home(env: Env<'_>) -> Option<PathBuf> {
+    home_or(env("HOME"), || None)
+}
+
 impl UserDirs {
-    /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME`, `XDG_CONFIG_HOME` and [`home`]. Relative paths are
+    /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME`, `XDG_CONFIG_HOME` and `HOME`. Relative paths are
     /// ignored, as the XDG base directory specification asks.
     pub fn from_env(env: Env<'_>) -> Self {
-        Self::in_home(env, home(env))
-    }
-
-    fn in_home(env: Env<'_>, home: Option<PathBuf>) -> Self {
+        let home = home(env);
         let absolute =
             |name: &str| Some(PathBuf::from(env(name)?)).filter(|path| path.is_absolute());
         let kd = |named: Option<PathBuf>, below_home: &str| {
@@ -165,7 +172,6 @@ pub fn make_private(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsString;
 
     fn dirs(set: &[(&str, &str)]) -> UserDirs {
         let env = |name: &str| -> Option<OsString> {
@@ -173,7 +179,7 @@ mod tests {
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| value.into())
         };
-        UserDirs::in_home(&env, home_or(&env, || None))
+        UserDirs::from_env(&env)
     }
 
     #[test]
@@ -186,18 +192,14 @@ mod tests {
             (Some("~"), "/account"),
             (Some("/h"), "/h"),
         ] {
-            let env = |name: &str| {
-                let set = set.filter(|_| name == "HOME")?;
-                Some(OsString::from(set))
-            };
-            let home = home_or(&env, || Some("/account".into()));
+            let home = home_or(set.map(OsString::from), || Some("/account".into()));
             assert_eq!(home.as_deref(), Some(Path::new(found)), "{set:?}");
-            let dirs = UserDirs::in_home(&env, home);
+            let dirs = dirs(&[("HOME", found)]);
             let below = |path: &str| Path::new(found).join(path);
             assert_eq!(dirs.state().unwrap(), below(".local/state/kd"));
             assert_eq!(dirs.data().unwrap(), below(".local/share/kd"));
             assert_eq!(dirs.config().unwrap(), below(".config/kd"));
-            let none = home_or(&env, || Some("account".into()));
+            let none = home_or(set.map(OsString::from), || Some("account".into()));
             assert_eq!(none.is_some(), set == Some("/h"), "{set:?}");
         }
     }

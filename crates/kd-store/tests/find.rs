@@ -10,7 +10,7 @@
 use kd_store::find::{Reason, foreign_owners};
 use kd_store::owner::Distrust;
 use kd_store::trust::TrustStore;
-use kd_store::{Elsewhere, Layout, Search, UserDirs};
+use kd_store::{Elsewhere, Error, Layout, Search, UserDirs};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -441,6 +441,14 @@ fn home_and_shared_folders_keep_their_threads_in_the_users_data() {
     let more = stage.folder("home/more", 0o755);
     assert_eq!(stage.create(&more).root(), more);
     assert!(stage.create(&home).is_elsewhere());
+}
+
+#[test]
+fn without_a_data_folder_the_reason_is_told() {
+    let stage = Stage::new();
+    let shared = stage.folder("shared", 0o1777);
+    let error = Layout::find_or_create(&shared, &|_| None).unwrap_err();
+    assert!(matches!(error, Error::NoHome { .. }), "{error}");
 }
 
 #[test]

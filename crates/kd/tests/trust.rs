@@ -498,7 +498,10 @@ fn what_kd_writes_for_the_user_is_no_trust_in_agent_programs() {
     let marks = || {
         let file = home.path().join(".local/state/kd/trust.json");
         let text = std::fs::read_to_string(file).unwrap();
-        (text.contains("\"settings\""), text.contains("\"programs\""))
+        (
+            text.contains("\"allowed_settings\""),
+            text.contains("\"programs\""),
+        )
     };
     std::fs::write(home.work().join(".kd/config.json"), "{}").unwrap();
     let set = [

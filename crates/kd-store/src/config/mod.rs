@@ -16,7 +16,7 @@ pub use project::{Because, Consent, Project, ProjectText, WantedSetting};
 
 use crate::layout::Layout;
 use crate::trust::TrustStore;
-use crate::user_dirs::{UserDirs, home};
+use crate::user_dirs::{UserDirs, home, process_env};
 use kd_core::config::{
     Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
     default_value, env_path, nested, parse_text,
@@ -47,7 +47,7 @@ impl ConfigPaths {
     /// The usual places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or `~/.config`), and the
     /// project's files.
     pub fn usual(layout: Option<&Layout>) -> Self {
-        let dirs = UserDirs::from_env(&|name| std::env::var_os(name));
+        let dirs = UserDirs::from_env(&process_env);
         Self {
             user: dirs.config().map(|folder| folder.join("config.json")),
             project: layout.map(Layout::config_file),
@@ -410,7 +410,7 @@ fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
     let Some(root) = paths.repository().map(real) else {
         return Vec::new();
     };
-    let home = home(&|name| std::env::var_os(name));
+    let home = home(&process_env);
     let mut problems = Vec::new();
     let providers = value.get("providers").and_then(Value::as_object);
     for (name, provider) in providers.into_iter().flatten() {

@@ -202,8 +202,9 @@ fn tell(passed_over: &[PassedOver]) {
     }
 }
 
+/// The environment, as all that looks for the user's files sees it.
 pub(super) fn os_var(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+    kd_store::user_dirs::process_env(name)
 }
 
 impl From<kd_store::Error> for Error {

@@ -5,7 +5,7 @@
 
 use super::ask::notice_line;
 use super::forum::foreign::ForeignForum;
-use super::here::Here;
+use super::here::{self, Here};
 use super::{terminal, thread};
 use crate::args::trust::Trust;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use kd_store::find::{Foreign, foreign_owners};
 use kd_store::owner::user_name;
 use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
-use kd_store::{Layout, Thread, UserDirs};
+use kd_store::{Layout, Thread};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -191,7 +191,7 @@ fn owner_lines(foreign: &Foreign) -> Vec<String> {
 
 /// The other users that own a folder which is used: accepted, or named by `KD_BASE`.
 fn whose(consent: &Consent) -> Vec<String> {
-    let foreign = foreign_owners(&consent.root, &|name| std::env::var_os(name));
+    let foreign = foreign_owners(&consent.root, &here::os_var);
     let mut lines: Vec<String> = foreign.iter().flat_map(owners).collect();
     if !lines.is_empty() {
         lines.push(String::new());
@@ -760,9 +760,7 @@ fn agreed(question: &str) -> Result<bool, Error> {
 }
 
 fn store() -> Result<TrustStore, Error> {
-    Ok(TrustStore::new(&UserDirs::from_env(&|name| {
-        std::env::var_os(name)
-    }))?)
+    Ok(TrustStore::new(&here::user_dirs())?)
 }
 
 fn list() -> Result<Exit, Error> {
