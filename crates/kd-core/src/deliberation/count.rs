@@ -123,6 +123,19 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     let mut form = tally.outcome;
     let mut notes = tally.notes.clone();
     let mut backers = winner.map_or(leader, backing);
+    // A tie that somebody settled, or that one vendor alone made, is decided; a lot decides nothing.
+    let settled = tally
+        .tie_path
+        .last()
+        .filter(|step| step.left.len() == 1 && ["arbiter", "families"].contains(&step.step));
+    if plan.reading > 0
+        && form == voting::Outcome::Split
+        && winner.is_some()
+        && let Some(step) = settled
+    {
+        form = voting::Outcome::Plurality;
+        notes.push(format!("the tie was settled by: {}", step.step));
+    }
     if plan.reading > 0
         && let Some(note) = too_few_families(&ballots, &silent)
     {

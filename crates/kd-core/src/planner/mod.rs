@@ -280,7 +280,7 @@ pub fn plan_with(
         spending: SPENDING,
     };
     check(&plan)?;
-    warn(&plan, &mut notices);
+    warn(&plan, auto.is_some(), &mut notices);
     Ok(Planned { plan, notices })
 }
 
@@ -341,12 +341,26 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
 }
 
 /// What the person should know.
-fn warn(plan: &Plan, notices: &mut Vec<String>) {
+fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
+    let idle = |s: &&Seat| s.has(Duty::Moderate) || s.has(Duty::Reserve);
+    let idle: Vec<&str> = plan
+        .seats
+        .iter()
+        .filter(idle)
+        .map(|s| s.name().as_str())
+        .collect();
+    if !plan.iteration.enabled && !idle.is_empty() {
+        notices.push(format!(
+            "{}: moderators and backups work between passes only; --iterate allows more passes",
+            idle.join(", ")
+        ));
+    }
     let known: Vec<f64> = plan.seats.iter().filter_map(|s| s.reliability).collect();
     if let (Some(best), Some(worst)) = (
         known.iter().copied().reduce(f64::max),
         known.iter().copied().reduce(f64::min),
     ) && best - worst > 0.05
+        && !by_auto
     {
         notices.push(format!(
             "members are unequal ({worst:.2} to {best:.2} right): a plain vote of unequal members loses to the best of them; weigh them (--rule log-odds) or use --protocol auto"
@@ -734,6 +748,34 @@ mod tests {
         assert_eq!(chair(&config, &names[..2]), ("m1".to_owned(), true));
         config.council.chair = Some("m2".into());
         assert_eq!(chair(&config, &names).0, "m2");
+    }
+
+    #[test]
+    fn roles_that_have_no_work_without_passes_are_told() {
+        let (mut config, _) = five();
+        let seats = [
+            ("m1", "opinion-giver"),
+            ("m2", "moderator"),
+            ("m3", "opinion-giver"),
+        ];
+        let seats = seats.map(|(model, role)| MemberPlan {
+            model: model.into(),
+            role: role.into(),
+            ..MemberPlan::default()
+        });
+        config.deliberation.council.members = Some(seats.to_vec());
+        let brief = Brief {
+            question: "Why?",
+            asked: "Why?",
+            ..Brief::default()
+        };
+        let told = |config: &Config| {
+            let notices = plan(config, &brief).unwrap().notices;
+            notices.iter().any(|n| n.starts_with("m2: moderators"))
+        };
+        assert!(told(&config));
+        config.deliberation.iteration.enabled = true;
+        assert!(!told(&config));
     }
 
     #[test]

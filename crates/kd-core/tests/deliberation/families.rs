@@ -76,7 +76,30 @@ fn a_tie_goes_to_the_answer_of_more_families() {
         assert_eq!(run.verdict().winner.as_deref(), Some("no"), "seed {seed}");
         let path = counted(&run).tie_path.join("; ");
         assert!(path.contains("families"), "{path}");
+        assert_eq!(run.verdict().form, Outcome::Plurality, "it is decided");
     }
+}
+
+#[test]
+fn a_tie_that_an_arbiter_settles_is_decided_and_one_by_lot_is_a_split() {
+    let outcome = |arbiter: bool| {
+        let mut plan = plan();
+        plan.seats.push(seat("dan", "opinion-giver"));
+        if arbiter {
+            plan.seats.push(seat("umpire", "arbiter"));
+        }
+        let run = run(&plan, |asked| {
+            let answer = match asked.seat.as_str() {
+                "ann" | "bob" => "yes",
+                _ => "no",
+            };
+            Answer::Text(good(asked, answer))
+        });
+        run.replays();
+        (run.verdict().form, run.verdict().winner.clone())
+    };
+    assert_eq!(outcome(true), (Outcome::Plurality, Some("no".into())));
+    assert_eq!(outcome(false).0, Outcome::Split);
 }
 
 fn counted(run: &Run) -> Counted {

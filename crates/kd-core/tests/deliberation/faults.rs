@@ -64,21 +64,21 @@ fn with(plan: &Plan, name: &str, stage: &str, fault: &str) -> Run {
 /// Words that cannot be read, and words that give orders, count for nothing: what stands then follows from the others.
 const STATED: &str = "\
 stage      seat    time-out   429        crash      broken     empty      garbage    injection
-opinions   ann     degraded   degraded   degraded   degraded   degraded   split      split
-opinions   bob     degraded   degraded   degraded   degraded   degraded   split      split
-opinions   cyd     degraded   degraded   degraded   degraded   degraded   split      split
-opinions   dan     degraded   degraded   degraded   degraded   degraded   split      split
-review     ann     degraded   degraded   degraded   degraded   degraded   split      split
-review     bob     degraded   degraded   degraded   degraded   degraded   split      split
-review     cyd     degraded   degraded   degraded   degraded   degraded   split      split
-review     dan     degraded   degraded   degraded   degraded   degraded   split      split
+opinions   ann     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+opinions   bob     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+opinions   cyd     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+opinions   dan     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+review     ann     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+review     bob     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+review     cyd     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+review     dan     degraded   degraded   degraded   degraded   degraded   plurality  plurality
 vote       ann     degraded   degraded   degraded   degraded   degraded   majority   majority
 vote       bob     degraded   degraded   degraded   degraded   degraded   majority   majority
 vote       cyd     degraded   degraded   degraded   degraded   degraded   majority   majority
 vote       dan     degraded   degraded   degraded   degraded   degraded   majority   majority
 arbitrate  umpire  degraded   degraded   degraded   degraded   degraded   split      split
-compress   moe     degraded   degraded   degraded   degraded   degraded   split      split
-conclude   eve     degraded   degraded   degraded   degraded   degraded   split      split
+compress   moe     degraded   degraded   degraded   degraded   degraded   plurality  plurality
+conclude   eve     degraded   degraded   degraded   degraded   degraded   plurality  plurality
 ";
 
 #[test]

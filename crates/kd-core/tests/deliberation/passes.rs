@@ -284,3 +284,26 @@ fn a_threshold_that_is_not_reached_is_a_split() {
     assert_eq!(run.verdict().winner, None);
     run.replays();
 }
+
+#[test]
+fn the_focus_of_refine_names_the_answer_that_leads() {
+    let mut plan = plan();
+    plan.iteration.enabled = true;
+    plan.iteration.convergence_threshold = 0.99;
+    plan.iteration.improvement_threshold = 0.0;
+    let mut later = String::new();
+    let run = run(&plan, |asked| {
+        if asked.request.prompt.history.contains("Iteration 2")
+            || asked.request.prompt.turn.contains("Iteration 2")
+        {
+            later = format!(
+                "{}{}",
+                asked.request.prompt.history, asked.request.prompt.turn
+            );
+        }
+        Answer::Text(good(asked, if asked.seat == "cyd" { "no" } else { "yes" }))
+    });
+    run.replays();
+    assert!(later.contains("Improve the leading answer"), "{later}");
+    assert!(later.contains("It is: “"), "{later}");
+}
