@@ -332,13 +332,15 @@ fn agent_program(
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
-    let program = hands.agent_cli(member)?;
-    let backend: Arc<dyn Backend> = match hands.warm(member, &program) {
+    let (program, budget) = hands.agent_cli(member)?.within(spending.share_pico_usd());
+    // A kept process would spend the budget of its first question on all of them.
+    let warm = hands.warm(member, &program).filter(|_| budget.is_none());
+    let backend: Arc<dyn Backend> = match warm {
         Some(warm) => Arc::new(warm),
         None => Arc::new(program),
     };
     let agent = member.launch.agent.as_deref().unwrap_or(&member.backend);
-    let paid = Paid::program(backend, spending, agent);
+    let paid = Paid::program(backend, spending, agent, budget);
     let watched = Untouched::new(Arc::new(paid), hands.env.clone(), hands.folder.clone());
     Ok(timed(Arc::new(watched)))
 }

@@ -68,7 +68,7 @@ impl Aside {
     pub fn ceiling(&self) -> Ceiling {
         match &self.how {
             How::Think(open) => open.limits.ceiling(),
-            How::Deliberate { plan, .. } => Deliberation::ceiling_of(plan),
+            How::Deliberate { plan, .. } => plan.limits.ceiling(),
         }
     }
 

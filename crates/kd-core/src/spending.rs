@@ -9,7 +9,7 @@ use crate::request::Usage;
 use crate::roster::Member;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::{Add, AddAssign};
+use std::ops::{Add, AddAssign, Sub};
 
 /// Tokens that a service adds around the parts of a prompt.
 pub const FRAMING_TOKENS: u64 = 64;
@@ -91,6 +91,18 @@ impl Add for Spent {
             tokens: self.tokens.saturating_add(other.tokens),
             pico_usd: self.pico_usd.saturating_add(other.pico_usd),
             certainty: self.certainty.max(other.certainty),
+        }
+    }
+}
+
+impl Sub for Spent {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(other.calls),
+            tokens: self.tokens.saturating_sub(other.tokens),
+            pico_usd: self.pico_usd.saturating_sub(other.pico_usd),
+            certainty: self.certainty,
         }
     }
 }

@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-mod billing;
-
-use billing::{Bill, Billing, Rng};
 use futures::stream::{self, StreamExt};
 use kd_backends::guard::Backoff;
 use kd_backends::hands::{Hands, Options};
@@ -20,6 +17,7 @@ use kd_core::seating::{self, Wishes};
 use kd_core::spending::{Certainty, Spent};
 use kd_core::{Address, Duet, Event, Member, Op, OpenDuet, Roster, Usage, protocols};
 use kd_engine::{Engine, Opening, Session, Update};
+use kd_fake::billing::{self, Bill, Billing, Rng};
 use kd_store::{Layout, Thread};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -73,12 +71,18 @@ async fn no_limit_is_passed_and_what_is_told_is_what_was_counted() {
 async fn run(seed: u64) -> Certainty {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
     let kind = KINDS[seed as usize % KINDS.len()];
+    // Whole thousandths of a dollar for a million tokens: exact on both sides.
+    let (input, output) = (rng.below(4000), rng.below(15_000));
     let price = Price {
-        input: rng.below(4000) as f64 / 1000.0,
-        output: rng.below(15_000) as f64 / 1000.0,
+        input: input as f64 / 1000.0,
+        output: output as f64 / 1000.0,
         cached: None,
     };
-    let server = Billing::start(seed, price.worst()).await;
+    let bills = billing::Price {
+        input: input * 1000,
+        output: output * 1000,
+    };
+    let server = Billing::start(seed, bills).await.unwrap();
     let mut config = Config::default();
     let mut some = |low: u64, high: u64| (rng.below(10) < 6).then(|| low + rng.below(high - low));
     config.limits.calls = some(1, 16);

@@ -5,9 +5,12 @@
 //!
 //! [`models`] answers the real agent programs: what happens is told by the path.
 //!
+//! [`billing`] counts what it serves, as a service that charges does.
+//!
 //! And an agent program that does what a script says: [`fake_agent`]; it can obey its prompt instead: [`gullible`].
 
 mod agent;
+pub mod billing;
 pub mod gullible;
 pub mod models;
 mod reply;

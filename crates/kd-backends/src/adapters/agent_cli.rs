@@ -135,6 +135,20 @@ impl AgentCli {
         })
     }
 
+    /// The same program, told what one question may cost, where it has a flag for that.
+    pub(crate) fn within(mut self, pico_usd: Option<u64>) -> (Self, Option<u64>) {
+        let flag = match &self.how {
+            How::Known(program) => program.budget,
+            How::Template { .. } => None,
+        };
+        let budget = pico_usd.filter(|_| flag.is_some());
+        if let (Some(flag), Some(pico)) = (flag, budget) {
+            let usd = format!("{:.4}", (pico / 100_000_000) as f64 / 1e4);
+            self.choice.extra.extend([flag.to_owned(), usd]);
+        }
+        (self, budget)
+    }
+
     fn dialect(&self) -> Option<&'static Dialect> {
         match &self.how {
             How::Known(program) => dialects::named(program.dialect),

@@ -86,6 +86,8 @@ pub struct Program {
     pub login: &'static str,
     /// The oldest version that knows the flags it is given, where one is known that does not.
     pub least: Option<&'static str>,
+    /// The flag that bounds what one question may cost, in US dollars.
+    pub(crate) budget: Option<&'static str>,
     /// What it prints, a name of [`dialects::DIALECTS`].
     pub dialect: &'static str,
     /// A variable that holds the path of the program.
@@ -143,6 +145,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @anthropic-ai/claude-code`, then `claude` once to log in",
         login: "`claude`, then `/login`",
         least: Some("2.0.65"),
+        budget: Some("--max-budget-usd"),
         dialect: "claude",
         path_variable: None,
         sees: &[
@@ -221,6 +224,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @openai/codex`, then `codex login`",
         login: "`codex login`",
         least: None,
+        budget: None,
         dialect: "codex",
         path_variable: Some("CODEX_CLI_PATH"),
         sees: &[
@@ -255,6 +259,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @google/gemini-cli`, then `gemini` once to log in",
         login: "`gemini`, then `/auth`",
         least: None,
+        budget: None,
         dialect: "gemini",
         path_variable: None,
         sees: &[
@@ -295,6 +300,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g opencode-ai`, then `opencode auth login`",
         login: "`opencode auth login`",
         least: None,
+        budget: None,
         dialect: "opencode",
         path_variable: None,
         sees: &[
@@ -344,6 +350,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`curl https://cursor.com/install -fsS | bash`, then `agent login`",
         login: "`agent login`",
         least: None,
+        budget: None,
         dialect: "cursor",
         path_variable: None,
         sees: &[seen(&["CURSOR_API_KEY"])],

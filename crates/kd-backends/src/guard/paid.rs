@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub struct Paid {
     inner: Arc<dyn Backend>,
     spending: Spending,
-    /// The name of an agent program: what it uses is its own choice.
-    program: Option<String>,
+    /// The name of an agent program: what it uses is its own choice, within the budget that it was given.
+    program: Option<(String, Option<u64>)>,
 }
 
 impl Paid {
@@ -26,17 +26,22 @@ impl Paid {
         }
     }
 
-    /// Pays for an agent program.
-    pub fn program(inner: Arc<dyn Backend>, spending: &Spending, agent: &str) -> Self {
+    /// Pays for an agent program, which may keep a budget itself, in pico-dollars.
+    pub fn program(
+        inner: Arc<dyn Backend>,
+        spending: &Spending,
+        agent: &str,
+        budget: Option<u64>,
+    ) -> Self {
         Self {
-            program: Some(agent.to_owned()),
+            program: Some((agent.to_owned(), budget)),
             ..Self::new(inner, spending)
         }
     }
 
     fn permit(&self, request: &mut Request) -> Result<Permit, Failure> {
-        if let Some(agent) = &self.program {
-            return self.spending.reserve_program(agent, None);
+        if let Some((agent, budget)) = &self.program {
+            return self.spending.reserve_program(agent, *budget);
         }
         let permit = self.spending.reserve(Worst {
             bytes: bytes(&request.prompt),

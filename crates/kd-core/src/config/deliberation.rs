@@ -1,6 +1,7 @@
 //! `deliberation.*`: how a council plans itself. Names and defaults are those of the seed's schema.
 
 use crate::deliberation::plan::{Complexity, PlanningMode, Strategy};
+use crate::spending::{Ceiling, micro_usd};
 use serde::{Deserialize, Serialize};
 
 /// `deliberation.*`
@@ -31,6 +32,17 @@ pub struct DeliberationConfig {
     pub max_usd: Option<f64>,
     /// The most tokens of one answer.
     pub answer_tokens: Option<u32>,
+}
+
+impl DeliberationConfig {
+    /// What a deliberation may spend, its planning included.
+    pub fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            calls: Some(self.max_calls),
+            tokens: Some(self.iteration.max_tokens),
+            micro_usd: self.max_usd.map(micro_usd),
+        }
+    }
 }
 
 /// `deliberation.meta.*`

@@ -21,6 +21,7 @@ use crate::request::Prompt;
 use crate::roles::Duty;
 use crate::voting::Outcome;
 use jiff::Timestamp;
+use std::ops::Add;
 
 /// Something that is being done.
 #[derive(Debug)]
@@ -398,12 +399,16 @@ impl Deliberation {
         self.take_notes(&board);
         self.passes.push((board, end));
         let ends: Vec<PassEnd> = self.passes.iter().map(|(_, end)| end.clone()).collect();
-        let decision = iteration::decide(
+        let mut decision = iteration::decide(
             &self.plan.iteration,
             &ends,
             self.cut.map(|c| c.words()),
             !self.reserves().is_empty(),
         );
+        if self.plan.spending > 0 {
+            let before = self.decisions.iter().filter_map(|d| d.spent);
+            decision.spent = Some(self.ledger.used() - before.fold(Spent::default(), Spent::add));
+        }
         fact(fx, Fact::IterationDecided(decision.clone()));
         let action = decision.action;
         self.decisions.push(decision);

@@ -68,6 +68,8 @@ pub struct Forecast {
     pub tokens: u64,
     /// US dollars; none where the price of a seat is not known.
     pub usd: Option<f64>,
+    /// The most US dollars that the limits allow, whatever happens; `None` where nothing bounds them.
+    pub usd_max: Option<f64>,
 }
 
 /// Tokens that a prompt has beside the question and what others wrote.
@@ -93,5 +95,22 @@ pub fn forecast(plan: &Plan) -> Forecast {
         calls,
         tokens: spent.tokens,
         usd: known.then(|| spent.usd()),
+        usd_max: usd_max(plan),
+    }
+}
+
+/// The limit of money, or all tokens at the highest price where that is less.
+fn usd_max(plan: &Plan) -> Option<f64> {
+    let highest = plan.seats.iter().map(|seat| seat.price);
+    let highest = highest.map(|price| price.map(|p| p.input.max(p.output)));
+    let highest: Option<Vec<u64>> = highest.collect();
+    let by_tokens = highest.and_then(|prices| {
+        let most = prices.into_iter().max()?;
+        Some(plan.limits.tokens?.saturating_mul(most) as f64 / 1e12)
+    });
+    let limit = plan.limits.micro_usd.map(|micro| micro as f64 / 1e6);
+    match (limit, by_tokens) {
+        (Some(limit), Some(tokens)) => Some(limit.min(tokens)),
+        (limit, tokens) => limit.or(tokens),
     }
 }

@@ -3,6 +3,7 @@
 //! The threshold of the seed is kept, but compares agreement, since what members say of their own certainty is no
 //! probability; both thresholds are heuristics.
 
+use super::ledger::Spent;
 use super::plan::{Iteration, Strategy};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct Decision {
     pub confidence: f64,
     /// Tokens used up so far.
     pub tokens_used: u64,
+    /// What this pass spent; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// Agreement below which backups are called in, whatever the strategy.
@@ -110,6 +114,7 @@ pub(super) fn decide(
         reason,
         confidence: last.agreement,
         tokens_used: last.tokens,
+        spent: None,
     }
 }
 

@@ -4,11 +4,11 @@
 //! The wires reserve in an account of their own ([`crate::spending`]), retries included; what a turn used in all comes
 //! back with its end.
 
-use super::plan::{Limits, Plan};
+use super::plan::Plan;
 use crate::failure::Failure;
 use crate::ids::TurnId;
 use crate::request::{Prompt, Usage};
-use crate::spending::{Account, Ceiling};
+use crate::spending::Account;
 pub use crate::spending::{Cut, Price, Spent};
 
 /// Bytes that a wire adds around a prompt: the names of its fields, the model, the sampling.
@@ -20,7 +20,7 @@ pub(super) fn prompt_bytes(prompt: &Prompt) -> u64 {
 }
 
 /// An upper bound of the bytes that a wire sends for a prompt, as JSON.
-pub(super) fn wire_bytes(prompt: &Prompt) -> u64 {
+pub(crate) fn wire_bytes(prompt: &Prompt) -> u64 {
     WIRE_BYTES + parts(prompt).map(json_bytes).sum::<u64>()
 }
 
@@ -36,22 +36,13 @@ fn parts(prompt: &Prompt) -> impl Iterator<Item = &str> {
 }
 
 /// The bytes of a text in JSON, with blank lines around it.
-pub(super) fn json_bytes(text: &str) -> u64 {
+pub(crate) fn json_bytes(text: &str) -> u64 {
     let escaped = |b: u8| match b {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
         0..32 => 6,
         _ => 1,
     };
     4 + text.bytes().map(escaped).sum::<u64>()
-}
-
-/// The limits of a plan as an account keeps them.
-pub(super) fn ceiling(limits: &Limits) -> Ceiling {
-    Ceiling {
-        calls: limits.calls,
-        tokens: limits.tokens,
-        micro_usd: limits.micro_usd,
-    }
 }
 
 /// What was used up, what is promised, and what may be.
@@ -68,7 +59,7 @@ impl Ledger {
     /// An empty ledger that keeps back `closing` for the final answer.
     pub(super) fn new(plan: &Plan, closing: Spent) -> Self {
         Self {
-            account: Account::new(ceiling(&plan.limits)),
+            account: Account::new(plan.limits.ceiling()),
             closing,
             told: plan.spending > 0,
         }

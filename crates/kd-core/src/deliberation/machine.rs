@@ -9,7 +9,7 @@ use super::board::Board;
 use super::course::Frame;
 use super::fact::{Fact, Labelled};
 use super::iteration::{Decision, PassEnd};
-use super::ledger::{Cut, Ledger, Spent, ceiling, json_bytes, prompt_bytes, wire_bytes};
+use super::ledger::{Cut, Ledger, Spent, json_bytes, prompt_bytes, wire_bytes};
 use super::plan::Plan;
 use super::protocols::{self, Protocol};
 use super::stages::{Asking, Stage};
@@ -154,7 +154,7 @@ impl Machine for Deliberation {
     }
 
     fn ceiling(&self) -> Ceiling {
-        ceiling(&self.plan.limits)
+        self.plan.limits.ceiling()
     }
 
     fn keeps(&self, _turn: TurnId) -> Spent {
@@ -212,11 +212,6 @@ impl Deliberation {
             events: opened,
         };
         (machine, effects)
-    }
-
-    /// The limits of a plan, as an account keeps them.
-    pub fn ceiling_of(plan: &Plan) -> Ceiling {
-        ceiling(&plan.limits)
     }
 
     /// What the limits must allow before anything is asked: the final answer.

@@ -27,6 +27,7 @@ pub use fact::{Counted, Fact};
 pub use forecast::{Forecast, Heads, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
+pub(crate) use ledger::{json_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
 pub use plan::{Plan, READING, SPENDING, Seat};
 pub use replay::{Replayed, last, replay};

@@ -6,6 +6,7 @@ use super::ledger::Price;
 use crate::ids::SeatName;
 use crate::roles::{Duty, duties};
 use crate::roster::Member;
+use crate::spending::{Ceiling, Spent};
 use serde::{Deserialize, Serialize};
 
 /// Who sits, in which protocol, by which rule, within which limits.
@@ -250,6 +251,29 @@ impl Default for Limits {
             micro_usd: None,
             duration_ms: None,
             answer_tokens: 1024,
+        }
+    }
+}
+
+impl Limits {
+    /// As an account keeps them.
+    pub fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            calls: self.calls,
+            tokens: self.tokens,
+            micro_usd: self.micro_usd,
+        }
+    }
+
+    /// Takes what was spent before the deliberation from them.
+    pub fn take(&mut self, spent: Spent) {
+        let micro = spent.pico_usd.div_ceil(1_000_000);
+        for (limit, spent) in [
+            (&mut self.calls, spent.calls),
+            (&mut self.tokens, spent.tokens),
+            (&mut self.micro_usd, micro),
+        ] {
+            *limit = limit.map(|most| most.saturating_sub(spent));
         }
     }
 }

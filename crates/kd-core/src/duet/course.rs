@@ -15,6 +15,8 @@ use jiff::Timestamp;
 
 /// The tokens that a reply is thought to need where nothing limits it.
 const REPLY_TOKENS: u64 = 1024;
+/// The bytes of a prompt beside what was said: rules, part, the frame of the wire.
+const PROMPT_BYTES: u64 = 3000;
 /// A reply is never limited to fewer tokens than this, or it would say nothing.
 const REPLY_TOKENS_MIN: u64 = 64;
 
@@ -124,8 +126,9 @@ impl Duet {
         let Some(most) = self.limits.tokens_max else {
             return true;
         };
-        let text: usize = self.transcript(round).map(|m| m.body.len()).sum();
-        let prompt = (text as u64).div_ceil(4) + 200;
+        // As the account reserves them: each byte a token.
+        let text: usize = self.transcript(round).map(|m| m.body.len() + 32).sum();
+        let prompt = text as u64 + PROMPT_BYTES;
         // The first look is had even if nothing can follow: nobody has answered yet.
         round.exchange.count == 0 || round.tokens + 2 * (prompt + 2 * REPLY_TOKENS_MIN) <= most
     }

@@ -24,7 +24,7 @@ use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
-use crate::spending::{Cost, micro_usd, program_warning};
+use crate::spending::{Cost, program_warning};
 use crate::voting::{self, NANOS};
 use std::collections::BTreeMap;
 
@@ -207,6 +207,7 @@ pub fn plan_with(
     let method = voting::find(method)
         .map_or("plurality", |rule| rule.name)
         .to_owned();
+    let ceiling = settings.ceiling();
     let all_local = seats.iter().all(|s| s.member.backend == LOCAL);
     let iteration = &settings.iteration;
     let enabled = iteration.enabled
@@ -266,9 +267,9 @@ pub fn plan_with(
             max_context_tokens: settings.memory.max_context_tokens,
         },
         limits: Limits {
-            calls: Some(settings.max_calls),
-            tokens: Some(iteration.max_tokens),
-            micro_usd: settings.max_usd.map(micro_usd),
+            calls: ceiling.calls,
+            tokens: ceiling.tokens,
+            micro_usd: ceiling.micro_usd,
             duration_ms: enabled.then_some(iteration.max_duration_ms),
             answer_tokens: settings
                 .answer_tokens

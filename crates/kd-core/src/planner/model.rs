@@ -6,6 +6,7 @@ use crate::clean::clean_line;
 use crate::config::{Config, MemberPlan};
 use crate::deliberation::plan::{Complexity, PlanningMode};
 use crate::deliberation::{Fact, Seat};
+use crate::deliberation::{json_bytes, wire_bytes};
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
@@ -15,6 +16,7 @@ use crate::op::Op;
 use crate::reading;
 use crate::request::{Delta, Prompt, Request, Usage};
 use crate::roles;
+use crate::spending::{Ceiling, Spent};
 use crate::voting;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -96,6 +98,10 @@ pub struct Planner {
     text: String,
     ear: Hearing,
     usage: Usage,
+    /// What the planning took from the limits of the deliberation.
+    spent: Spent,
+    /// The worst case of the open request.
+    reserved: Spent,
     done: Option<Result<Planned, PlanError>>,
 }
 
@@ -108,6 +114,8 @@ impl Planner {
             text: String::new(),
             ear: Hearing::default(),
             usage: Usage::default(),
+            spent: Spent::default(),
+            reserved: Spent::default(),
             done: None,
         };
         let mut fx = Effects {
@@ -154,6 +162,11 @@ impl Planner {
             purpose: Purpose::Plan,
             replaces: None,
         });
+        self.reserved = Spent::at_most(
+            wire_bytes(&prompt) + 2 * json_bytes(&schema.to_string()),
+            PLAN_TOKENS,
+            self.about.seat.price,
+        );
         fx.commands.push(Command::Ask {
             turn,
             request: Box::new(Request {
@@ -210,7 +223,9 @@ impl Planner {
     }
 
     fn end(&mut self, made: Result<Planned, PlanError>, more: Vec<String>, fx: &mut Effects) {
+        let spent = self.spent;
         let made = made.map(|mut planned| {
+            planned.plan.limits.take(spent);
             planned.notices.splice(0..0, more);
             fx.events.push(Event::Deliberated {
                 fact: Box::new(Fact::PlanMade {
@@ -234,6 +249,10 @@ impl Planner {
 }
 
 impl Machine for Planner {
+    fn ceiling(&self) -> Ceiling {
+        self.about.config.deliberation.ceiling()
+    }
+
     fn step(&mut self, _now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
         let open = TurnId(self.attempts);
@@ -254,6 +273,13 @@ impl Machine for Planner {
                         if let Some(usage) = usage {
                             self.usage.add(usage);
                         }
+                        self.spent += match usage {
+                            Some(usage) if usage.counts_tokens() => {
+                                let price = self.about.seat.price;
+                                Spent::of_turn(usage.repeats + 1, usage, price)
+                            }
+                            _ => self.reserved,
+                        };
                         self.replied(&mut fx);
                         return fx;
                     }
@@ -265,6 +291,8 @@ impl Machine for Planner {
                 failure.message = clean_line(&failure.message, 400);
                 if let Some(used) = &failure.used {
                     self.usage.add(&used.usage);
+                    let price = self.about.seat.price;
+                    self.spent += Spent::of_turn(used.requests, &used.usage, price);
                 }
                 fx.events.push(Event::TurnFailed {
                     turn,

@@ -60,6 +60,36 @@ proptest! {
     }
 }
 
+/// Records from before turns told their repeats are decided again by the rules of their time.
+#[test]
+fn an_older_plan_reserves_and_books_as_it_did() {
+    for version in [0, 1] {
+        let mut plan = plan();
+        plan.spending = version;
+        let done = run(&plan, |asked| {
+            let usage = Usage {
+                input_tokens: 10,
+                output_tokens: 5,
+                repeats: 2,
+                ..Usage::default()
+            };
+            Answer::Used(good(asked, "yes"), usage)
+        });
+        done.replays();
+        let asked = done.facts().filter(|f| matches!(f, Fact::SeatAsked { .. }));
+        let calls = asked.count() as u64;
+        let spent = done.verdict().spent;
+        let repeats = if version == 0 { 0 } else { 2 };
+        assert_eq!(spent.calls, calls * (1 + repeats));
+        assert_eq!(spent.tokens, calls * 15);
+        let passes = done.facts().filter_map(|f| match f {
+            Fact::IterationDecided(decision) => Some(decision.spent.is_some()),
+            _ => None,
+        });
+        assert!(passes.into_iter().all(|told| told == (version == 1)));
+    }
+}
+
 /// The smallest number for which this is so; it is so for all larger ones, and for `most`.
 fn least(mut most: u64, is_so: impl Fn(u64) -> bool) -> u64 {
     let mut least = 0;

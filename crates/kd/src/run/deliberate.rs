@@ -60,9 +60,11 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let mode = config.deliberation.meta.planning_mode;
     let by_model =
         planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
+    // One account for the planning and what follows.
+    let engine = Engine::new(Hands::new(&config, super::here::agents()));
     let mut thread = None;
     let mut planned = if by_model {
-        let (planned, made) = plan_by_model(args, &config, &brief, here)?;
+        let (planned, made) = plan_by_model(args, &engine, &config, &brief, here)?;
         thread = Some(made);
         planned
     } else {
@@ -97,7 +99,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let folder = thread.path().to_owned();
     let say = opening::say(&planned.plan);
     let played = stage::play(face, repaint, stage::UNASKED, || {
-        let session = open(&config, thread, planned, here)?;
+        let session = open(&engine, &config, thread, planned, here)?;
         session.send(say)?;
         Ok(session)
     })?;
@@ -109,10 +111,15 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     Ok(exit(&report, &played))
 }
 
-fn open(config: &Config, thread: Thread, planned: Planned, here: &Here) -> Result<Session, Error> {
+fn open(
+    engine: &Engine,
+    config: &Config,
+    thread: Thread,
+    planned: Planned,
+    here: &Here,
+) -> Result<Session, Error> {
     let opening = opening::opening(config, planned, &thread)?;
-    let engine = Engine::new(Hands::new(config, super::here::agents()));
-    let engine = engine.telling(here.held_event());
+    let engine = engine.clone().telling(here.held_event());
     Ok(engine.run(thread, opening)?)
 }
 
@@ -220,6 +227,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
 /// A seat plans, in the thread where the deliberation will run.
 fn plan_by_model(
     args: &Deliberate,
+    engine: &Engine,
     config: &Config,
     brief: &OwnedBrief,
     here: &Here,
@@ -253,7 +261,6 @@ fn plan_by_model(
         };
         notice_line(&format!("{who} plans the council"));
     }
-    let engine = Engine::new(Hands::new(config, super::here::agents()));
     let played = stage::play(face, false, stage::UNASKED, || {
         let (machine, opened) = Planner::open(about);
         let opening = Opening {

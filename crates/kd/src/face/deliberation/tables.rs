@@ -6,6 +6,7 @@ use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::{Report, Stance};
 use kd_core::deliberation::{Plan, forecast};
 use kd_core::seating::LOCAL;
+use kd_core::spending::{Certainty, money};
 
 /// The heights of a small chart.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -79,7 +80,11 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
             .map(|n| format!("${:.4}", n as f64 / 1e6)),
     );
     limits.extend(plan.limits.duration_ms.map(|n| format!("{} s", n / 1000)));
-    out.push(format!("  limits: {}", limits.join(", ")));
+    let mut line = format!("  limits: {}", limits.join(", "));
+    if let Some(usd) = cost.usd_max.filter(|usd| *usd > 0.0) {
+        line.push_str(&format!("; at most {}", money(usd, Certainty::Exact)));
+    }
+    out.push(line);
     if plan.iteration.enabled {
         out.push(format!(
             "  iteration: {} passes at most, strategy {}, until agreement {}",
@@ -238,10 +243,17 @@ pub(crate) fn trend(report: &Report, styles: Styles) -> Vec<String> {
     } else {
         String::new()
     };
-    vec![format!(
+    let mut out = vec![format!(
         "{} {bars}{shown}",
         styles.bold("Agreement by pass")
-    )]
+    )];
+    let passes = report.decisions.iter().filter_map(|d| d.spent);
+    let passes: Vec<String> = passes.map(|spent| spent.words(", ")).collect();
+    if passes.len() > 1 {
+        let shown = passes.join(styles.glyph(" → ", " -> "));
+        out.push(format!("{} {shown}", styles.bold("Cost by pass")));
+    }
+    out
 }
 
 /// Rows in columns as wide as their widest cell.

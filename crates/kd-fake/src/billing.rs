@@ -1,15 +1,18 @@
 //! A model service that bills. Each request is answered by a seed: well, with nonsense, refused, late, or broken off. It
 //! counts the tokens of a prompt up to the worst tokenizer's, one for each byte, and answers up to the bound it was given.
 
-use kd_core::spending::Price;
-use kd_fake::{Fake, Reply, Step, Wire};
+use crate::{Fake, Reply, Step, Wire};
 use serde_json::{Value, json};
+use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A small generator (SplitMix64).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rng(pub(crate) u64);
+pub struct Rng(
+    /// Its state: any number to begin with.
+    pub u64,
+);
 
 impl Rng {
     fn next(&mut self) -> u64 {
@@ -21,59 +24,75 @@ impl Rng {
     }
 
     /// A number below this one, or 0.
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
+    pub fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 }
 
+/// What a token costs, in millionths of a millionth of a US dollar.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Price {
+    /// Of a prompt.
+    pub input: u64,
+    /// Of an answer.
+    pub output: u64,
+}
+
 /// What the service counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bill {
-    pub(crate) requests: u64,
-    pub(crate) tokens: u64,
-    pub(crate) pico_usd: u64,
+pub struct Bill {
+    /// Requests, refused ones included.
+    pub requests: u64,
+    /// Tokens of prompts and answers.
+    pub tokens: u64,
+    /// Money, in millionths of a millionth of a US dollar.
+    pub pico_usd: u64,
     /// Whether it billed something that it did not tell.
-    pub(crate) uncounted: bool,
+    pub uncounted: bool,
 }
 
 /// The service.
-pub(crate) struct Billing {
+pub struct Billing {
     fake: Fake,
     bill: Arc<Mutex<Bill>>,
 }
 
 impl Billing {
     /// Starts the service of this seed, at this price.
-    pub(crate) async fn start(seed: u64, price: Price) -> Self {
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    pub async fn start(seed: u64, price: Price) -> io::Result<Self> {
         let bill = Arc::new(Mutex::new(Bill::default()));
         let own = Arc::clone(&bill);
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let fake = Fake::choosing(here, move |seen, number| {
             let mut rng = Rng(seed ^ (number as u64) << 32);
-            let mut bill = own.lock().unwrap();
+            let mut bill = own.lock().unwrap_or_else(PoisonError::into_inner);
             let reply = answer(seed, &seen.body, &mut rng, price, &mut bill);
             Some((Wire::OpenAi, reply))
         });
-        Self {
-            fake: fake.await.unwrap(),
+        Ok(Self {
+            fake: fake.await?,
             bill,
-        }
+        })
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// `http://127.0.0.1:PORT`, without a path.
+    pub fn url(&self) -> String {
         self.fake.url()
     }
 
     /// What was counted so far.
-    pub(crate) fn bill(&self) -> Bill {
-        *self.bill.lock().unwrap()
+    pub fn bill(&self) -> Bill {
+        *self.bill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One request: what is billed, and what is answered.
 fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -> Reply {
     bill.requests += 1;
-    let request: Value = serde_json::from_str(body).unwrap();
+    let request: Value = serde_json::from_str(body).unwrap_or_default();
     if seed.is_multiple_of(3) && request.get("response_format").is_some() {
         let why = json!({"error": {"message": "response_format is not supported"}});
         return Reply::Status {
