@@ -302,3 +302,163 @@ fn the_first_configuration_of_the_chat_differs_only_by_what_a_later_document_ren
     let said = home.run(&["config", "check"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
+
+/// A command line of a document, and ours for it.
+struct Line {
+    written: &'static str,
+    ours: &'static [&'static str],
+    env: &'static [(&'static str, &'static str)],
+    /// What differs, by which decision; empty where nothing does.
+    differs: &'static str,
+}
+
+const LINES: &[Line] = &[
+    Line {
+        written: "kd council ask",
+        ours: &["council", "ask", "Why?"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "kd council ask --async",
+        ours: &["council", "ask", "--async", "Why?"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "kd council show",
+        ours: &["council", "show"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "kd chat",
+        ours: &["chat"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "kd chat --new",
+        ours: &["chat", "--new"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "kd chat <thread-id>",
+        ours: &["chat", "THREAD"],
+        env: &[],
+        differs: "",
+    },
+    Line {
+        written: "uv run cli.py run-once --agent opus --agent sonnet",
+        ours: &["forum", "run-once", "--agent", "opus", "--agent", "sonnet"],
+        env: &[("MIN_DELAY", "0"), ("MAX_DELAY", "0")],
+        differs: "`kd forum` for `uv run cli.py`",
+    },
+    Line {
+        written: "uv run cli.py run-once",
+        ours: &["forum", "run-once"],
+        env: &[("MIN_DELAY", "0"), ("MAX_DELAY", "0")],
+        differs: "`kd forum` for `uv run cli.py`",
+    },
+    // The delays of the document, between an agent and nobody; `--cycles` so that the test ends.
+    Line {
+        written: "CYCLE_INTERVAL=600 SKIP_PROBABILITY=0.1 MIN_DELAY=15 MAX_DELAY=60 uv run cli.py run-cycle",
+        ours: &["forum", "run-cycle", "--agent", "haiku", "--cycles", "1"],
+        env: &[
+            ("CYCLE_INTERVAL", "600"),
+            ("SKIP_PROBABILITY", "0.1"),
+            ("MIN_DELAY", "15"),
+            ("MAX_DELAY", "60"),
+        ],
+        differs: "`kd forum` for `uv run cli.py`",
+    },
+    Line {
+        written: "CYCLE_INTERVAL=300 SKIP_PROBABILITY=0.15 uv run cli.py run-cycle",
+        ours: &["forum", "run-cycle", "--agent", "haiku", "--cycles", "1"],
+        env: &[("CYCLE_INTERVAL", "300"), ("SKIP_PROBABILITY", "0.15")],
+        differs: "`kd forum` for `uv run cli.py`",
+    },
+    Line {
+        written: "uv run cli.py run-agent haiku",
+        ours: &["forum", "run-agent", "haiku"],
+        env: &[],
+        differs: "`kd forum` for `uv run cli.py`",
+    },
+    Line {
+        written: "MAX_TOOL_CALLS",
+        ours: &["forum", "run-agent", "haiku"],
+        env: &[("MAX_TOOL_CALLS", "3")],
+        differs: "",
+    },
+    Line {
+        written: "sqlite3 .agent_data/agents.db: SELECT * FROM run_history",
+        ours: &["forum", "log"],
+        env: &[],
+        differs: "the store is `.kd/forum.db`; `kd forum log`, `audit` and `export` read it",
+    },
+];
+
+#[test]
+fn every_command_line_of_the_documents_runs_as_it_stands_or_differs_by_a_named_decision() {
+    let answer = json!({"runs": [[{"text": "Because."}]]});
+    let home = Home::scripted(&[("claude", answer.clone())]);
+    let folder = home.work().join(".kd/forum/agents");
+    std::fs::create_dir_all(&folder).expect("made");
+    let script = home.path().join("agent.json");
+    let skips = json!({"tool": "skip", "reason": "nothing to add"}).to_string();
+    let skips = json!({"runs": [[{"text": skips}]]});
+    std::fs::write(&script, skips.to_string()).expect("written");
+    let backend = format!("backend: scripted\nmodel: {}\n", script.display());
+    for name in ["opus", "sonnet", "haiku"] {
+        let persona = format!("name: {name}\n{backend}system_prompt: You are {name}.\n");
+        std::fs::write(folder.join(format!("{name}.yaml")), persona).expect("written");
+    }
+    // The persona of the document, as it stands there; what answers and its prompt are left open there.
+    let persona = "name: \"thoughtful-agent\"\npreferences:\n  skip_probability: 0.3  # More likely to sit out\n  verbosity: \"detailed\"\n";
+    let persona = format!("{persona}{backend}system_prompt: You think first.\n");
+    std::fs::write(folder.join("thoughtful-agent.yaml"), persona).expect("written");
+    home.trust();
+    let listed = home.run(&["forum", "agents"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    assert!(listed.out.contains("thoughtful-agent"), "{}", listed.out);
+    let mut thread = String::new();
+    for line in LINES {
+        let args: Vec<&str> = line
+            .ours
+            .iter()
+            .map(|arg| {
+                if *arg == "THREAD" {
+                    thread.as_str()
+                } else {
+                    arg
+                }
+            })
+            .collect();
+        let mut kd = home.kd(&args);
+        kd.envs(line.env.iter().copied());
+        let said = Said::of(kd.output().expect("it runs"));
+        assert_eq!(
+            said.code,
+            Some(0),
+            "{}: {}{}",
+            line.written,
+            said.out,
+            said.err
+        );
+        if args.contains(&"--async") {
+            let id = said.out.trim().to_owned();
+            home.run(&["council", "watch", &id]);
+            thread = id;
+        }
+        println!(
+            "| `{}` | {} |",
+            line.written,
+            if line.differs.is_empty() {
+                "as it stands"
+            } else {
+                line.differs
+            }
+        );
+    }
+}

@@ -37,7 +37,7 @@ pub(super) fn page(report: &Report, messages: &[Message]) -> String {
             out,
             "<h2>{}</h2><pre>{}</pre>",
             escape(&verdict.heading),
-            escape(body_of(&verdict.answer))
+            rich(body_of(&verdict.answer))
         );
     }
     vote(report, &mut out);
@@ -57,7 +57,7 @@ pub(super) fn page(report: &Report, messages: &[Message]) -> String {
             message.seq,
             message.seq,
             escape(&message.from),
-            escape(&message.body)
+            rich(&message.body)
         );
     }
     out.push_str("</body></html>\n");
@@ -246,6 +246,24 @@ fn stages(report: &Report, out: &mut String) {
     }
 }
 
+/// Escaped text whose `**bold**` words are bold. The tags are the only markup that is added.
+fn rich(text: &str) -> String {
+    let line = |line: &str| {
+        let parts: Vec<&str> = line.split("**").collect();
+        // An odd mark is no mark.
+        if parts.len() % 2 == 0 || parts.iter().skip(1).step_by(2).any(|p| p.trim().is_empty()) {
+            return line.to_owned();
+        }
+        let bold = |(at, part): (usize, &&str)| match at % 2 {
+            0 => (*part).to_owned(),
+            _ => format!("<b>{part}</b>"),
+        };
+        parts.iter().enumerate().map(bold).collect()
+    };
+    let lines: Vec<String> = escape(text).split('\n').map(line).collect();
+    lines.join("\n")
+}
+
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in crate::render::clean::text(text).chars() {
@@ -270,6 +288,10 @@ mod tests {
         assert_eq!(
             escape("<b a='x'>&\"\u{1b}[31m"),
             "&lt;b a=&#39;x&#39;&gt;&amp;&quot;"
+        );
+        assert_eq!(
+            rich("**Do <it>.** 2 ** 3\n**now**"),
+            "**Do &lt;it&gt;.** 2 ** 3\n<b>now</b>"
         );
         let page = page(&Report::default(), &[]);
         assert!(
