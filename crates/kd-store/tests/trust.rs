@@ -223,7 +223,7 @@ fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise(
             }
             // Beside it stands something that is allowed: that brings nothing along.
             let mut project: Value = nested(&path, theirs.clone());
-            project["council"]["sandbox"] = json!(true);
+            project["forum"]["interval"] = json!("adaptive");
             let stage = Stage::new()
                 .has(Layer::User, &own(&path, Some(before)))
                 .has(Layer::Project, &project.to_string());
@@ -232,7 +232,7 @@ fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise(
             };
             assert_eq!(
                 stage.held(),
-                ["council.sandbox"],
+                ["forum.interval"],
                 "{path}: {theirs} under {before}"
             );
             loaded.project.consent.unwrap().allow().unwrap();
@@ -258,12 +258,12 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     stage.load().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(
         Layer::Project,
-        &with(r#", "sandbox": true, "timeout": 900"#),
+        &with(r#", "chair": "codex", "timeout": 900"#),
     );
     let project = stage.load().project;
     let consent = project.consent.unwrap();
     let new: Vec<String> = consent.new_settings().map(|s| s.path.to_string()).collect();
-    assert_eq!(new, ["council.sandbox", "council.timeout"]);
+    assert_eq!(new, ["council.chair", "council.timeout"]);
     assert_eq!(
         (consent.settings.len(), consent.decision),
         (4, Decision::Unknown)
@@ -271,10 +271,10 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     // A no takes nothing away, and is remembered for this list.
     consent.decline().unwrap();
     let loaded = stage.load();
-    assert_eq!(stage.held(), ["council.sandbox", "council.timeout"]);
+    assert_eq!(stage.held(), ["council.chair", "council.timeout"]);
     assert!(loaded.config.council.writable && loaded.config.agents.contains_key("e"));
     assert_eq!(loaded.project.consent.unwrap().decision, Decision::Declined);
-    let stage = stage.has(Layer::Project, &with(r#", "sandbox": true"#));
+    let stage = stage.has(Layer::Project, &with(r#", "chair": "codex""#));
     assert_eq!(
         stage.load().project.consent.unwrap().decision,
         Decision::Unknown
