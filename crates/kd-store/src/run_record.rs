@@ -131,7 +131,7 @@ fn read(path: &Path) -> Option<RunRecord> {
 mod tests {
     use super::*;
     use std::ffi::OsString;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn dirs(top: &Path) -> UserDirs {
         let top = top.as_os_str().to_owned();
