@@ -131,6 +131,15 @@ enum Part {
     Cut,
 }
 
+/// How it goes on after an item.
+enum Go {
+    On,
+    /// The text ends before the next item.
+    End,
+    /// The text ends inside this item.
+    Cut,
+}
+
 impl<'a> Reader<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
@@ -167,83 +176,61 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEPTH_MAX || !self.eat('{') {
-            return None;
-        }
         let mut fields: Map<String, Value> = Map::new();
-        loop {
-            self.blank();
-            match self.peek() {
-                None => break self.damaged = true,
-                Some('}') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(',') => {
-                    self.at += 1;
-                    self.damaged = true;
-                    continue;
-                }
-                Some(_) => {}
-            }
-            let Some(name) = self.name() else {
-                // Cut inside a name: what stands before it is whole.
-                if self.rest().is_empty() && !fields.is_empty() {
-                    break self.damaged = true;
-                }
-                return None;
+        self.items(depth, '{', |reader| {
+            let Some(name) = reader.name() else {
+                return reader.cut_off(!fields.is_empty());
             };
-            self.blank();
-            if !self.eat(':') && !self.eat('：') {
-                if self.rest().is_empty() && !fields.is_empty() {
-                    break self.damaged = true;
-                }
-                return None;
+            reader.blank();
+            if !reader.eat(':') && !reader.eat('：') {
+                return reader.cut_off(!fields.is_empty());
             }
-            self.blank();
-            match self.value(depth + 1)? {
-                Part::Whole(value) => {
-                    if fields.get(&name).is_some_and(|earlier| *earlier != value) {
-                        self.twice.push(name.clone());
-                    }
-                    fields.insert(name, value);
-                }
-                Part::Cut => {
-                    (self.damaged, self.cut) = (true, true);
-                    break;
-                }
+            reader.blank();
+            let Part::Whole(value) = reader.value(depth + 1)? else {
+                return Some(Go::Cut);
+            };
+            if fields.get(&name).is_some_and(|earlier| *earlier != value) {
+                reader.twice.push(name.clone());
             }
-            self.blank();
-            match self.peek() {
-                Some(',') => {
-                    self.at += 1;
-                    self.blank();
-                    self.damaged |= matches!(self.peek(), Some('}') | None);
-                }
-                Some('}') | None => {}
-                Some('"' | '\'' | '“') => self.damaged = true,
-                Some(';' | '，') => {
-                    self.at += self.peek().map_or(1, char::len_utf8);
-                    self.damaged = true;
-                }
-                Some(_) => return None,
-            }
-        }
+            fields.insert(name, value);
+            Some(Go::On)
+        })?;
         Some(Value::Object(fields))
     }
 
     fn array(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEPTH_MAX || !self.eat('[') {
+        let mut items = Vec::new();
+        self.items(depth, '[', |reader| {
+            let Part::Whole(value) = reader.value(depth + 1)? else {
+                return Some(Go::Cut);
+            };
+            items.push(value);
+            Some(Go::On)
+        })?;
+        Some(Value::Array(items))
+    }
+
+    /// The items of an object or an array up to its end, with the separators between them.
+    fn items(
+        &mut self,
+        depth: usize,
+        open: char,
+        mut item: impl FnMut(&mut Self) -> Option<Go>,
+    ) -> Option<()> {
+        if depth > DEPTH_MAX || !self.eat(open) {
             return None;
         }
-        let mut items = Vec::new();
+        let (is_array, close) = (open == '[', if open == '[' { ']' } else { '}' });
         loop {
             self.blank();
             match self.peek() {
-                None => break self.damaged = true,
-                Some(']') => {
+                None => {
+                    self.damaged = true;
+                    return Some(());
+                }
+                Some(c) if c == close => {
                     self.at += 1;
-                    break;
+                    return Some(());
                 }
                 Some(',') => {
                     self.at += 1;
@@ -251,14 +238,21 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 // The bracket was forgotten.
-                Some('}') => break self.damaged = true,
+                Some('}') if is_array => {
+                    self.damaged = true;
+                    return Some(());
+                }
                 Some(_) => {}
             }
-            match self.value(depth + 1)? {
-                Part::Whole(value) => items.push(value),
-                Part::Cut => {
+            match item(self)? {
+                Go::On => {}
+                Go::End => {
+                    self.damaged = true;
+                    return Some(());
+                }
+                Go::Cut => {
                     (self.damaged, self.cut) = (true, true);
-                    break;
+                    return Some(());
                 }
             }
             self.blank();
@@ -266,13 +260,24 @@ impl<'a> Reader<'a> {
                 Some(',') => {
                     self.at += 1;
                     self.blank();
-                    self.damaged |= matches!(self.peek(), Some(']') | None);
+                    let next = self.peek();
+                    self.damaged |= next.is_none() || next == Some(close);
                 }
-                Some(']' | '}') | None => {}
+                Some(c) if c == close => {}
+                Some('}') | None => {}
+                Some('"' | '\'' | '“') if !is_array => self.damaged = true,
+                Some(c @ (';' | '，')) if !is_array => {
+                    self.at += c.len_utf8();
+                    self.damaged = true;
+                }
                 Some(_) => return None,
             }
         }
-        Some(Value::Array(items))
+    }
+
+    /// What becomes of an object whose next field is none: where the text ends there, what came before is whole.
+    fn cut_off(&self, has_fields: bool) -> Option<Go> {
+        (self.rest().is_empty() && has_fields).then_some(Go::End)
     }
 
     fn name(&mut self) -> Option<String> {
