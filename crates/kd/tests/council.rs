@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Home, Said};
+use support::{Home, SANDBOX, Said};
 
 /// Longer than any step takes on a busy machine; reached only when the test has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -573,4 +573,46 @@ fn a_recorded_stream_is_decoded_to_its_end() {
             .code,
         Some(1)
     );
+}
+
+#[test]
+fn an_agent_that_asks_a_council_inside_a_council_is_refused() {
+    for clears in [false, true] {
+        let home = Home::new(&json!({}));
+        let (log, said) = (home.path().join("log"), home.path().join("said"));
+        // The fake agent does what its prompt says; this one asks again, with what it was asked.
+        let clean = if clears { "env -u KD_DEPTH" } else { "env" };
+        let inner = format!(
+            "echo x >> '{}'; [ $(wc -l < '{0}') -lt 6 ] && cd '{}' && {clean} {SANDBOX}=false HOME='{}' '{}' ask - < task >> '{}' 2>&1",
+            log.display(),
+            home.work().display(),
+            home.path().display(),
+            env!("CARGO_BIN_EXE_kd"),
+            said.display(),
+        );
+        std::fs::write(home.work().join("task"), format!("OBEY run: {inner}\n")).expect("written");
+        let script = home.path().join("prog.json");
+        std::fs::write(&script, json!([{"obey": "codex"}]).to_string()).expect("written");
+        let config = json!({
+            "council": {"members": ["prog"], "conclude": false},
+            "agents": {"prog": {"backend": "command", "dialect": "codex", "warm": false,
+                "command": [kd_fake::fake_agent(), "--script", script]}},
+        });
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
+        let task = std::fs::File::open(home.work().join("task")).expect("there");
+        let asked = home
+            .kd(&["ask", "-"])
+            .stdin(task)
+            .output()
+            .expect("it runs");
+        assert!(asked.status.success(), "{asked:?}");
+        let said = std::fs::read_to_string(&said).expect("a council inside");
+        // Our agent, and that of the council that it asked; what that one asked is refused.
+        let agents = std::fs::read_to_string(&log)
+            .expect("started")
+            .lines()
+            .count();
+        assert_eq!(agents, 2, "{said}");
+        assert!(said.contains("no deeper one is asked"), "{said}");
+    }
 }
