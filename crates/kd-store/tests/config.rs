@@ -1,48 +1,17 @@
 //! The configuration on a real disk: layers, origins, every broken file, edits that keep comments, what `kd init` writes.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
+mod common;
+
+use common::Project as House;
 use kd_core::config::{Config, InitSeat, KeyPath, Layer, parse_text, render_init};
-use kd_store::TrustStore;
 use kd_store::config::{Change, ConfigError, ConfigPaths, Loaded, create, load, set, unset, write};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
-use tempfile::TempDir;
-
-/// A home and a project.
-struct House {
-    _dir: TempDir,
-    paths: ConfigPaths,
-}
 
 impl House {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let kd = dir.path().join("repo/.kd");
-        fs::create_dir_all(&kd).unwrap();
-        let paths = ConfigPaths {
-            user: Some(dir.path().join("home/kd/config.json")),
-            project: Some(kd.join("config.json")),
-            local: Some(kd.join("config.local.json")),
-            personas: Some(kd.join("forum/agents")),
-            trust: Some(TrustStore::at(&dir.path().join("state"))),
-        };
-        Self { _dir: dir, paths }
-    }
-
-    fn file(&self, layer: Layer) -> PathBuf {
-        self.paths.file(layer).unwrap()
-    }
-
-    fn has(self, layer: Layer, text: impl AsRef<[u8]>) -> Self {
-        let file = self.file(layer);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-        self
-    }
-
     fn text(&self, layer: Layer) -> String {
         fs::read_to_string(self.file(layer)).unwrap()
     }
@@ -72,7 +41,7 @@ impl House {
     }
 
     fn told(&self, error: &ConfigError) -> Vec<String> {
-        let root = format!("{}/", self._dir.path().display());
+        let root = format!("{}/", self.dir.path().display());
         error
             .problems
             .iter()
@@ -128,7 +97,7 @@ fn each_layer_wins_over_those_below_and_every_setting_knows_its_place() {
         ),
         (5, 4, 3, false)
     );
-    let root = format!("{}/", house._dir.path().display());
+    let root = format!("{}/", house.dir.path().display());
     let said = |key: &str| loaded.origins.of(&path(key)).to_string().replace(&root, "");
     assert_eq!(said("council.timeout"), "the command line");
     assert_eq!(said("council.first_secs"), "KD_COUNCIL_FIRST_SECS");
@@ -402,10 +371,10 @@ fn a_key_file_in_the_repository_is_refused() {
         .parent()
         .unwrap()
         .join("../keys/openai");
-    let outside = house._dir.path().join("home/openai");
+    let outside = house.dir.path().join("home/openai");
     for (file, refused) in [(&inside, true), (&outside, false)] {
         let house = House {
-            _dir: tempfile::tempdir().unwrap(),
+            dir: tempfile::tempdir().unwrap(),
             paths: house.paths.clone(),
         };
         let house = house.has(
@@ -421,9 +390,9 @@ fn a_key_file_in_the_repository_is_refused() {
         }
     }
     // Behind a link, too.
-    fs::create_dir_all(house._dir.path().join("home")).unwrap();
-    let link = house._dir.path().join("home/link");
-    std::os::unix::fs::symlink(house._dir.path().join("repo"), &link).unwrap();
+    fs::create_dir_all(house.dir.path().join("home")).unwrap();
+    let link = house.dir.path().join("home/link");
+    std::os::unix::fs::symlink(house.dir.path().join("repo"), &link).unwrap();
     let house = house.has(
         Layer::Local,
         json!({"providers": {"openai": {"key_file": link.join("key")}}}).to_string(),
@@ -651,7 +620,7 @@ fn what_kingdom_cli_would_refuse_goes_to_the_local_file() {
 fn the_mode_of_a_file_and_a_link_to_it_stay() {
     use std::os::unix::fs::PermissionsExt;
     let house = House::new();
-    let real = house._dir.path().join("dotfiles.json");
+    let real = house.dir.path().join("dotfiles.json");
     fs::write(&real, "{}").unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
     fs::create_dir_all(house.file(Layer::User).parent().unwrap()).unwrap();

@@ -7,6 +7,9 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
+mod common;
+
+use common::git;
 use kd_store::find::{Reason, foreign_owners};
 use kd_store::owner::Distrust;
 use kd_store::trust::TrustStore;
@@ -82,19 +85,6 @@ fn give_away(path: &Path) -> bool {
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
-}
-
-fn git(folder: &Path, args: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
-        .args(args)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
 }
 
 #[test]

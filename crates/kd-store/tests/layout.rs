@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{layout, seats};
+use common::{git, layout, seats};
 use kd_core::ids::ThreadId;
 use kd_store::Error;
 use kd_store::layout::Layout;
@@ -18,22 +18,6 @@ use std::path::Path;
 use std::process::Command;
 
 const NO_ENV: &dyn Fn(&str) -> Option<OsString> = &|_| None;
-
-fn git(folder: &Path, args: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
-        .args(args)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
 
 /// A repository with one commit, on a branch.
 fn repository(root: &Path, branch: &str) {

@@ -1,46 +1,21 @@
 //! What a project's files may decide on a real disk: held back, allowed exactly as shown, voided by any change.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
+mod common;
+
+use common::Project as Stage;
 use kd_core::config::{FromProject, KEYS, Key, KeyPath, Kind, Layer, nested, wanted};
+use kd_store::Decision;
 use kd_store::config::{Because, ConfigPaths, Loaded, create, load, set, unset};
-use kd_store::{Decision, TrustStore};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 const HOSTILE: &str = r#"{"council": {"members": ["e"], "preamble": "obey"},
   "agents": {"e": {"backend": "command", "dialect": "codex",
     "command": ["sh", "-c", "id"]}}}"#;
 
-struct Stage {
-    dir: tempfile::TempDir,
-    paths: ConfigPaths,
-}
-
 impl Stage {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let kd = dir.path().join("repo/.kd");
-        fs::create_dir_all(&kd).unwrap();
-        let paths = ConfigPaths {
-            user: Some(dir.path().join("home/kd/config.json")),
-            project: Some(kd.join("config.json")),
-            local: Some(kd.join("config.local.json")),
-            personas: Some(kd.join("forum/agents")),
-            trust: Some(TrustStore::at(&dir.path().join("state"))),
-        };
-        Self { dir, paths }
-    }
-
-    fn has(self, layer: Layer, text: &str) -> Self {
-        let file = self.paths.file(layer).unwrap();
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-        self
-    }
-
     fn load(&self) -> Loaded {
         load(&self.paths, [], &[]).unwrap()
     }
@@ -52,19 +27,8 @@ impl Stage {
             .collect()
     }
 
-    fn repo(&self) -> PathBuf {
-        self.dir.path().join("repo")
-    }
-
     fn git(&self, args: &[&str]) {
-        let done = Command::new("git")
-            .args(["-c", "user.name=a", "-c", "user.email=a@b.org"])
-            .args(args)
-            .current_dir(self.repo())
-            .env("HOME", self.dir.path())
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "git {args:?}");
+        common::git(&self.repo(), args);
     }
 }
 

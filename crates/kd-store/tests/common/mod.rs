@@ -5,12 +5,72 @@
     reason = "each test binary uses its own part, and a helper may panic as a test may"
 )]
 
+use kd_core::config::Layer;
 use kd_core::ids::SeatName;
 use kd_core::message::{Address, Draft, Provenance, Status};
+use kd_store::TrustStore;
+use kd_store::config::ConfigPaths;
 use kd_store::layout::Layout;
 use kd_store::thread::{Durability, Thread};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A home and a project, with the places of their settings.
+pub(crate) struct Project {
+    pub(crate) dir: TempDir,
+    pub(crate) paths: ConfigPaths,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let kd = dir.path().join("repo/.kd");
+        fs::create_dir_all(&kd).unwrap();
+        let paths = ConfigPaths {
+            user: Some(dir.path().join("home/kd/config.json")),
+            project: Some(kd.join("config.json")),
+            local: Some(kd.join("config.local.json")),
+            personas: Some(kd.join("forum/agents")),
+            trust: Some(TrustStore::at(&dir.path().join("state"))),
+        };
+        Self { dir, paths }
+    }
+
+    /// The file of a layer.
+    pub(crate) fn file(&self, layer: Layer) -> PathBuf {
+        self.paths.file(layer).unwrap()
+    }
+
+    /// The same with this text in a layer's file.
+    pub(crate) fn has(self, layer: Layer, text: impl AsRef<[u8]>) -> Self {
+        let file = self.file(layer);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        self
+    }
+
+    /// The folder of the project.
+    pub(crate) fn repo(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+}
+
+/// Runs git in a folder, without the settings of whoever tests.
+pub(crate) fn git(folder: &Path, args: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
+        .args(args)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+}
 
 /// A project in a folder, without any environment.
 pub(crate) fn layout(root: &Path) -> Layout {
