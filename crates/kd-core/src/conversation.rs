@@ -250,7 +250,7 @@ impl Machine for Conversation {
     fn step(&mut self, now: Timestamp, input: Input) -> Effects {
         let ours = match &input {
             Input::Op(_) => false,
-            Input::Delta { turn, .. } | Input::Failed { turn, .. } | Input::Freed { turn } => {
+            Input::Delta { turn, .. } | Input::Failed { turn, .. } | Input::Freed { turn, .. } => {
                 self.is_asides(Some(*turn))
             }
             Input::Saved { turn, .. } | Input::SaveFailed { turn, .. } => self.is_asides(*turn),
@@ -357,7 +357,7 @@ fn inward(mut input: Input) -> Input {
     match &mut input {
         Input::Delta { turn, .. }
         | Input::Failed { turn, .. }
-        | Input::Freed { turn }
+        | Input::Freed { turn, .. }
         | Input::Saved {
             turn: Some(turn), ..
         }

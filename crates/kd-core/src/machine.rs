@@ -58,12 +58,14 @@ pub enum Input {
         /// Why.
         failure: Failure,
     },
-    /// A turn had to wait because another process asked the same member in this thread, and what was said meanwhile is
-    /// known now. The answer is a [`Command::Ask`] for the same turn with a new request, an
+    /// A turn had to wait because another process asked the same member in this thread. The answer is a [`Command::Ask`] for the same turn with a new request, an
     /// [`Event::TurnFailed`] that takes it back, or nothing: then it is asked as it was.
     Freed {
         /// The turn.
         turn: TurnId,
+        /// What was said meanwhile, where nobody follows what other processes say: it belongs into the request, and is
+        /// not announced.
+        found: Vec<Message>,
     },
     /// A draft is on disk.
     Saved {

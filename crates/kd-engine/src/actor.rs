@@ -101,7 +101,7 @@ pub(crate) struct Actor {
     saving: usize,
     /// What the watch told meanwhile: some of it may be our own messages, which the machine must hear as saved first.
     found: Vec<Input>,
-    _watch: Option<Watch>,
+    watch: Option<Watch>,
     timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
     /// Turns that have no stream file yet: one that ends within its first frame needs none.
     began: Vec<(TurnId, SeatName, Duration)>,
@@ -138,7 +138,7 @@ impl Actor {
             waiting: BTreeMap::new(),
             saving: 0,
             found: Vec::new(),
-            _watch: start.watch,
+            watch: start.watch,
             timers: BinaryHeap::new(),
             began: Vec::new(),
             frame: Vec::new(),
@@ -244,7 +244,7 @@ impl Actor {
     /// One step; a turn whose member is free begins with it.
     fn react(&mut self, input: Input) {
         let freed = match &input {
-            Input::Freed { turn } => Some(*turn),
+            Input::Freed { turn, .. } => Some(*turn),
             _ => None,
         };
         self.step(input);
@@ -391,13 +391,18 @@ impl Actor {
         members.find(|member| member.name == *seat)
     }
 
-    /// Another process has heard a member: what was said meanwhile, and then the turns that waited for it.
+    /// Another process has heard a member: the turns that waited for it can begin, with what was said meanwhile. Who follows
+    /// the thread is told of that as of anything that others say.
     fn free(&mut self, mut freed: Freed) {
-        for message in std::mem::take(&mut freed.found) {
-            self.hear(Input::Found { message });
+        let mut found = std::mem::take(&mut freed.found);
+        if self.watch.is_some() {
+            for message in found.drain(..) {
+                self.hear(Input::Found { message });
+            }
         }
         for turn in self.leases.free(freed) {
-            self.hear(Input::Freed { turn });
+            let found = found.clone();
+            self.hear(Input::Freed { turn, found });
         }
     }
 

@@ -123,8 +123,8 @@ fn consent_for_a_row_ends_when_it_changes_and_not_when_the_users_file_does() {
         for layer in [Layer::Project, Layer::Local] {
             let file = |value: &Value| nested(&path, value.clone()).to_string();
             let stage = Stage::new()
-                .has(Layer::User, &own(&path, None))
-                .has(layer, &file(&value));
+                .has(Layer::User, own(&path, None))
+                .has(layer, file(&value));
             let holds = |stage: &Stage| stage.held().contains(&path.to_string());
             let asked = holds(&stage);
             if let Some(consent) = stage.load().project.consent {
@@ -134,19 +134,19 @@ fn consent_for_a_row_ends_when_it_changes_and_not_when_the_users_file_does() {
             // The user's file changes.
             let mut stage = stage;
             for theirs in others(key).iter().chain([&value]) {
-                stage = stage.has(Layer::User, &own(&path, Some(theirs)));
+                stage = stage.has(Layer::User, own(&path, Some(theirs)));
                 if asked && load(&stage.paths, [], &[]).is_ok() {
                     kept += 1;
                     assert!(!holds(&stage), "{path} in {layer} over {theirs}");
                 }
             }
-            stage = stage.has(Layer::User, &own(&path, None));
+            stage = stage.has(Layer::User, own(&path, None));
             assert!(!holds(&stage), "{path} in {layer}: as at first");
             // The project changes.
             for other in others(key) {
                 let below: Value = serde_json::from_str(&own(&path, None)).unwrap();
                 let judged = wanted(&nested(&path, other.clone()), &below);
-                stage = stage.has(layer, &file(&other));
+                stage = stage.has(layer, file(&other));
                 if load(&stage.paths, [], &[]).is_err() {
                     continue;
                 }
@@ -157,7 +157,7 @@ fn consent_for_a_row_ends_when_it_changes_and_not_when_the_users_file_does() {
                     "{path}: {other} in {layer}"
                 );
             }
-            stage = stage.has(layer, &file(&value));
+            stage = stage.has(layer, file(&value));
             assert!(!holds(&stage), "{path} in {layer}: as it was allowed");
         }
     }
@@ -189,8 +189,8 @@ fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise(
             let mut project: Value = nested(&path, theirs.clone());
             project["forum"]["interval"] = json!("adaptive");
             let stage = Stage::new()
-                .has(Layer::User, &own(&path, Some(before)))
-                .has(Layer::Project, &project.to_string());
+                .has(Layer::User, own(&path, Some(before)))
+                .has(Layer::Project, project.to_string());
             let Ok(loaded) = load(&stage.paths, [], &[]) else {
                 continue;
             };
@@ -201,7 +201,7 @@ fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise(
             );
             loaded.project.consent.unwrap().allow().unwrap();
             assert_eq!(stage.held(), Vec::<String>::new());
-            let stage = stage.has(Layer::User, &own(&path, Some(after)));
+            let stage = stage.has(Layer::User, own(&path, Some(after)));
             if load(&stage.paths, [], &[]).is_ok() {
                 tried += 1;
                 assert_eq!(stage.held(), [path.to_string()], "{theirs} over {after}");
@@ -218,11 +218,11 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
             r#"{{"council": {{"writable": true{more}}}, "agents": {{"e": {{"backend": "codex"}}}}}}"#
         )
     };
-    let stage = Stage::new().has(Layer::Project, &with(""));
+    let stage = Stage::new().has(Layer::Project, with(""));
     stage.load().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(
         Layer::Project,
-        &with(r#", "chair": "codex", "timeout": 900"#),
+        with(r#", "chair": "codex", "timeout": 900"#),
     );
     let project = stage.load().project;
     let consent = project.consent.unwrap();
@@ -238,7 +238,7 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     assert_eq!(stage.held(), ["council.chair", "council.timeout"]);
     assert!(loaded.config.council.writable && loaded.config.agents.contains_key("e"));
     assert_eq!(loaded.project.consent.unwrap().decision, Decision::Declined);
-    let stage = stage.has(Layer::Project, &with(r#", "chair": "codex""#));
+    let stage = stage.has(Layer::Project, with(r#", "chair": "codex""#));
     assert_eq!(
         stage.load().project.consent.unwrap().decision,
         Decision::Unknown
@@ -248,7 +248,7 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     // What is gone from the files is asked about when it comes back.
     let stage = stage.has(Layer::Project, r#"{"council": {"timeout": 900}}"#);
     stage.load().project.consent.unwrap().allow().unwrap();
-    let stage = stage.has(Layer::Project, &with(r#", "timeout": 900"#));
+    let stage = stage.has(Layer::Project, with(r#", "timeout": 900"#));
     assert_eq!(stage.held(), ["council.writable", "agents.e.backend"]);
 }
 
@@ -259,19 +259,19 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
         r#""base_url": "https://a.example/v1""#,
         r#""key_env": "A_KEY""#,
     );
-    let stage = Stage::new().has(Layer::Project, &p(&format!("{url}, {key}")));
+    let stage = Stage::new().has(Layer::Project, p(&format!("{url}, {key}")));
     stage.load().project.consent.unwrap().allow().unwrap();
     assert!(stage.held().is_empty());
     // Without the key that was shown, the usual one would go to that host.
-    let stage = stage.has(Layer::Project, &p(url));
+    let stage = stage.has(Layer::Project, p(url));
     assert_eq!(stage.held(), ["providers.openai.base_url"]);
     let moved = format!("{url}, {}", key.replace("A_KEY", "OTHER"));
-    let stage = stage.has(Layer::Project, &p(&moved));
+    let stage = stage.has(Layer::Project, p(&moved));
     assert_eq!(stage.held().len(), 2);
     // Texts and limits beside them are another matter.
     let stage = stage.has(
         Layer::Project,
-        &p(&format!("{url}, {key}, \"requests_per_minute\": 1")),
+        p(&format!("{url}, {key}, \"requests_per_minute\": 1")),
     );
     assert!(stage.held().is_empty());
     // Another agent or provider is no part of it.
@@ -280,8 +280,8 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
     assert_eq!(stage.held(), ["providers.b.base_url"]);
     // The local file speaks about the same agent.
     let stage = stage
-        .has(Layer::Project, &p(&format!("{url}, {key}")))
-        .has(Layer::Local, &p(r#""key_env": null"#));
+        .has(Layer::Project, p(&format!("{url}, {key}")))
+        .has(Layer::Local, p(r#""key_env": null"#));
     assert!(
         stage
             .held()
@@ -311,12 +311,12 @@ fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
     for key in KEYS {
         let (gated, path, value) = (is_gated(key), row(key), sample(key));
         for layer in [Layer::Project, Layer::Local] {
-            let stage = Stage::new().has(layer, &nested(&path, value.clone()).to_string());
+            let stage = Stage::new().has(layer, nested(&path, value.clone()).to_string());
             // A setting of an agent needs an agent of the user's.
             let own = json!({"agents": {"mine": {"backend": "local"}}});
             let needs_agent = path.segments()[0] == "agents";
             let stage = if needs_agent {
-                stage.has(Layer::User, &own.to_string())
+                stage.has(Layer::User, own.to_string())
             } else {
                 stage
             };
@@ -430,7 +430,7 @@ fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
     let again = stage.load().project;
     assert_eq!(again.consent.unwrap().decision, Decision::Declined);
     assert_eq!(again.held.len(), 3);
-    let stage = stage.has(Layer::Local, &HOSTILE.replace("\"id\"", "\"ls\""));
+    let stage = stage.has(Layer::Local, HOSTILE.replace("\"id\"", "\"ls\""));
     assert_eq!(
         stage.load().project.consent.unwrap().decision,
         Decision::Unknown

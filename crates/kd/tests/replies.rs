@@ -6,7 +6,7 @@
 mod support;
 
 use kd_fake::{Fake, Reply, Seen, Step, Wire};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::net::SocketAddr;
 use support::{Home, Said};
 

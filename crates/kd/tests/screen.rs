@@ -320,7 +320,8 @@ fn every_way_out_leaves_the_terminal_as_it_was_and_the_thread_whole() {
         let messages = whole(&home.threads()[0]);
         assert_eq!(messages.len(), 2, "{way:?}");
         assert_eq!(messages[&2].status, Some(Status::Interrupted), "{way:?}");
-        assert_eq!(messages[&2].body, "Half an **answer**.\n\n- and a");
+        let kept = "Half an **answer**.\n\n- and a\n\n*[Interrupted — response may be incomplete]*";
+        assert_eq!(messages[&2].body, kept);
     }
 }
 

@@ -182,7 +182,7 @@ impl Machine for Council {
             Input::KeepFailed { id, why } => {
                 self.kept(&id, Some(clean_line(&why, LINE_CHARS_MAX)), &mut fx);
             }
-            Input::Freed { turn } => self.freed(turn, &mut fx),
+            Input::Freed { turn, found } => self.freed(turn, found, &mut fx),
             Input::Woke { .. } => {}
         }
         self.settle(now, &mut fx);
@@ -426,7 +426,11 @@ impl Council {
 
     /// A turn had to wait for its member, who is told now what was said meanwhile. A turn that only went on with the
     /// talk is taken back if the king has spoken: his new words are answered instead.
-    fn freed(&mut self, id: TurnId, fx: &mut Effects) {
+    fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
+        for message in found {
+            self.spoke_elsewhere(&message);
+            self.learn(message);
+        }
         let over = self.is_over();
         let Some(turn) = self.floor.running(id).filter(|turn| !turn.stopped) else {
             return;

@@ -28,21 +28,28 @@ impl Others {
 impl Council {
     /// A message that another process wrote.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
-        let (from, seq) = (message.from.clone(), message.seq);
-        self.add(message, None, fx);
-        if fx.events.is_empty() {
+        let before = fx.events.len();
+        self.add(message.clone(), None, fx);
+        if fx.events.len() == before {
             // It was known.
             return;
         }
-        self.others.0.retain(|seat, _| seat.as_str() != from);
-        if from == KING
-            && let Some(round) = &mut self.round
-        {
-            round.over |= seq > round.said;
-        }
+        self.spoke_elsewhere(&message);
         if matches!(self.stage, Stage::Idle) && !self.held {
             // What can be asked again is what the thread says now.
             self.round = round_from(&self.history, &self.members);
+        }
+    }
+
+    /// Who spoke in another process speaks there no more; and a new word of the king ends the turns of this round.
+    pub(super) fn spoke_elsewhere(&mut self, message: &Message) {
+        self.others
+            .0
+            .retain(|seat, _| seat.as_str() != message.from);
+        if message.from == KING
+            && let Some(round) = &mut self.round
+        {
+            round.over |= message.seq > round.said;
         }
     }
 

@@ -52,6 +52,11 @@ fn one_that_begins_elsewhere_while_we_talk_loses_its_turn_here() {
 }
 
 fn king(seq: u32, body: &str) -> Input {
+    let message = elsewhere(seq, body);
+    Input::Found { message }
+}
+
+fn elsewhere(seq: u32, body: &str) -> kd_core::Message {
     let draft = kd_core::message::Draft {
         turn: None,
         from: "king".into(),
@@ -63,8 +68,7 @@ fn king(seq: u32, body: &str) -> Input {
         extra: Default::default(),
         body: body.into(),
     };
-    let message = stored(seq, draft);
-    Input::Found { message }
+    stored(seq, draft)
 }
 
 /// A bench whose second message is being talked about: everybody has answered it, and claude goes on.
@@ -115,9 +119,17 @@ fn one_who_waited_for_its_member_is_told_what_was_said_meanwhile() {
     bench.say("hi");
     let turn = bench.turn("claude");
     bench.next += 1;
-    bench.feed(king(bench.next - 1, "from another window"));
+    let events = bench.events.len();
     bench.open.clear();
-    bench.feed(Input::Freed { turn });
+    bench.feed(Input::Freed {
+        turn,
+        found: vec![elsewhere(bench.next - 1, "from another window")],
+    });
+    assert_eq!(
+        bench.events.len(),
+        events,
+        "who does not follow others is not told"
+    );
     assert!(bench.prompt("claude").contains("king: from another window"));
     // It is owed an answer: so are the others.
     bench.answer("claude", "hello");
@@ -131,13 +143,19 @@ fn a_turn_that_waited_is_taken_back_when_the_king_has_spoken_again() {
     bench.next += 1;
     bench.feed(king(bench.next - 1, "from another window"));
     bench.open.clear();
-    bench.feed(Input::Freed { turn });
+    bench.feed(Input::Freed {
+        turn,
+        found: Vec::new(),
+    });
     assert!(bench.speaking().is_empty());
     assert_eq!(bench.yields().len(), 2);
     assert_eq!(bench.drafts.len(), files, "nothing is written of it");
     let taken =
         |e: &Event| matches!(e, Event::TurnFailed { turn: t, message: None, .. } if *t == turn);
     assert!(bench.events.iter().any(taken));
-    bench.feed(Input::Freed { turn });
+    bench.feed(Input::Freed {
+        turn,
+        found: Vec::new(),
+    });
     assert!(bench.speaking().is_empty());
 }

@@ -403,7 +403,7 @@ impl World {
             return;
         };
         let before = self.trace.len();
-        self.feed(Input::Freed { turn });
+        self.feed(freed(turn));
         let fx = &self.trace[before];
         let asked = |c: &Command| matches!(c, Command::Ask { turn: t, .. } if *t == turn);
         let back = |e: &kd_core::Event| matches!(e, kd_core::Event::TurnFailed { turn: t, message: None, .. } if *t == turn);
@@ -421,7 +421,7 @@ impl World {
             !self.backends.contains_key(&turn) && !self.saves.iter().any(|d| d.turn == Some(turn));
         let input = match self.chance.random_range(0..6) {
             0 => Input::Woke { timer: TimerId(1) },
-            4 if unknown => Input::Freed { turn },
+            4 if unknown => freed(turn),
             1 if unknown => Input::Delta {
                 turn,
                 delta: Delta::Text {
@@ -506,7 +506,8 @@ impl World {
                     };
                     let before = self.backends.insert(*turn, backend);
                     assert!(
-                        before.is_none() || matches!(said, Input::Freed { turn: t } if t == *turn),
+                        before.is_none()
+                            || matches!(said, Input::Freed { turn: t, .. } if t == *turn),
                         "{turn} is asked twice"
                     );
                 }
@@ -617,5 +618,12 @@ fn member(name: &str) -> Member {
         weight: 1.0,
         writable: false,
         launch: Default::default(),
+    }
+}
+
+fn freed(turn: TurnId) -> Input {
+    Input::Freed {
+        turn,
+        found: Vec::new(),
     }
 }

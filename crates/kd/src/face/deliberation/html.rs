@@ -251,7 +251,9 @@ fn rich(text: &str) -> String {
     let line = |line: &str| {
         let parts: Vec<&str> = line.split("**").collect();
         // An odd mark is no mark.
-        if parts.len() % 2 == 0 || parts.iter().skip(1).step_by(2).any(|p| p.trim().is_empty()) {
+        if parts.len().is_multiple_of(2)
+            || parts.iter().skip(1).step_by(2).any(|p| p.trim().is_empty())
+        {
             return line.to_owned();
         }
         let bold = |(at, part): (usize, &&str)| match at % 2 {
