@@ -424,6 +424,7 @@ def spawn(argv: list[str], cwd: Path, env: dict[str, str], input: str | None, se
             stdin.write(input.encode())
             stdin.seek(0)
         start = time.monotonic()
+        forget_peak()
         child = subprocess.Popen(
             [*limits(), *argv], cwd=cwd, env=env, stdin=stdin if input is not None else subprocess.DEVNULL,
             stdout=out, stderr=err, start_new_session=True,
@@ -438,13 +439,24 @@ def spawn(argv: list[str], cwd: Path, env: dict[str, str], input: str | None, se
                 pass
             os.waitpid(child.pid, 0)
         else:
-            memory = used.ru_maxrss * 1024
+            memory = peak(used)
         child.returncode = 0 if code is None else code
         took = time.monotonic() - start
         out.seek(0)
         err.seek(0)
         text = lambda file: file.read(2 * MIB).decode(errors="replace")
         return Run(argv, code, text(out), text(err), memory, took, timed_out)
+
+
+def forget_peak() -> None:
+    """Begins to count our own highest memory anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak(used: resource.struct_rusage) -> int:
+    """The highest memory of a child; 0 where it took no more than we did: its count begins with ours at its start."""
+    memory = used.ru_maxrss * 1024
+    return memory if memory > high_water(os.getpid()) else 0
 
 
 def high_water(pid: int) -> int:
@@ -468,6 +480,7 @@ class Screen:
         self.bytes = b""
         self.keys = 0
         self.start = time.monotonic()
+        forget_peak()
         # The leader of a session that opens a terminal owns it.
         self.child = subprocess.Popen(
             [*limits(), "sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", *argv], cwd=cwd, env={**env, "TERM": "xterm-256color"},
@@ -557,7 +570,7 @@ class Screen:
         else:
             while self.read(0):
                 pass
-            memory = self.used.ru_maxrss * 1024
+            memory = peak(self.used)
         os.close(self.slave)
         os.close(self.master)
         return Run(self.argv, None if timed_out else self.code, self.text, "", memory, time.monotonic() - self.start, timed_out)

@@ -77,14 +77,14 @@ impl UserDirs {
     }
 
     /// What lives until the machine stops: records of running processes. `$XDG_RUNTIME_DIR/kd`, else `run` in the state
-    /// folder.
+    /// folder; the latter also where `XDG_RUNTIME_DIR` is a link, belongs to somebody else or can be written to by others.
     ///
     /// # Errors
     /// [`Error::NoHome`] where neither `XDG_RUNTIME_DIR` nor a state folder is known.
     pub fn runtime(&self) -> Result<PathBuf, Error> {
         match &self.runtime {
-            Some(runtime) => Ok(runtime.clone()),
-            None => Ok(self.state()?.join("run")),
+            Some(runtime) if runtime.parent().is_some_and(is_reliable) => Ok(runtime.clone()),
+            _ => Ok(self.state()?.join("run")),
         }
     }
 
@@ -119,6 +119,17 @@ impl UserDirs {
     pub fn project_data(&self, root: &Path) -> Result<PathBuf, Error> {
         Ok(self.data()?.join("projects").join(project_key(root)))
     }
+}
+
+/// Whether a folder is the user's own, or is not there yet: somebody else's would say what runs, and a link where it lies.
+fn is_reliable(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).map_or_else(
+        |e| e.kind() == io::ErrorKind::NotFound,
+        |meta| {
+            let own = meta.uid() == rustix::process::geteuid().as_raw();
+            meta.is_dir() && own && meta.mode() & 0o022 == 0
+        },
+    )
 }
 
 /// A folder name for a project: the last part of its real path, and a hash of all of it.
@@ -223,6 +234,38 @@ mod tests {
                 variable: "XDG_STATE_HOME"
             })
         ));
+    }
+
+    #[test]
+    fn the_run_time_folder_is_used_only_where_nobody_else_can_change_it() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |name: &str| top.path().join(name);
+        let runtime = |folder: &Path| {
+            let folder = folder.to_str().unwrap();
+            dirs(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", folder)])
+                .runtime()
+                .unwrap()
+        };
+        fs::create_dir(at("own")).unwrap();
+        fs::create_dir(at("open")).unwrap();
+        fs::set_permissions(at("own"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        std::os::unix::fs::symlink(at("own"), at("link")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        for (name, used) in [
+            ("own", true),
+            ("gone", true),
+            ("open", false),
+            ("link", false),
+            ("file", false),
+        ] {
+            let expected = if used {
+                at(name).join("kd")
+            } else {
+                "/h/.local/state/kd/run".into()
+            };
+            assert_eq!(runtime(&at(name)), expected, "{name}");
+        }
     }
 
     #[test]
