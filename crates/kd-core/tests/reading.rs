@@ -58,12 +58,17 @@ fn said(kind: &str, reply: &str) -> Result<(String, Step), Unread> {
     })
 }
 
+/// The cases of a corpus, one to a line.
+fn cases(text: &str) -> impl Iterator<Item = Value> {
+    let lines = text.lines().filter(|line| line.contains("\"reply\""));
+    lines.map(|line| serde_json::from_str(line).unwrap())
+}
+
 /// Reads a corpus: how many replies can be read, and how many were; the misread ones are an error at once.
 fn measured(file: &str) -> (usize, usize) {
     let text = corpus(file);
     let (mut readable, mut unread, mut misread) = (0, Vec::new(), Vec::new());
-    for line in text.lines().filter(|l| l.contains("\"reply\"")) {
-        let case: Value = serde_json::from_str(line).unwrap();
+    for case in cases(&text) {
         let (kind, reply) = (
             case["kind"].as_str().unwrap(),
             case["reply"].as_str().unwrap(),
@@ -217,8 +222,7 @@ fn figures() {
     let file = std::env::var("KD_REPLIES").unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let (mut all, mut readable, mut read_right, mut wrong) = (0, 0, 0, 0);
-    for line in text.lines().filter(|l| l.contains("\"reply\"")) {
-        let case: Value = serde_json::from_str(line).unwrap();
+    for case in cases(&text) {
         let (kind, reply) = (
             case["kind"].as_str().unwrap(),
             case["reply"].as_str().unwrap(),
