@@ -173,7 +173,7 @@ fn question(member: &Member, agent: bool, limit: Duration) -> Request {
     Request {
         seat: member.name.clone(),
         prompt: Prompt {
-            history,
+            history: history.into(),
             ..Prompt::default()
         },
         sampling,

@@ -10,7 +10,7 @@ pub(crate) fn request(question: &str) -> Request {
     Request {
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
-            history: question.to_owned(),
+            history: question.into(),
             ..Prompt::default()
         },
         sampling: Sampling::default(),

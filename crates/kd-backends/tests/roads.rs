@@ -116,7 +116,7 @@ fn request(question: &str) -> Request {
     Request {
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
-            history: question.to_owned(),
+            history: question.into(),
             ..Prompt::default()
         },
         sampling: Sampling::default(),

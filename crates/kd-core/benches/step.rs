@@ -52,7 +52,9 @@ fn message(seq: u32) -> Message {
         refs: Vec::new(),
         provenance: Provenance::default(),
         extra: Default::default(),
-        body: "Some words of an answer: they fill a line.\n\n- a point\n- another\n".repeat(10),
+        body: "Some words of an answer: they fill a line.\n\n- a point\n- another\n"
+            .repeat(10)
+            .into(),
     }
 }
 

@@ -39,6 +39,7 @@ pub mod seating;
 pub mod slash;
 pub mod speech;
 pub mod spending;
+pub mod text;
 pub mod view;
 pub mod voting;
 

@@ -1,9 +1,12 @@
 //! A message: one finished file in a thread.
 
+use crate::clean::clean_text;
 use crate::draft::{FINISH, LENGTH};
 use crate::ids::{ALL, KING, SeatName, TurnId};
+use crate::text::Text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -181,10 +184,17 @@ pub struct Message {
     /// Front matter that we do not know, kept as it was.
     pub extra: BTreeMap<String, String>,
     /// The text.
-    pub body: String,
+    pub body: Text,
 }
 
 impl Message {
+    /// Takes control characters out of the body: files may hold anything.
+    pub(crate) fn clean(&mut self) {
+        if let Cow::Owned(clean) = clean_text(&self.body) {
+            self.body = clean.into();
+        }
+    }
+
     /// Whether the person wrote it.
     pub fn is_king(&self) -> bool {
         self.from == KING

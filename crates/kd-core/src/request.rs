@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::ids::SeatName;
 use crate::spending::Certainty;
+use crate::text::Text;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub struct Prompt {
     /// The member's own prompt: who it is, what it is like.
     pub persona: String,
     /// The history of the thread, the same for every member of a round.
-    pub history: String,
+    pub history: Text,
     /// The last line: who is to speak, and how.
     pub turn: String,
 }
@@ -24,7 +25,7 @@ pub struct Prompt {
 impl Prompt {
     /// One text, in the order of the seed: rules, persona, history, turn. Empty parts are skipped.
     pub fn as_text(&self) -> String {
-        let parts = [&self.rules, &self.persona, &self.history, &self.turn];
+        let parts = [&*self.rules, &self.persona, &self.history, &self.turn];
         let mut text = String::with_capacity(parts.iter().map(|p| p.len() + 2).sum());
         for part in parts.into_iter().filter(|p| !p.is_empty()) {
             if !text.is_empty() {

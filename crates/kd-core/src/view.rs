@@ -4,7 +4,6 @@
 //! A turn keeps its place: the panel that grew becomes the panel of its message. A piece of an answer costs a look-up
 //! and an append; a panel's `revision` tells a face whether what it drew of it still holds.
 
-use crate::clean::clean_text;
 use crate::event::{Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
@@ -386,7 +385,7 @@ impl View {
             && self
                 .waiting
                 .front()
-                .is_some_and(|(body, _)| body == &message.body)
+                .is_some_and(|(body, _)| message.body == *body)
         {
             self.waiting.pop_front();
         }
@@ -548,9 +547,7 @@ fn take_trace(content: &mut Content) -> Option<Box<Trace>> {
 
 /// The panel of a message. Old files and other programs' may hold anything.
 fn show(mut message: Message) -> Content {
-    if let std::borrow::Cow::Owned(clean) = clean_text(&message.body) {
-        message.body = clean;
-    }
+    message.clean();
     Content::Message {
         message: Box::new(message),
         failure: None,

@@ -68,7 +68,7 @@ fn cases(text: &str) -> impl Iterator<Item = Value> {
 fn measured(file: &str) -> (usize, usize) {
     let text = corpus(file);
     let (mut readable, mut unread, mut misread) = (0, Vec::new(), Vec::new());
-    for case in cases(&text) {
+    for case in cases(text) {
         let (kind, reply) = (
             case["kind"].as_str().unwrap(),
             case["reply"].as_str().unwrap(),

@@ -111,7 +111,7 @@ fn draft(body: &str) -> Draft {
 
 fn body(input: Input) -> String {
     match input {
-        Input::Found { message } => message.body,
+        Input::Found { message } => message.body.to_string(),
         other => panic!("no message: {other:?}"),
     }
 }

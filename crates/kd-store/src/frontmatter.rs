@@ -13,6 +13,8 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use kd_core::message::{Address, Draft, Message, Provenance, Status};
+use kd_core::text::Text;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
@@ -99,7 +101,7 @@ pub struct Parsed {
     /// Keys that we do not know.
     pub extra: BTreeMap<String, String>,
     /// The text.
-    pub body: String,
+    pub body: Text,
 }
 
 impl Parsed {
@@ -361,10 +363,13 @@ fn unquote(text: &str) -> &str {
 }
 
 /// The body as readers see it: one blank line after the header is not part of it, nor are newlines at its end.
-fn body(rest: &str) -> String {
-    let rest = rest.replace("\r\n", "\n");
+fn body(rest: &str) -> Text {
+    let rest = match rest.contains("\r\n") {
+        true => Cow::Owned(rest.replace("\r\n", "\n")),
+        false => Cow::Borrowed(rest),
+    };
     let text = rest.strip_prefix('\n').unwrap_or(&rest);
-    text.trim_end_matches('\n').to_owned()
+    text.trim_end_matches('\n').into()
 }
 
 fn put(out: &mut String, key: &str, value: &str) {

@@ -557,7 +557,10 @@ fn left_out(message: Message) -> Message {
         "[{size} left out: with newer messages the thread is larger than {} MiB; `kd export` writes all of it]",
         TOGETHER_BYTES_MAX >> 20
     );
-    Message { body, ..message }
+    Message {
+        body: body.into(),
+        ..message
+    }
 }
 
 /// Moves a message to the next free number above `last`, which it gives. Its text stays as it is.

@@ -37,7 +37,7 @@ fn redraft(m: Message) -> Draft {
         refs: m.refs,
         provenance: m.provenance,
         extra: m.extra,
-        body: m.body,
+        body: m.body.into(),
     }
 }
 

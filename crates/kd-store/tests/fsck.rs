@@ -79,7 +79,7 @@ impl Stage {
 
     fn bodies(&self) -> Vec<(u32, String, String)> {
         let read = Thread::open(&self.place()).unwrap().messages().unwrap();
-        let of = |m: &kd_core::Message| (m.seq, m.from.clone(), m.body.clone());
+        let of = |m: &kd_core::Message| (m.seq, m.from.clone(), m.body.to_string());
         read.messages.iter().map(of).collect()
     }
 }

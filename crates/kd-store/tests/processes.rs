@@ -225,7 +225,7 @@ fn check(thread: &Thread, deeds: &[Deed], is_ours: impl Fn(&str) -> bool) {
         by_words
             .entry(place)
             .or_insert_with(Vec::new)
-            .push((message.seq, message.body));
+            .push((message.seq, String::from(message.body)));
     }
     for (seq, sender, i) in deeds {
         let found = by_words.get(&(sender.clone(), format!("{sender} {i}")));

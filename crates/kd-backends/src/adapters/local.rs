@@ -240,12 +240,8 @@ fn messages(prompt: &Prompt) -> Vec<ChatMessage> {
     if !prompt.rules.is_empty() {
         messages.push(ChatMessage::new(Role::System, prompt.rules.clone()));
     }
-    let parts = [&prompt.history, &prompt.persona, &prompt.turn];
-    let user: Vec<&str> = parts
-        .into_iter()
-        .map(String::as_str)
-        .filter(|p| !p.is_empty())
-        .collect();
+    let parts = [prompt.history.as_str(), &prompt.persona, &prompt.turn];
+    let user: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
     messages.push(ChatMessage::new(Role::User, user.join("\n\n")));
     messages
 }

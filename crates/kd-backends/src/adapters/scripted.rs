@@ -266,7 +266,7 @@ impl Play {
 /// The last paragraph of what was said, word by word.
 fn echo(prompt: &Prompt) -> impl Iterator<Item = String> {
     let said = if prompt.history.trim().is_empty() {
-        &prompt.turn
+        prompt.turn.as_str()
     } else {
         &prompt.history
     };

@@ -58,7 +58,7 @@ impl Paid {
 /// The bytes of a prompt, and of the marks between its parts.
 fn bytes(prompt: &Prompt) -> u64 {
     let parts = [
-        &prompt.rules,
+        prompt.rules.as_str(),
         &prompt.persona,
         &prompt.history,
         &prompt.turn,

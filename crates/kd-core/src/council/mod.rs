@@ -15,7 +15,7 @@ mod queue;
 mod round;
 pub mod table;
 
-use crate::clean::{Cleaner, clean_line};
+use crate::clean::clean_line;
 use crate::delivery::Delivery;
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
@@ -28,6 +28,7 @@ use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
 use crate::request::{Delta, Request, Usage};
 use crate::roster::{Member, Roster};
 use crate::speech::{Speech, weigh};
+use crate::text::Text;
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
 use others::Others;
@@ -418,10 +419,10 @@ impl Council {
     }
 
     /// What has been said, for those who are asked now.
-    fn told(&self) -> String {
+    fn told(&self) -> Text {
         let members = self.roster.members().iter();
         let seats = members.chain(self.roster.chair()).map(|m| &m.name);
-        prompt::render(settled(&self.history), seats)
+        prompt::render(settled(&self.history), seats).into()
     }
 
     /// A turn had to wait for its member, who is told now what was said meanwhile. A turn that only went on with the
@@ -763,7 +764,7 @@ impl Council {
 
     /// Takes a message on disk into the history, once.
     fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
-        Cleaner::default().clean_in_place(&mut message.body);
+        message.clean();
         let place =
             |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
         if let Err(at) = self.history.binary_search_by(place) {
@@ -782,7 +783,7 @@ fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r
 }
 
 /// A question to a member.
-fn request(rules: &PromptRules, member: &Member, history: String, manner: Manner) -> Request {
+fn request(rules: &PromptRules, member: &Member, history: Text, manner: Manner) -> Request {
     Request {
         seat: member.name.clone(),
         prompt: prompt::build(rules, member, history, manner),

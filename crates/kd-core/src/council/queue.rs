@@ -224,7 +224,7 @@ impl Council {
         }
         fx.commands.push(Command::Keep(Box::new(Delivery {
             id,
-            body: body.unwrap_or_default(),
+            body: body.unwrap_or_default().into(),
             to: round.to.clone(),
             asked: Some(asked),
         })));

@@ -19,6 +19,7 @@ use crate::machine::{Command, Effects};
 use crate::memory::{Line, Memory, sentences};
 use crate::request::Prompt;
 use crate::roles::Duty;
+use crate::text::Text;
 use crate::voting::Outcome;
 use jiff::Timestamp;
 use std::ops::Add;
@@ -593,7 +594,7 @@ impl Deliberation {
             let prompt = Prompt {
                 rules: preamble.to_owned(),
                 persona: seat.member.persona.clone(),
-                history: String::new(),
+                history: Text::default(),
                 turn: String::new(),
             };
             let bytes = match plan.spending {

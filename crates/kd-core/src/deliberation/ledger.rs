@@ -26,13 +26,12 @@ pub(crate) fn wire_bytes(prompt: &Prompt) -> u64 {
 
 fn parts(prompt: &Prompt) -> impl Iterator<Item = &str> {
     [
-        &prompt.rules,
+        prompt.rules.as_str(),
         &prompt.persona,
         &prompt.history,
         &prompt.turn,
     ]
     .into_iter()
-    .map(String::as_str)
 }
 
 /// The bytes of a text in JSON, with blank lines around it.

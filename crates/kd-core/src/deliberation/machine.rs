@@ -368,7 +368,7 @@ impl Deliberation {
         let prompt = Prompt {
             rules: self.preamble.clone(),
             persona: member.persona.trim().to_owned(),
-            history: asking.material.clone(),
+            history: asking.material.as_str().into(),
             turn: format!("---\nYou are {}. {}", member.name, asking.task),
         };
         let mut sampling = member.sampling.clone();
@@ -865,7 +865,7 @@ impl Deliberation {
 
     /// Announces a message once.
     fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
-        Cleaner::default().clean_in_place(&mut message.body);
+        message.clean();
         if self.seen.insert((message.seq, message.from.clone())) {
             fx.events.push(Event::MessageAdded { message, turn });
         }

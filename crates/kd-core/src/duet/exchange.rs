@@ -60,7 +60,7 @@ fn unsaved(draft: Draft) -> Message {
         refs: draft.refs,
         provenance: draft.provenance,
         extra: draft.extra,
-        body: draft.body,
+        body: draft.body.into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::round::Round;
 use super::turn::{End, Heard, Turn};
 use super::{Duet, LINE_CHARS_MAX, Stage, draft, notice};
-use crate::clean::{clean_line, clean_text};
+use crate::clean::clean_line;
 use crate::event::{DuetEnd, DuetPhase, Event, Outcome};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{TimerId, TurnId};
@@ -348,9 +348,7 @@ impl Duet {
 
     /// Takes a message on disk into the history, once.
     pub(super) fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
-        if let std::borrow::Cow::Owned(clean) = clean_text(&message.body) {
-            message.body = clean;
-        }
+        message.clean();
         let key = |m: &Message| (m.seq, m.from.clone());
         let place = key(&message);
         if !self.history.iter().any(|m| key(m) == place) {

@@ -95,7 +95,7 @@ impl Bench {
                             refs: Vec::new(),
                             provenance: Provenance::default(),
                             extra: draft.extra.clone(),
-                            body: draft.body.clone(),
+                            body: draft.body.as_str().into(),
                         };
                         inputs.push(Input::Saved {
                             turn: draft.turn,

@@ -237,7 +237,7 @@ impl Visit {
             return Step::Over(end.clone());
         }
         let mut prompt = self.prompt.clone();
-        prompt.history.push_str(&self.told);
+        prompt.history = format!("{}{}", prompt.history, self.told).into();
         let (schema, talk) = match self.way {
             Way::Native => {
                 let tools = TOOLS.iter().map(|tool| ToolSpec {

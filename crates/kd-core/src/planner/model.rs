@@ -146,7 +146,7 @@ impl Planner {
         let prompt = Prompt {
             rules: SYSTEM.to_owned(),
             persona: String::new(),
-            history: format!("Question to analyze:\n\n{}", self.about.brief.asked),
+            history: format!("Question to analyze:\n\n{}", self.about.brief.asked).into(),
             turn: format!(
                 "---\nRoles: {}. Models: {}. Plan the council: one entry of \"roles\" for each seat, one of them synthesizer.{repair} Reply with JSON only.",
                 roles.join(", "),

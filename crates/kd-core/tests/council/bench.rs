@@ -262,7 +262,7 @@ pub(crate) fn stored(seq: u32, draft: Draft) -> Message {
         refs: draft.refs,
         provenance: draft.provenance,
         extra: draft.extra,
-        body: draft.body,
+        body: draft.body.into(),
     }
 }
 

@@ -54,7 +54,7 @@ fn answers(history: &[Message]) -> BTreeMap<(String, String), usize> {
             .find(|m| m.is_king() && m.provenance.delivery_id.as_ref() == Some(&id))
             .expect("to a message of the king");
         *answers
-            .entry((king.body.clone(), message.from.clone()))
+            .entry((king.body.to_string(), message.from.clone()))
             .or_default() += 1;
     }
     answers

@@ -228,7 +228,7 @@ impl Run {
                             refs: draft.refs,
                             provenance: draft.provenance,
                             extra: draft.extra,
-                            body: draft.body,
+                            body: draft.body.into(),
                         },
                     });
                 }

@@ -166,7 +166,7 @@ impl World {
             refs: draft.refs,
             provenance: draft.provenance,
             extra: draft.extra,
-            body: draft.body,
+            body: draft.body.into(),
         };
         self.disk.push(message.clone());
         if self.chance.random_bool(0.1) {
@@ -579,7 +579,7 @@ impl World {
                     refs: Vec::new(),
                     provenance: draft.provenance,
                     extra: draft.extra,
-                    body: draft.body,
+                    body: draft.body.into(),
                 };
                 let effects = council.step(
                     Timestamp::UNIX_EPOCH,

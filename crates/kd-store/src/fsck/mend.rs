@@ -148,7 +148,7 @@ fn rewrite(folder: &Folder, name: &OsStr) -> Result<String, Error> {
             refs: Vec::new(),
             provenance: kd_core::message::Provenance::default(),
             extra: std::collections::BTreeMap::new(),
-            body: String::from_utf8_lossy(&bytes).into_owned(),
+            body: String::from_utf8_lossy(&bytes).as_ref().into(),
         },
     };
     let draft = Draft {
@@ -160,7 +160,7 @@ fn rewrite(folder: &Folder, name: &OsStr) -> Result<String, Error> {
         refs: message.refs,
         provenance: message.provenance,
         extra: message.extra,
-        body: message.body,
+        body: message.body.into(),
     };
     let kept = keep(folder, folder, name)?;
     folder.replace(name, frontmatter::format(&draft).as_bytes())?;

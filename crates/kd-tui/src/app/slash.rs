@@ -84,13 +84,13 @@ impl App {
                 .log
                 .newest_first()
                 .find(answer)
-                .map(|m| (m.body.clone(), format!("the answer of {}", m.from))),
+                .map(|m| (m.body.to_string(), format!("the answer of {}", m.from))),
             Part::Of(seat) => self
                 .log
                 .newest_first()
                 .filter(answer)
                 .find(|m| m.from == seat.as_str())
-                .map(|m| (m.body.clone(), format!("the answer of {}", m.from))),
+                .map(|m| (m.body.to_string(), format!("the answer of {}", m.from))),
             Part::Code => self.log.newest_first().find_map(|m| {
                 clipboard::last_code(&m.body).map(|code| (code, format!("the code of {}", m.from)))
             }),

@@ -377,7 +377,7 @@ impl ChatLines {
     /// A message that no turn of ours brought: the king's, or another program's.
     fn added(&mut self, message: &Message, out: &mut dyn Write) -> io::Result<()> {
         self.elsewhere.retain(|s| s.as_str() != message.from);
-        let ours = message.is_king() && self.sent.front() == Some(&message.body);
+        let ours = message.is_king() && self.sent.front().is_some_and(|sent| message.body == *sent);
         if ours {
             self.sent.pop_front();
             self.open &= !self.sent.is_empty();

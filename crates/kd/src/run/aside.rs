@@ -60,7 +60,7 @@ impl Desk<'_> {
     fn last_question(&self) -> Result<String, Error> {
         let messages = self.thread.messages()?.messages;
         let last = messages.iter().rev().find(|m| m.is_king());
-        last.map(|m| m.body.clone())
+        last.map(|m| m.body.to_string())
             .ok_or_else(|| Error::usage("there is no question yet: write one behind it"))
     }
 

@@ -334,7 +334,10 @@ impl Desk for House {
                 at: last.first().map(|m| m.at),
                 messages: thread.count().map_err(line)?,
                 members: thread.members().iter().map(ToString::to_string).collect(),
-                question: first.first().map(|m| m.body.clone()).unwrap_or_default(),
+                question: first
+                    .first()
+                    .map(|m| m.body.to_string())
+                    .unwrap_or_default(),
             });
         }
         rows.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));

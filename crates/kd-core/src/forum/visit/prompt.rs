@@ -68,7 +68,7 @@ pub(super) fn prompt(member: &Member, way: Way, scene: &Scene) -> Prompt {
     Prompt {
         rules: rules(member.name.as_str(), scene),
         persona,
-        history: news(scene),
+        history: news(scene).into(),
         turn: format!("It is your turn, {}. {how}", member.name),
     }
 }
@@ -93,7 +93,7 @@ fn small(member: &Member, persona: String, scene: &Scene) -> Prompt {
             "{persona}\n\nYour name is {name}. You talk with others in a forum and write short posts."
         ),
         persona: String::new(),
-        history,
+        history: history.into(),
         turn: if scene.news.is_empty() {
             format!("Open a thread, {name}: a title, and a first post of one or two sentences.")
         } else {
