@@ -42,8 +42,11 @@ pub fn check(env: &Env) -> Result<(), Failure> {
         return Ok(());
     }
     let said = "this council is inside another one's council, and no deeper one is asked";
-    Err(Failure::new(FailureKind::Refused, said)
-        .advise("answer in your own words; a user who set KD_DEPTH unsets it"))
+    let advice = match kept() >= MAX {
+        true => "answer in your own words",
+        false => "answer in your own words; a user who set KD_DEPTH unsets it",
+    };
+    Err(Failure::new(FailureKind::Refused, said).advise(advice))
 }
 
 #[cfg(test)]
