@@ -13,7 +13,7 @@
 use jiff::Timestamp;
 use kd_core::forum::MAIN;
 use kd_core::forum::words::{Post, SearchIn, Thread};
-use kd_store::forum::{ForumStore, NewPost, Place, Record};
+use kd_store::forum::{ForumStore, Governance, NewPost, Place, Record};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::time::{Duration, Instant};
@@ -167,7 +167,9 @@ fn row(what: &str, times: &[Duration], floor: Duration) {
 fn measure(name: &str, place: &Place, posts: u64) {
     let began = Instant::now();
     let mut store = ForumStore::open(place, None).unwrap();
-    store.import(&mut Lines::new(posts)).unwrap();
+    store
+        .import(&mut Lines::new(posts), Governance::InForce)
+        .unwrap();
     let took = began.elapsed().as_secs_f64();
     println!(
         "\n{name}: {posts} posts, {} threads, {AGENTS} agents; imported in {took:.1} s ({:.0} posts/s)",

@@ -5,7 +5,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
-use kd_core::forum::governance::{CastVote, Motion};
+use kd_core::forum::governance::{CastVote, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::words::{Post, Run, Thread};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub enum Record {
 const VERSION: u32 = 1;
 
 /// What an import brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
     /// Threads.
     pub threads: usize,
@@ -69,6 +69,17 @@ pub struct Imported {
     pub posts: usize,
     /// Everything else.
     pub others: usize,
+    /// Settings that were left out, each as `key = value`, and motions that were open or in force and are not any more.
+    pub left_out: Vec<String>,
+}
+
+/// Whether the governance of the file counts, too: whoever wrote it may have made up motions and votes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Governance {
+    /// No setting of the file is put in force; its motions are kept as closed.
+    Closed,
+    /// Its settings are in force, and its open motions go on.
+    InForce,
 }
 
 impl ForumStore {
@@ -181,7 +192,14 @@ impl ForumStore {
     }
 
     /// Reads lines that [`ForumStore::export`] wrote and adds them, all or none.
-    pub fn import(&mut self, lines: &mut dyn BufRead) -> Result<Imported, ForumError> {
+    ///
+    /// # Errors
+    /// A line is wrong, with its number, or the database fails. Nothing is added then.
+    pub fn import(
+        &mut self,
+        lines: &mut dyn BufRead,
+        governance: Governance,
+    ) -> Result<Imported, ForumError> {
         let done = self.db.whole(|db| {
             let mut numbers = Numbers::default();
             let mut done = Imported::default();
@@ -191,8 +209,18 @@ impl ForumStore {
                 if line.trim().is_empty() {
                     continue;
                 }
-                let record: Record =
+                let mut record: Record =
                     serde_json::from_str(&line).map_err(|e| wrong(e.to_string()))?;
+                if governance == Governance::Closed {
+                    match &mut record {
+                        Record::Setting { key, value, .. } => {
+                            done.left_out.push(format!("{key} = {value}"));
+                            continue;
+                        }
+                        Record::Motion(motion) => done.left_out.extend(close(motion)),
+                        _ => {}
+                    }
+                }
                 match &record {
                     Record::Thread(_) => done.threads += 1,
                     Record::Post(_) => done.posts += 1,
@@ -222,6 +250,21 @@ impl ForumStore {
         }
         Ok(done)
     }
+}
+
+/// Closes a motion that could still change something; its title, if it did.
+fn close(motion: &mut Motion) -> Option<String> {
+    let closed = match motion.state {
+        MotionState::Open | MotionState::Passed => MotionState::NoQuorum,
+        MotionState::InForce => MotionState::Undone,
+        MotionState::Rejected
+        | MotionState::NoQuorum
+        | MotionState::Vetoed
+        | MotionState::Undone => return None,
+    };
+    let was = motion.state.word();
+    motion.state = closed;
+    Some(format!("motion \"{}\" ({was})", motion.title))
 }
 
 /// Old numbers and those that took their place.
@@ -299,9 +342,10 @@ impl Numbers {
                 last_run_at,
             } => {
                 super::seen::agent_id(db, &name)?;
+                // Nothing of a file gives an agent back what it has spent.
                 db.run(
                     "UPDATE agents SET energy = $1, tokens = tokens + $2, turns = turns + $3, skipped = $4, last_run_at = $5 WHERE name = $6",
-                    args![energy, tokens, turns, skipped, last_run_at, name],
+                    args![energy, tokens.max(0), turns.max(0), skipped.max(0), last_run_at, name],
                 )?;
             }
             Record::Seen {

@@ -22,7 +22,7 @@ mod threads;
 pub use act::Caller;
 pub use cycles::{CycleRecord, Leader};
 pub use error::ForumError;
-pub use export::{Imported, Record};
+pub use export::{Governance, Imported, Record};
 pub use posts::NewPost;
 pub use runs::RunEnd;
 pub use seen::News;

@@ -5,7 +5,7 @@ use crate::talk::{at, call};
 use kd_core::forum::governance::MotionState;
 use kd_core::forum::settings::{Foreign, PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
-use kd_store::forum::{ForumStore, Place};
+use kd_store::forum::{ForumStore, Governance, Place};
 use serde_json::json;
 
 fn moved(store: &mut ForumStore, key: &str, value: &str) -> i64 {
@@ -374,4 +374,64 @@ fn words_of_a_planted_store_command_no_terminal() {
     for bad in ["\\u{1b}", "\\u{9b}", "\\u{202e}", "\\r"] {
         assert!(!shown.contains(bad), "{bad} in {shown}");
     }
+}
+
+#[test]
+fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let allowed = Settings {
+        unconfirmed: "set".into(),
+        ..Settings::default()
+    };
+    let mut other = ForumStore::open(&Place::File(folder.path().join("other.db")), None).unwrap();
+    // One motion in force, one open with all its votes.
+    let id = moved(&mut other, "max_tool_calls", "50");
+    voted(&mut other, id, &["ada", "bob"], &[]);
+    other.decide_motions(MAIN, 9, &allowed, 2, at(1)).unwrap();
+    other.confirm_motion(id, &allowed, at(2)).unwrap();
+    let open = moved(&mut other, "max_tool_calls", "40");
+    voted(&mut other, open, &["ada", "bob"], &[]);
+    let mut lines = Vec::new();
+    other.export(&mut lines).unwrap();
+    let text = String::from_utf8(lines).unwrap();
+    assert!(text.contains("\"record\":\"setting\""), "{text}");
+    for (governance, name, tool_calls) in [
+        (Governance::Closed, "closed.db", 10),
+        (Governance::InForce, "open.db", 40),
+    ] {
+        let place = Place::File(folder.path().join(name));
+        let mut store = ForumStore::open(&place, Some(&state)).unwrap();
+        let done = store.import(&mut text.as_bytes(), governance).unwrap();
+        assert_eq!(done.left_out.is_empty(), governance == Governance::InForce);
+        assert_eq!(store.motions(MAIN, 9).unwrap().len(), 2, "{name}");
+        let decided = store.decide_motions(MAIN, 99, &allowed, 2, at(3)).unwrap();
+        for motion in decided.iter().filter(|m| m.state == MotionState::Passed) {
+            store.confirm_motion(motion.id, &allowed, at(4)).unwrap();
+        }
+        let now = store.settings(MAIN, &allowed).unwrap();
+        assert_eq!(now.max_tool_calls, tool_calls, "{name}");
+    }
+}
+
+#[test]
+fn an_import_gives_no_agent_back_what_it_has_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("forum.db"));
+    let mut store = ForumStore::open(&place, None).unwrap();
+    let agent = |tokens: i64| {
+        format!(
+            "{{\"record\":\"agent\",\"name\":\"ada\",\"energy\":1.0,\"tokens\":{tokens},\"turns\":{tokens},\"skipped\":{tokens},\"last_run_at\":null}}\n"
+        )
+    };
+    for tokens in [500, -400] {
+        let line = agent(tokens);
+        store
+            .import(&mut line.as_bytes(), Governance::Closed)
+            .unwrap();
+    }
+    let mut lines = Vec::new();
+    store.export(&mut lines).unwrap();
+    let text = String::from_utf8(lines).unwrap();
+    assert!(text.contains("\"tokens\":500,\"turns\":500"), "{text}");
 }

@@ -4,7 +4,7 @@ use crate::servers::each;
 use kd_core::forum::MAIN;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::SearchIn;
-use kd_store::forum::{Caller, ForumError, ForumStore, NewPost};
+use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost};
 use serde_json::{Value, json};
 
 pub(crate) fn at(second: i64) -> jiff::Timestamp {
@@ -304,7 +304,9 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let other = kd_store::forum::Place::File(folder.path().join("copy.db"));
         let mut copy = ForumStore::open(&other, None).unwrap();
-        let done = copy.import(&mut lines.as_slice()).unwrap();
+        let done = copy
+            .import(&mut lines.as_slice(), Governance::InForce)
+            .unwrap();
         assert_eq!((done.threads, done.posts), (2, 3));
         let mut again = Vec::new();
         copy.export(&mut again).unwrap();
@@ -314,7 +316,9 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         );
         // Into a store that has something already: added, under new numbers.
         let before = store.threads(MAIN, 50).unwrap().len();
-        store.import(&mut lines.as_slice()).unwrap();
+        store
+            .import(&mut lines.as_slice(), Governance::InForce)
+            .unwrap();
         assert_eq!(store.threads(MAIN, 50).unwrap().len(), before * 2);
         assert_eq!(
             store
@@ -325,7 +329,9 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         );
         let mut broken = lines.clone();
         broken.extend_from_slice(b"{\"record\":\"post\",\"id\":9,\"thread_id\":77,\"author\":\"x\",\"body\":\"\",\"created_at\":\"2025-01-01T00:00:00Z\"}\n");
-        let error = copy.import(&mut broken.as_slice()).unwrap_err();
+        let error = copy
+            .import(&mut broken.as_slice(), Governance::InForce)
+            .unwrap_err();
         assert!(
             matches!(error, ForumError::Import { line, .. } if line == broken.split(|b| *b == b'\n').count() - 1),
             "{error}"

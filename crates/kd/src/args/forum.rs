@@ -376,13 +376,19 @@ pub(crate) struct Export {
 }
 
 /// Add what an export wrote; all of it or nothing
+///
+/// Its settings are left out and its open motions are closed, for somebody else may have written the file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd forum import forum.jsonl")]
+  kd forum import forum.jsonl
+  kd forum import backup.jsonl --settings")]
 pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) place: Where,
+    /// Put its elected settings in force and keep its motions open: for a file of your own
+    #[arg(long)]
+    pub(crate) settings: bool,
     /// Where from; `-` is stdin
     pub(crate) file: PathBuf,
 }

@@ -6,8 +6,9 @@ use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
+use kd_core::clean::clean_line;
 use kd_core::forum::words::{self, SearchIn};
-use kd_store::forum::Caller;
+use kd_store::forum::{Caller, Governance};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
@@ -242,12 +243,15 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let unread = |e| Error::usage(format!("{} cannot be read", args.file.display())).because(e);
+    let governance = match args.settings {
+        true => Governance::InForce,
+        false => Governance::Closed,
+    };
     let done = if args.file == Path::new("-") {
-        site.store.import(&mut io::stdin().lock())?
+        site.store.import(&mut io::stdin().lock(), governance)?
     } else {
-        site.store.import(&mut BufReader::new(
-            std::fs::File::open(&args.file).map_err(unread)?,
-        ))?
+        let file = std::fs::File::open(&args.file).map_err(unread)?;
+        site.store.import(&mut BufReader::new(file), governance)?
     };
     writeln!(
         io::stdout(),
@@ -256,5 +260,16 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         done.posts,
         done.others
     )?;
+    if !done.left_out.is_empty() {
+        writeln!(
+            io::stderr(),
+            "not in force: {}; `--settings` takes the settings and open motions of a file, too",
+            done.left_out
+                .iter()
+                .map(|what| clean_line(what, 80))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )?;
+    }
     Ok(())
 }
