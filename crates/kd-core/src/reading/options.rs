@@ -55,15 +55,6 @@ const AGAINST_BEFORE: &[&str] = &[
     "reject",
     "rejects",
     "avoid",
-    "than",
-    "beats",
-    "beat",
-    "outperforms",
-    "schlägt",
-    "übertrifft",
-    "surpasse",
-    "supera",
-    "over",
     "instead",
     "rather",
     "unlike",
@@ -88,7 +79,6 @@ const AGAINST_BEFORE: &[&str] = &[
     "statt",
     "anstatt",
     "anstelle",
-    "als",
     "weder",
     "noch",
     "niemals",
@@ -97,7 +87,6 @@ const AGAINST_BEFORE: &[&str] = &[
     "pas",
     "contre",
     "plutôt",
-    "que",
     "jamais",
     "ni",
     "lieu",
@@ -119,8 +108,22 @@ const AGAINST_BEFORE: &[&str] = &[
     "反对",
     "不是",
     "不选",
-    "比",
     "排除",
+];
+/// Comparisons before an option: they reject the second of two.
+const COMPARATIVE: &[&str] = &[
+    "than",
+    "over",
+    "als",
+    "que",
+    "比",
+    "beats",
+    "beat",
+    "outperforms",
+    "schlägt",
+    "übertrifft",
+    "surpasse",
+    "supera",
 ];
 
 /// Words behind an option that reject it.
@@ -893,26 +896,11 @@ fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: 
     }
     let before: Vec<&str> = words[from..at].iter().map(|w| w.lower.as_str()).collect();
     let joined = before.join(" ");
-    let comparative = [
-        "than",
-        "over",
-        "als",
-        "que",
-        "比",
-        "beats",
-        "beat",
-        "outperforms",
-        "schlägt",
-        "übertrifft",
-        "surpasse",
-        "supera",
-    ];
     for (place, word) in before.iter().enumerate() {
         let near = before.len() - place <= 5;
-        let hit = AGAINST_BEFORE.contains(word)
+        let hit = (AGAINST_BEFORE.contains(word) || COMPARATIVE.contains(word))
             && match *word {
-                // Comparisons reject the second of two.
-                w if comparative.contains(&w) => not_first && before.len() - place <= 3,
+                w if COMPARATIVE.contains(&w) => not_first && before.len() - place <= 3,
                 "en" | "lugar" | "vez" => {
                     joined.contains("en lugar de") || joined.contains("en vez de")
                 }

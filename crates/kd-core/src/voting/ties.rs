@@ -66,6 +66,22 @@ fn cannot(name: &'static str, why: &str) -> Step {
     }
 }
 
+/// Keeps those of the highest `score`; `shown` is the same number as it is told, under the heading `what`.
+fn best<S: Ord>(
+    name: &'static str,
+    poll: &Poll<'_>,
+    tied: &[usize],
+    what: &str,
+    score: impl Fn(usize) -> S,
+    shown: impl Fn(usize) -> Amount,
+) -> Step {
+    Step {
+        name,
+        kept: best_of(tied, score),
+        why: said(poll, tied, what, shown),
+    }
+}
+
 /// 1: the log-odds weights of those who put each first.
 fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "weights";
@@ -78,14 +94,15 @@ fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
             sums[*first] += weight * i128::from(vote.ballot.count);
         }
     }
-    let kept = best_of(tied, |c| sums[c]);
-    Step {
-        name: NAME,
-        kept,
-        why: said(poll, tied, "log-odds of its backers", |c| {
-            Amount::of_nanos(sums[c])
-        }),
-    }
+    let shown = |c| Amount::of_nanos(sums[c]);
+    best(
+        NAME,
+        poll,
+        tied,
+        "log-odds of its backers",
+        |c| sums[c],
+        shown,
+    )
 }
 
 /// Between 1 and 2, where the rules ask for it: how many families put each first. Voters of one family err together, so
@@ -109,14 +126,8 @@ fn families(poll: &Poll<'_>, tied: &[usize]) -> Step {
         }
         named.len() + alone
     };
-    let kept = best_of(tied, count);
-    Step {
-        name: NAME,
-        kept,
-        why: said(poll, tied, "families that put it first", |c| {
-            Amount::whole(count(c) as i128)
-        }),
-    }
+    let shown = |c| Amount::whole(count(c) as i128);
+    best(NAME, poll, tied, "families that put it first", count, shown)
 }
 
 /// 2: victories one against one among the tied.
@@ -131,14 +142,8 @@ fn pairwise(poll: &Poll<'_>, tied: &[usize]) -> Step {
     }
     let duels = Profile::of(poll).duels();
     let wins = |c: usize| tied.iter().filter(|b| duels.beats(c, **b)).count();
-    let kept = best_of(tied, wins);
-    Step {
-        name: NAME,
-        kept,
-        why: said(poll, tied, "victories among the tied", |c| {
-            Amount::whole(wins(c) as i128)
-        }),
-    }
+    let shown = |c| Amount::whole(wins(c) as i128);
+    best(NAME, poll, tied, "victories among the tied", wins, shown)
 }
 
 /// 3: the choice of the most reliable voter who put exactly one of them first.
