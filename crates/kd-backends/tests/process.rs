@@ -1093,66 +1093,215 @@ async fn an_emptied_environment_hides_no_depth() {
     }
 }
 
+/// A shell in the sandbox as an agent, with a shell outside of it as its server of tools. The agent starts a bridge by
+/// `$BRIDGE` and may read `work`; the server may write `secret`, where it works as `$AT`.
+fn shell_with_tools(stage: &Stage, words: &str, server: &str) -> Spec {
+    let work = stage.path("work");
+    for folder in ["work", "secret"] {
+        std::fs::create_dir_all(stage.path(folder)).unwrap();
+    }
+    let bridge = env!("CARGO_BIN_EXE_kd-keeper");
+    let mut spec = shell(stage, words);
+    spec.env.extend([
+        ("BRIDGE".into(), format!("{bridge} kd-tools-bridge")),
+        (
+            "AT".into(),
+            stage.path("secret").to_str().unwrap().to_owned(),
+        ),
+        (
+            "TMPDIR".into(),
+            stage.folder.path().to_str().unwrap().to_owned(),
+        ),
+    ]);
+    spec.rights = Some(Rights {
+        read: vec![work, bridge.into()],
+        write: Vec::new(),
+    });
+    spec.tools = ["/bin/sh", "-c", server].map(str::to_owned).to_vec();
+    spec
+}
+
+/// Opens a bridge whose words go to 3 and whose answers come from 4.
+const OPEN: &str = r#"mkfifo "$TMPDIR/up" "$TMPDIR/down"; $BRIDGE <"$TMPDIR/up" >"$TMPDIR/down" & exec 3>"$TMPDIR/up" 4<"$TMPDIR/down"; "#;
+/// Answers each line, and notes the end.
+const ECHO: &str = r#"while read -r line; do echo "$line" >> "$AT/heard"; echo "heard $line"; done; echo end >> "$AT/heard""#;
+/// Does not obey: neither an end of file nor a signal ends it.
+const STUBBORN: &str = r#"trap "" TERM INT HUP PIPE; echo $$ > "$AT/number"; echo ready; while :; do sleep 1000; done"#;
+
+/// What the agent prints until `up`.
+async fn says(running: &mut Running) -> String {
+    let mut said = String::new();
+    while !said.ends_with("up\n") {
+        let bytes = running.read().await.unwrap().to_vec();
+        assert!(!bytes.is_empty(), "it ended: {said} {}", running.stderr());
+        said.push_str(std::str::from_utf8(&bytes).unwrap());
+    }
+    said
+}
+
+/// Whether there is Landlock. Tells where there is none.
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn is_held() -> bool {
+    let held = landlock().is_some();
+    if !held {
+        eprintln!("SKIPPED: there is no Landlock here");
+    }
+    held
+}
+
 #[tokio::test]
 async fn an_agent_with_rights_calls_tools_that_reach_more() {
-    if landlock().is_none() {
-        eprintln!("SKIPPED: there is no Landlock here");
+    if !is_held() {
         return;
     }
     let stage = Stage::new();
-    for folder in ["work", "secret"] {
-        std::fs::create_dir(stage.path(folder)).unwrap();
-    }
-    let at = stage.folder.path().to_str().unwrap();
-    let server = format!(
-        "while read -r line; do echo \"$line\" >> '{at}/secret/heard'; echo \"heard $line\"; done; echo end >> '{at}/secret/heard'"
-    );
-    let words = format!(
-        "cd work; echo x > ../secret/own 2>/dev/null; printf 'one\\ntwo\\n' | '{}' kd-tools-bridge; echo up; sleep 1000",
-        env!("CARGO_BIN_EXE_kd-keeper")
-    );
-    let mut spec = shell(&stage, &words);
-    spec.rights = Some(Rights {
-        read: vec![stage.path("work"), env!("CARGO_BIN_EXE_kd-keeper").into()],
-        write: Vec::new(),
-    });
-    spec.tools = ["/bin/sh", "-c", &server].map(str::to_owned).to_vec();
+    let words = r#"cd work; for at in own ../secret/own "$AT/own"; do echo x > "$at"; done 2>/dev/null; cat "$AT/key" 2>/dev/null;
+        printf 'one\ntwo\n' | $BRIDGE; $BRIDGE < /dev/null; echo up; sleep 1000"#;
+    let server = format!("echo ${{TMPDIR-none}} > \"$AT/tmp\"; {ECHO}");
+    let spec = shell_with_tools(&stage, words, &server);
+    std::fs::write(stage.path("secret/key"), "the key\n").unwrap();
     let mut running = Running::start(spec).unwrap();
-    let mut said = String::new();
-    while !said.contains("up\n") {
-        let bytes = running.read().await.unwrap();
-        assert!(
-            !bytes.is_empty(),
-            "it ended early: {said} {}",
-            running.stderr()
-        );
-        said.push_str(std::str::from_utf8(bytes).unwrap());
-    }
-    assert_eq!(said, "heard one\nheard two\nup\n");
-    let heard = std::fs::read_to_string(stage.path("secret/heard")).unwrap();
-    assert_eq!(heard, "one\ntwo\nend\n");
-    assert!(!stage.path("secret/own").exists());
-    // Another process is not let in, though it knows the number.
-    let name = format!("kd-tools-{}", running.birth().pid);
-    let address =
-        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(
-            name,
-        );
-    let mut stranger = std::os::unix::net::UnixStream::connect_addr(&address.unwrap()).unwrap();
+    assert_eq!(says(&mut running).await, "heard one\nheard two\nup\n");
+    let wrote = |name: &str| std::fs::read_to_string(stage.path("secret").join(name));
+    assert_eq!(
+        wrote("heard").unwrap(),
+        "one\ntwo\nend\nend\n",
+        "two servers"
+    );
+    assert_eq!(
+        wrote("tmp").unwrap(),
+        "none\n",
+        "not in reach of the agent's links"
+    );
+    assert!(wrote("own").is_err() && !stage.path("work/own").exists());
+    // Another process is not let in, though it knows the name.
+    let line = std::fs::read(format!("/proc/{}/cmdline", running.birth().pid)).unwrap();
+    let name = line.split(|byte| *byte == 0).nth(1).unwrap();
+    use std::os::linux::net::SocketAddrExt;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+    let mut stranger = std::os::unix::net::UnixStream::connect_addr(&address).unwrap();
     let _ = std::io::Write::write_all(&mut stranger, b"three\n");
     let mut answer = String::new();
     let _ = std::io::Read::read_to_string(&mut stranger, &mut answer);
     assert_eq!(answer, "");
     drop(running);
     settled();
+    assert!(!wrote("heard").unwrap().contains("three"));
+}
+
+#[tokio::test]
+async fn a_bridge_carries_every_call_and_large_messages() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    // An answer must be there to read while the bridge waits for the next one.
+    let calls = OPEN.to_owned()
+        + r#"i=0; while [ $i -lt 300 ]; do echo "call $i" >&3; read -r line <&4; [ "$line" = "heard call $i" ] || exit; i=$((i+1)); done
+            exec 3>&-; if read -r line <&4; then exit; fi; wait; echo up; sleep 1000"#;
+    let mut running = Running::start(shell_with_tools(&stage, &calls, ECHO)).unwrap();
+    assert_eq!(says(&mut running).await, "up\n");
     let heard = std::fs::read_to_string(stage.path("secret/heard")).unwrap();
-    assert!(!heard.contains("three"));
+    assert_eq!(heard.lines().count(), 301, "300 calls and the end");
+    drop(running);
+    // Both ways at the same time, more than any pipe or socket holds; then an answer without a newline.
+    let large = r#"head -c 20000000 /dev/zero | tr '\0' x | $BRIDGE | wc -c; printf no-newline | $BRIDGE; echo; echo up; sleep 1000"#;
+    let mut running = Running::start(shell_with_tools(&stage, large, "exec cat")).unwrap();
+    assert_eq!(says(&mut running).await, "20000000\nno-newline\nup\n");
+    drop(running);
+    settled();
+}
+
+#[tokio::test]
+async fn an_agent_outlives_its_server_of_tools() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    // It dies in its second call; the next bridge finds a new one.
+    let dies =
+        r#"while read -r line; do [ "$line" = two ] && kill -9 $$; echo "heard $line"; done"#;
+    let words = OPEN.to_owned()
+        + r#"echo one >&3; read -r line <&4; echo "$line"; echo two >&3; read -r line <&4 || echo ended; wait; printf 'three\n' | $BRIDGE; echo up; sleep 1000"#;
+    let mut running = Running::start(shell_with_tools(&stage, &words, dies)).unwrap();
+    assert_eq!(
+        says(&mut running).await,
+        "heard one\nended\nheard three\nup\n"
+    );
+    drop(running);
+    // One that cannot be started is an end of file, each time.
+    let words = "for i in 1 2; do echo one | $BRIDGE 2>/dev/null; done; echo up; sleep 1000";
+    let mut spec = shell_with_tools(&stage, words, "");
+    spec.tools = vec!["/nowhere/kd".into()];
+    let mut running = Running::start(spec).unwrap();
+    assert_eq!(says(&mut running).await, "up\n");
+    drop(running);
+    settled();
+}
+
+#[tokio::test]
+async fn an_agent_has_a_bounded_number_of_servers() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    // The words of each bridge stay open, so that its server lives.
+    let words = r#"mkfifo "$TMPDIR/open"; for i in $(seq 40); do $BRIDGE < "$TMPDIR/open" > "$TMPDIR/$i" & done; exec 3> "$TMPDIR/open"
+        until [ $(ls "$AT" | wc -l) -ge 16 ]; do :; done; until [ $(jobs -r | wc -l) -le 16 ]; do jobs > /dev/null; done; echo up; sleep 1000"#;
+    let mut spec = shell_with_tools(
+        &stage,
+        words,
+        r#": > "$AT/$$"; while read -r line; do :; done"#,
+    );
+    spec.rights
+        .as_mut()
+        .unwrap()
+        .read
+        .push(stage.path("secret"));
+    let mut running = Running::start(spec).unwrap();
+    assert_eq!(says(&mut running).await, "up\n");
+    let started = std::fs::read_dir(stage.path("secret")).unwrap().count();
+    assert_eq!(started, 16);
+    drop(running);
+    settled();
+}
+
+#[tokio::test]
+async fn a_server_of_tools_ends_with_its_agent_however_that_ends() {
+    if !is_held() {
+        return;
+    }
+    let ready = OPEN.to_owned() + "read -r line <&4; echo up; ";
+    let ends = [
+        ("stays", "sleep 1000", false),
+        ("exits", "exit 0", false),
+        ("is killed", "kill -9 $$", false),
+        ("loses its keeper", "sleep 1000", true),
+    ];
+    for server in [ECHO, STUBBORN] {
+        for (how, end, is_keeper_killed) in ends {
+            let stage = Stage::new();
+            // The server of this test notes its number before all else.
+            let server = format!("echo $$ > \"$AT/number\"; echo ready; {server}");
+            let words = ready.clone() + end;
+            let mut running = Running::start(shell_with_tools(&stage, &words, &server)).unwrap();
+            assert_eq!(says(&mut running).await, "up\n");
+            let number = stage.number("secret/number");
+            if is_keeper_killed {
+                let keeper = rustix::process::Pid::from_raw(running.birth().pid).unwrap();
+                rustix::process::kill_process(keeper, Signal::KILL).unwrap();
+            }
+            // The turn is over, or was cancelled in the middle of a call.
+            drop(running);
+            settled();
+            assert!(!lives(number), "the agent {how}; the server: {server}");
+        }
+    }
 }
 
 #[tokio::test]
 async fn an_agent_with_rights_reaches_what_it_may_and_nothing_else() {
-    if landlock().is_none() {
-        eprintln!("SKIPPED: there is no Landlock here");
+    if !is_held() {
         return;
     }
     let stage = Stage::new();

@@ -247,7 +247,7 @@ impl AgentCli {
         server: Option<&ToolServer>,
     ) -> Result<Spec, Failure> {
         let folder = self.folder()?;
-        let (server, tools) = self.tools(writable, server);
+        let (server, tools) = self.tools(writable, server)?;
         let call = self.call(writable, server.as_ref(), &folder);
         let arguments = match &self.how {
             How::Known(Program {
@@ -276,7 +276,7 @@ impl AgentCli {
                 How::Known(program) => program.kept.as_ref().and_then(|kept| kept.mode),
                 How::Template { .. } => None,
             },
-            server: self.tools(request.writable, request.server()).0,
+            server: self.tools(request.writable, request.server())?.0,
         };
         Ok((spec, question))
     }
@@ -290,7 +290,7 @@ impl AgentCli {
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
         let prompt = prompt(request);
-        let (server, tools) = self.tools(request.writable, request.server());
+        let (server, tools) = self.tools(request.writable, request.server())?;
         let call = self.call(request.writable, server.as_ref(), &folder);
         let arguments = match &self.how {
             How::Known(program) => program.arguments,
@@ -356,10 +356,7 @@ impl AgentCli {
     /// # Errors
     /// When a path of the configuration cannot be understood.
     fn rights(&self, call: &Call<'_>, launch: &Launch) -> Result<Option<Rights>, Failure> {
-        if self.held_by() != HeldBy::Landlock
-            || call.writable
-            || (call.server.is_some() && !BRIDGED)
-        {
+        if self.held_by() != HeldBy::Landlock || call.writable {
             return Ok(None);
         }
         if let Some(path) = self.choice.state.iter().find(|path| !reach::is_place(path)) {
@@ -396,19 +393,25 @@ impl AgentCli {
 
     /// The server of tools as the agent is told of it, and the words that its keeper starts it by. In the sandbox the
     /// agent starts a bridge, and the server runs outside of it: it writes files that the agent may not.
+    ///
+    /// # Errors
+    /// When an agent in the sandbox cannot be told where the bridge is.
     fn tools(
         &self,
         writable: bool,
         server: Option<&ToolServer>,
-    ) -> (Option<ToolServer>, Vec<String>) {
+    ) -> Result<(Option<ToolServer>, Vec<String>), Failure> {
         let Some(server) = server else {
-            return (None, Vec::new());
+            return Ok((None, Vec::new()));
         };
-        let bridge =
-            bridge().filter(|_| BRIDGED && self.held_by() == HeldBy::Landlock && !writable);
-        let Some((program, args)) = bridge else {
-            return (Some(server.clone()), Vec::new());
-        };
+        if writable || self.held_by() != HeldBy::Landlock {
+            return Ok((Some(server.clone()), Vec::new()));
+        }
+        let (program, args) = bridge().ok_or_else(|| {
+            let said =
+                "the path of this program is not UTF-8, so agents cannot be told of its tools";
+            Failure::new(FailureKind::Invalid, said).advise("move it to a folder with another name")
+        })?;
         let words = std::iter::once(&server.program).chain(&server.args);
         let words = words.cloned().collect();
         let told = ToolServer {
@@ -416,7 +419,7 @@ impl AgentCli {
             args,
             ..server.clone()
         };
-        (Some(told), words)
+        Ok((Some(told), words))
     }
 
     fn spec_of(
@@ -596,10 +599,6 @@ fn allowed(
     }
     Ok(())
 }
-
-/// Whether an agent with tools of the council runs in the sandbox, by a bridge to their server. Off: after a few calls
-/// over the bridge a visit to the forum waits for an answer that does not come.
-const BRIDGED: bool = false;
 
 /// The program and arguments of a bridge to a server of tools, where there are any.
 fn bridge() -> Option<(String, Vec<String>)> {

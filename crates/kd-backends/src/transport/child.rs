@@ -11,6 +11,8 @@ use super::keeper::{self, Note, Plan};
 use super::outlet::Outlet;
 use super::rights::Rights;
 #[cfg(target_os = "linux")]
+use super::tools;
+#[cfg(target_os = "linux")]
 use rustix::process::WaitOptions;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use std::ffi::{OsStr, OsString};
@@ -222,8 +224,12 @@ impl Keeper {
             tools: start.tools.to_vec(),
         };
         (&socket).write_all(&plan.bytes()?)?;
-        let program = start.program.as_os_str().to_owned();
-        let args: Vec<OsString> = [program].into_iter().chain(start.args.to_vec()).collect();
+        let socket_name = match start.tools {
+            [] => String::new(),
+            _ => tools::name(),
+        };
+        let first = [socket_name.into(), start.program.as_os_str().to_owned()];
+        let args: Vec<OsString> = first.into_iter().chain(start.args.to_vec()).collect();
         let kept = Spawn {
             program: keeper,
             name: keeper::NAME.as_ref(),

@@ -87,8 +87,20 @@ const PARENTS_MAX: usize = 10_000;
 /// makes what is below it stricter.
 #[cfg(target_os = "linux")]
 pub(super) fn is_keeper(pid: i32) -> bool {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline"));
-    words.is_ok_and(|words| words.split(|byte| *byte == 0).next() == Some(NAME.as_bytes()))
+    word(pid, 0).is_some_and(|word| word == NAME.as_bytes())
+}
+
+/// The name of the socket of a keeper's server of tools: its first argument.
+#[cfg(target_os = "linux")]
+pub(super) fn socket_of(keeper: i32) -> Option<Vec<u8>> {
+    word(keeper, 1).filter(|name| !name.is_empty())
+}
+
+/// A word of the command line of a process.
+#[cfg(target_os = "linux")]
+fn word(pid: i32, at: usize) -> Option<Vec<u8>> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    words.split(|byte| *byte == 0).nth(at).map(<[u8]>::to_vec)
 }
 
 #[cfg(target_os = "linux")]
@@ -271,12 +283,9 @@ mod platform {
             Ok(plan) => plan,
             Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
         };
-        let tools = match plan.tools.is_empty() {
-            true => None,
-            false => match Tools::listen(&plan.tools) {
-                Ok(tools) => Some(tools),
-                Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
-            },
+        let tools = match listen(&plan) {
+            Ok(tools) => tools,
+            Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
         };
         let root = match start(&plan) {
             Ok(root) => root,
@@ -304,6 +313,15 @@ mod platform {
         code
     }
 
+    /// Listens for bridges to the server of tools, if there is one.
+    fn listen(plan: &Plan) -> io::Result<Option<Tools>> {
+        if plan.tools.is_empty() {
+            return Ok(None);
+        }
+        let name = std::env::args().nth(1).unwrap_or_default();
+        Tools::listen(&name, &plan.tools).map(Some)
+    }
+
     fn tidy(temporary: Option<&Path>) {
         if let Some(temporary) = temporary {
             // It may never have been made.
@@ -323,7 +341,7 @@ mod platform {
 
     /// Starts the agent, in a session of its own. Our own death is its death, too.
     fn start(plan: &Plan) -> io::Result<i32> {
-        let mut args = std::env::args_os().skip(1);
+        let mut args = std::env::args_os().skip(2);
         let program = args.next().ok_or_else(|| io::Error::other("no program"))?;
         // The command is only what forks: it becomes the agent in the end of `become_after`, which runs no shell for a
         // script that names none.

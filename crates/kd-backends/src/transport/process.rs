@@ -60,8 +60,8 @@ pub struct Spec {
     pub input: Option<Vec<u8>>,
     /// What it may reach of the file system, held by the system where it can: see [`super::rights`]. None is everything.
     pub rights: Option<Rights>,
-    /// A server of tools that its keeper starts for it, outside of what `rights` hold: program and arguments. What connects
-    /// to it below the agent is [`super::tools`]. Empty is none.
+    /// A server of tools that its keeper starts for it, outside of what `rights` hold: the path of a program, and its
+    /// arguments. What connects to it below the agent is [`super::tools`]. Empty is none.
     pub tools: Vec<String>,
     /// The signal that it ends well on.
     pub gentle: Gentle,

@@ -4,16 +4,21 @@
 //! Input: the program of a server, and the bytes of an agent. Output: the server's answers.
 //!
 //! The agent starts the bridge as its server of tools. The bridge finds the keeper among its parents and connects to an
-//! abstract socket with the keeper's number in its name: no file, so no right to a file. The keeper lets in its own
-//! descendants only, and starts one server for each. So the agent can call the tools and not touch the files behind
-//! them; and the server ends with the agent, since it is a child of the keeper.
+//! abstract socket: no file, so no right to a file. The name of the socket is a word of the keeper's command line, because
+//! agents hand a server few variables, and is random, because anybody can take a name that they can guess. The keeper
+//! lets in its own descendants only, and starts one server for each. So the agent can call the tools and not touch the
+//! files behind them; and the server ends with the agent, since it is a child of the keeper.
 
-use super::keeper::is_keeper;
+use super::keeper;
 use super::proc;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -24,8 +29,13 @@ pub(crate) const BRIDGE: &str = "kd-tools-bridge";
 /// Servers of one agent that may run at the same time.
 const SERVERS_MAX: usize = 16;
 
-fn address(keeper: i32) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("kd-tools-{keeper}"))
+/// Bytes carried at once.
+const CHUNK: usize = 64 * 1024;
+
+/// A new name for the socket of a keeper.
+pub(super) fn name() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("kd-tools-{:016x}{:016x}", random(), random())
 }
 
 /// The keeper's side.
@@ -36,10 +46,11 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Listens for bridges below this keeper.
-    pub(super) fn listen(words: &[String]) -> io::Result<Self> {
+    /// Listens under this name for bridges below this keeper.
+    pub(super) fn listen(name: &str, words: &[String]) -> io::Result<Self> {
+        let address = SocketAddr::from_abstract_name(name)?;
         Ok(Self {
-            listener: UnixListener::bind_addr(&address(proc::own_pid())?)?,
+            listener: UnixListener::bind_addr(&address)?,
             words: words.to_vec(),
             folder: std::env::current_dir()?,
         })
@@ -63,10 +74,14 @@ impl Tools {
             .words
             .split_first()
             .ok_or_else(|| io::Error::other("a server without a program"))?;
+        // A spawn that fails waits for its child, which the keeper may have done before.
+        access(program, Access::EXEC_OK)?;
         let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(&self.folder)
+            // The agent can put links into its folder for temporary files.
+            .env_remove("TMPDIR")
             .stdin(OwnedFd::from(stream.try_clone()?))
             .stdout(OwnedFd::from(stream))
             .stderr(Stdio::null());
@@ -110,11 +125,12 @@ pub(super) fn bridge() -> i32 {
 }
 
 fn connect() -> io::Result<UnixStream> {
-    let keeper = parents(proc::own_pid()).find(|pid| is_keeper(*pid));
-    let keeper =
-        keeper.ok_or_else(|| io::Error::other("started by `kd` for its agents, not by hand"))?;
-    let stream = UnixStream::connect_addr(&address(keeper)?)?;
-    // Anybody can take the name of a socket that has no file.
+    let unkept = || io::Error::other("started by `kd` for its agents, not by hand");
+    let keeper = parents(proc::own_pid()).find(|pid| keeper::is_keeper(*pid));
+    let keeper = keeper.ok_or_else(unkept)?;
+    let name = keeper::socket_of(keeper).ok_or_else(unkept)?;
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+    // Another process may have taken the name before the keeper.
     match peer(&stream) == Some(keeper) {
         true => Ok(stream),
         false => Err(io::Error::other("the socket belongs to another process")),
@@ -125,10 +141,48 @@ fn connect() -> io::Result<UnixStream> {
 fn carry(stream: &UnixStream) -> io::Result<()> {
     let up = stream.try_clone()?;
     std::thread::Builder::new().spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut &up);
+        // The server reads an end of file, whatever ended the agent's words.
+        let _ = pump(rustix::stdio::stdin(), up.as_fd());
         let _ = up.shutdown(Shutdown::Write);
     })?;
-    // Without a buffer: an answer need not end in a newline.
-    let mut out = std::fs::File::from(rustix::stdio::stdout().try_clone_to_owned()?);
-    io::copy(&mut &*stream, &mut out).map(drop)
+    pump(stream.as_fd(), rustix::stdio::stdout())
+}
+
+/// Carries bytes from one to the other, each as soon as it comes, until there are no more.
+///
+/// By read(2) and write(2): `io::copy` takes splice(2), which holds the lock of the pipe that it writes to while it waits
+/// for the socket, so that the agent cannot read what is in the pipe already.
+fn pump(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
+    let mut room = vec![0; CHUNK];
+    loop {
+        let length = when(from, PollFlags::IN, || {
+            rustix::io::read(from, &mut room[..])
+        })?;
+        let mut rest = &room[..length];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        while !rest.is_empty() {
+            let written = when(to, PollFlags::OUT, || rustix::io::write(to, rest))?;
+            rest = &rest[written..];
+        }
+    }
+}
+
+/// Does this, again where a signal came between, and later where whoever started us made the file non-blocking.
+fn when(
+    file: BorrowedFd<'_>,
+    ready: PollFlags,
+    mut work: impl FnMut() -> rustix::io::Result<usize>,
+) -> io::Result<usize> {
+    loop {
+        match work() {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => match poll(&mut [PollFd::from_borrowed_fd(file, ready)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            },
+            done => return Ok(done?),
+        }
+    }
 }

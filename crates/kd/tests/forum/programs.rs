@@ -1,10 +1,59 @@
 //! Agent programs visit by our own MCP server: a fake one that is told of it as Claude Code is, and one that speaks ACP.
 
-use super::support::Home;
-use super::{forum, house, persona, store};
+use super::support::{Home, SANDBOX, Said};
+use super::{forum, house, persona, quick, store};
+use kd_backends::transport::rights::landlock;
 use kd_core::forum::MAIN;
 use kd_core::forum::words::Outcome;
 use serde_json::{Value, json};
+
+/// Runs the forum once, in the sandbox.
+fn run_once(home: &Home) -> Said {
+    let mut run = quick(home, &["run-once"]);
+    Said::of(run.env_remove(SANDBOX).output().expect("it runs"))
+}
+
+/// The folder that the fake agent may write, beside its script.
+fn state(home: &Home) -> std::path::PathBuf {
+    let state = home.path().join("state");
+    std::fs::create_dir_all(&state).expect("made");
+    state
+}
+
+/// A shell that tries what the sandbox forbids, notes in this folder what it could do, and becomes the fake agent.
+fn greedy(home: &Home, state: &std::path::Path) -> std::path::PathBuf {
+    let file = home.path().join("greedy.sh");
+    let (home, state) = (home.path().display(), state.display());
+    let words = format!(
+        "cat {home}/.ssh/id > {state}/key; cat {home}/.config/gh/hosts.yml > {state}/token
+         for at in broken.txt .kd/broken.txt .kd/forum.db; do ( echo broken >> $at ) 2>/dev/null && echo $at >> {state}/wrote; done
+         cat notes.txt > {state}/read; exec \"$@\"\n"
+    );
+    std::fs::write(&file, words).expect("written");
+    file
+}
+
+/// What the agent could do beside its calls: read the working copy, and nothing of what it tried besides.
+fn check_rights(home: &Home, state: &std::path::Path) {
+    let got = |name: &str| std::fs::read_to_string(state.join(name)).unwrap_or_default();
+    assert_eq!(got("read"), "a note", "it reads the working copy");
+    assert_eq!((got("key"), got("token")), (String::new(), String::new()));
+    assert_eq!(got("wrote"), "");
+    assert!(!home.work().join("broken.txt").exists());
+}
+
+/// Files that the agent must not read, and one that it may.
+fn lay_out(home: &Home) {
+    for (name, words) in [
+        (".ssh/id", "key"),
+        (".config/gh/hosts.yml", "token"),
+        ("work/notes.txt", "a note"),
+    ] {
+        let at = home.path().join(name);
+        std::fs::create_dir_all(at.parent().unwrap()).expect("made");
+        std::fs::write(at, words).expect("written");
+    }
+}
 
 fn calls(note: &std::path::Path) -> Value {
     json!({"note": note, "tools": [
@@ -62,27 +111,29 @@ fn check(home: &Home, note: &std::path::Path, out: &str) {
 fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
     let home = house(&json!({}), &[]);
     forum(&home, &["post", "Bees", "Why do they dance?"]);
-    let (note, file) = (
-        home.path().join("note.json"),
-        home.path().join("claude.json"),
-    );
+    let state = state(&home);
+    lay_out(&home);
+    let (note, file) = (state.join("note.json"), home.path().join("claude.json"));
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "I replied.",
         "session_id": "s", "usage": {"input_tokens": 5, "output_tokens": 2}});
     let init = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "fake-1", "tools": []});
-    let script = json!([{"record": home.path().join("seen.json")}, {"print": format!("{init}\n")}, calls(&note), {"print": format!("{result}\n")}]);
+    let script = json!([{"record": state.join("seen.json")}, {"print": format!("{init}\n")}, calls(&note), {"print": format!("{result}\n")}]);
     std::fs::write(&file, script.to_string()).expect("written");
     persona(
         &home,
         "ada",
         "backend: claude_code\nsystem_prompt: You love bees.\n",
     );
-    let agent = json!({"agents": {"ada": {"backend": "claude_code", "command": [kd_fake::fake_agent(), "--script", file]}}});
+    let agent = json!({"agents": {"ada": {"backend": "claude_code", "command": ["/bin/sh", greedy(&home, &state), kd_fake::fake_agent(), "--script", file], "state": [state]}}});
     std::fs::write(home.config_file(), agent.to_string()).expect("written");
-    let ran = forum(&home, &["run-once"]);
+    let ran = run_once(&home);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     check(&home, &note, &ran.out);
+    if landlock().is_some() {
+        check_rights(&home, &state);
+    }
     let seen: Value =
-        serde_json::from_slice(&std::fs::read(home.path().join("seen.json")).expect("seen"))
+        serde_json::from_slice(&std::fs::read(state.join("seen.json")).expect("seen"))
             .expect("JSON");
     let args = seen["args"].to_string();
     assert!(
@@ -99,7 +150,9 @@ fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
 fn an_acp_agent_is_given_the_server_with_its_session() {
     let home = house(&json!({}), &[]);
     forum(&home, &["post", "Bees", "Why do they dance?"]);
-    let (note, file) = (home.path().join("note.json"), home.path().join("acp.json"));
+    let state = state(&home);
+    lay_out(&home);
+    let (note, file) = (state.join("note.json"), home.path().join("acp.json"));
     let line = |value: Value| json!({"print": format!("{value}\n")});
     let said = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "I replied."}}}});
@@ -115,9 +168,12 @@ fn an_acp_agent_is_given_the_server_with_its_session() {
         "ada",
         "backend: acp\nsystem_prompt: You love bees.\n",
     );
-    let agent = json!({"agents": {"ada": {"backend": "acp", "command": [kd_fake::fake_agent(), "--script", file]}}});
+    let agent = json!({"agents": {"ada": {"backend": "acp", "command": ["/bin/sh", greedy(&home, &state), kd_fake::fake_agent(), "--script", file], "state": [state]}}});
     std::fs::write(home.config_file(), agent.to_string()).expect("written");
-    let ran = forum(&home, &["run-once"]);
+    let ran = run_once(&home);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     check(&home, &note, &ran.out);
+    if landlock().is_some() {
+        check_rights(&home, &state);
+    }
 }

@@ -86,11 +86,45 @@ impl Pool {
     }
 }
 
-/// Whether processes of these can stand for each other. For whom they were started does not matter: each question has a
-/// session of its own.
+/// Whether processes of these can replace each other. For whom they were started does not matter, because each question
+/// has a session of its own; what they may reach, and in whose name their server of tools acts, does.
 fn alike(one: &Spec, other: &Spec) -> bool {
     one.program == other.program
         && one.args == other.args
         && one.env == other.env
         && one.folder == other.folder
+        && one.rights == other.rights
+        && one.tools == other.tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::process::Gentle;
+    use crate::transport::rights::Rights;
+
+    #[test]
+    fn a_process_is_not_used_for_other_rights_or_in_the_name_of_another_member() {
+        let spec = Spec {
+            label: "ada".into(),
+            program: "/bin/sh".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            folder: "/w".into(),
+            input: None,
+            rights: Some(Rights::default()),
+            tools: ["kd", "mcp", "--as", "ada"].map(str::to_owned).into(),
+            gentle: Gentle::Terminate,
+            grace: Duration::ZERO,
+        };
+        let with = |change: fn(&mut Spec)| {
+            let mut other = spec.clone();
+            change(&mut other);
+            alike(&spec, &other)
+        };
+        assert!(with(|other| other.label = "bob".into()));
+        assert!(!with(|other| other.rights = None));
+        assert!(!with(|other| other.tools[3] = "bob".into()));
+        assert!(!with(|other| other.tools = Vec::new()));
+    }
 }
