@@ -336,6 +336,17 @@ impl ForumStore {
             .collect())
     }
 
+    /// The forums of this store in which motions changed settings.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn elected_forums(&mut self) -> Result<Vec<String>, ForumError> {
+        let rows = self
+            .db
+            .rows("SELECT DISTINCT forum FROM settings ORDER BY forum", &[])?;
+        Ok(rows.iter().map(|row| row.line(0)).collect())
+    }
+
     /// Motions of a forum: open ones first, then the newest.
     pub fn motions(&mut self, forum: &str, limit: i64) -> Result<Vec<Motion>, ForumError> {
         let sql = format!(

@@ -218,9 +218,15 @@ fn a_store_goes_out_as_lines_and_comes_back_the_same() {
     let other = house(&json!({}), &[]);
     let file = other.path().join("forum.jsonl");
     std::fs::write(&file, &lines).expect("written");
-    let done = forum(&other, &["import", file.to_str().expect("text")]);
+    let path = file.to_str().expect("text");
+    let done = forum(&other, &["import", path, "--settings"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(forum(&other, &["export"]).out, lines);
+    let closed = house(&json!({}), &[]);
+    let left = forum(&closed, &["import", path]);
+    let told =
+        "not in force: motion \"Sit out less\" (in_force), skip_probability = 0.1; `--settings`";
+    assert!(left.err.contains(told), "{}", left.err);
     assert_eq!(
         forum(&other, &["read", "1"]).out,
         forum(&home, &["read", "1"]).out
@@ -288,20 +294,22 @@ fn a_study_on_the_virtual_clock_has_its_table() {
     );
 }
 
-/// Adds a forum that somebody else made: an election, and a cycle that has not ended.
+/// Adds a store that somebody else made: an election in each of two forums, and a cycle that has not ended.
 fn plant(home: &Home) {
     let place = Place::File(home.work().join(".kd/forum.db"));
     let mut planted = ForumStore::open(&place, None).unwrap();
     let (settings, now) = (Settings::default(), jiff::Timestamp::now());
-    let mallory = Caller::new("mallory", MAIN).unwrap();
-    let wants = json!({"kind": "set", "key": "max_tool_calls", "value": "500", "title": "more", "reason": "more"});
-    let vote = json!({"motion_id": 1, "choice": "yes"});
-    for (tool, arguments) in [("propose", wants), ("vote", vote)] {
-        let done = planted.call(&mallory, &settings, tool, &arguments, now);
-        assert_eq!(done.unwrap()["success"], true);
+    for (motion, forum) in [(1, MAIN), (2, "side")] {
+        let mallory = Caller::new("mallory", forum).unwrap();
+        let wants = json!({"kind": "set", "key": "max_tool_calls", "value": "500", "title": "more", "reason": "more"});
+        let vote = json!({"motion_id": motion, "choice": "yes"});
+        for (tool, arguments) in [("propose", wants), ("vote", vote)] {
+            let done = planted.call(&mallory, &settings, tool, &arguments, now);
+            assert_eq!(done.unwrap()["success"], true);
+        }
+        planted.decide_motions(forum, 9, &settings, 1, now).unwrap();
+        planted.confirm_motion(motion, &settings, now).unwrap();
     }
-    planted.decide_motions(MAIN, 9, &settings, 1, now).unwrap();
-    planted.confirm_motion(1, &settings, now).unwrap();
     let cards = Cards::new(&settings, 1, 0, vec![Candidate::named("mallory")]);
     planted
         .begin_cycle(MAIN, &cards, &draw(&cards), now)
@@ -329,12 +337,14 @@ fn a_planted_forum_raises_no_limit_and_seats_nobody() {
     // Running in it does not make it the user's own.
     let again = forum(&home, &["read"]);
     assert!(again.err.contains(held), "{}", again.err);
+    // Accepting the store lets every forum in it elect, so all are shown.
     let shown = home.run(&["trust"]);
-    assert!(
-        shown.out.contains("  forum.max_tool_calls = 500\n"),
-        "{}",
-        shown.out
-    );
+    for line in [
+        "  forum.max_tool_calls = 500\n",
+        "  forum.max_tool_calls = 500 (in side)\n",
+    ] {
+        assert!(shown.out.contains(line), "{line} in {}", shown.out);
+    }
     assert!(shown.code != Some(0) && forum(&home, &["read"]).err.contains(held));
     let trusted = home.run(&["trust", "--yes"]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.err);

@@ -2,15 +2,25 @@
 
 use super::super::here::{Here, user_dirs};
 use crate::error::Error;
+use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::forum::MAIN;
 use kd_store::Layout;
 use kd_store::forum::{ForumStore, Place};
 
+/// How much of the name of a forum is shown.
+const FORUM_CHARS_MAX: usize = 40;
+
 /// A forum from elsewhere whose elected settings are held back.
 pub(in crate::run) struct ForeignForum {
     store: ForumStore,
-    held: Vec<(&'static str, String)>,
+    held: Vec<Elected>,
+}
+
+/// What one forum of the store elects.
+struct Elected {
+    forum: String,
+    settings: Vec<(&'static str, String)>,
 }
 
 impl ForeignForum {
@@ -26,7 +36,13 @@ impl ForeignForum {
             _ => return Ok(None),
         }
         let mut store = super::open(&place)?;
-        let held = store.held_back(MAIN, &config.forum.settings)?;
+        let mut held = Vec::new();
+        for forum in store.elected_forums()? {
+            let settings = store.held_back(&forum, &config.forum.settings)?;
+            if !settings.is_empty() {
+                held.push(Elected { forum, settings });
+            }
+        }
         Ok((!held.is_empty()).then_some(Self { store, held }))
     }
 
@@ -37,8 +53,14 @@ impl ForeignForum {
             format!("a forum that your kd did not make has elected ({place}):"),
             String::new(),
         ];
-        let held = self.held.iter();
-        lines.extend(held.map(|(key, value)| format!("  forum.{key} = {value}")));
+        for Elected { forum, settings } in &self.held {
+            let forum = clean_line(forum, FORUM_CHARS_MAX);
+            let each = settings.iter();
+            lines.extend(each.map(|(key, value)| match forum.as_str() {
+                MAIN => format!("  forum.{key} = {value}"),
+                _ => format!("  forum.{key} = {value} (in {forum})"),
+            }));
+        }
         lines.push(String::new());
         lines
     }
