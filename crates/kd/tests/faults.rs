@@ -428,7 +428,7 @@ fn tables(rows: &[(usize, Wire, Seen, Option<String>)]) -> String {
             cells[0].2.exit,
         );
     }
-    text.push_str("\n| fault | what the person reads | and what to do next |\n|---|---|---|\n");
+    text.push_str("\n| fault | what you read | what to do next |\n|---|---|---|\n");
     for (i, fault) in FAULTS.iter().enumerate() {
         if let Some((message, hint)) = &of(i, Wire::OpenAi).2.words {
             let cell = |text: &str| text.replace('|', "\\|");
