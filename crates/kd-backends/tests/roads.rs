@@ -411,13 +411,19 @@ async fn codex_gets_a_thread_for_each_question_and_shows_its_words_as_they_come(
         hear("initialize"), lines(&[json!({"id": 1, "result": {"userAgent": "kingdom/0.169.0 (x)"}})]),
         hear("thread/start"), thread(2, "t1"),
         hear("turn/start"), turn(3, "t1", "first"),
-        hear("thread/start"), thread(5, "t2"),
-        hear("turn/start"), turn(6, "t2", "second"), {"hang": true}
+        hear("thread/start"), thread(5, "root"),
+        hear("thread/name/set"), lines(&[json!({"id": 6, "result": {}})]),
+        hear("thread/fork"), thread(7, "t2"),
+        hear("turn/start"), turn(8, "t2", "second"),
+        hear("thread/fork"), thread(10, "t3"),
+        hear("turn/start"), turn(11, "t3", "third"),
+        hear("thread/delete"), {"write": "FOLDER/deleted"}, {"hang": true}
     ]);
     let stage = Stage::new(backed("codex"), &steps);
     let backend = stage.backend();
     assert_eq!(run(&*backend, request("one")).await.0, "first");
     assert_eq!(run(&*backend, request("two")).await.0, "second");
+    assert_eq!(run(&*backend, request("three")).await.0, "third");
     let (heard, processes) = stage.heard();
     assert_eq!(processes, 1);
     let methods: Vec<&str> = heard
@@ -433,12 +439,48 @@ async fn codex_gets_a_thread_for_each_question_and_shows_its_words_as_they_come(
             "turn/start",
             "thread/unsubscribe",
             "thread/start",
+            "thread/name/set",
+            "thread/fork",
+            "turn/start",
+            "thread/unsubscribe",
+            "thread/fork",
             "turn/start"
         ]
     );
-    assert_eq!(heard[2]["params"]["sandbox"], "read-only");
-    drop((backend, stage));
+    for begun in [2, 5, 7, 10] {
+        assert_eq!(heard[begun]["params"]["sandbox"], "read-only");
+    }
+    // The pool ends with its members; the root goes with the process.
+    drop(backend);
+    let Stage { folder, hands, .. } = stage;
+    drop(hands);
+    until(|| folder.path().join("deleted").exists()).await;
     settled();
+}
+
+#[tokio::test]
+async fn a_history_whose_mark_is_refused_is_told_without_it() {
+    let refused = json!({"type": "result", "subtype": "success", "is_error": true, "api_error_status": 400,
+        "terminal_reason": "api_error", "result":
+        "API Error: 400 A maximum of 4 blocks with cache_control may be provided. Found 5."});
+    let steps = json!([
+        {"hear": "rules", "note": "HEARD"}, lines(&[refused])
+    ]);
+    let stage = Stage::new(backed("claude_code"), &steps);
+    let mut asked = request("king: one\n\nada: two");
+    asked.prompt.rules = "rules".into();
+    asked.prompt.starts = vec![9];
+    asked.prompt.turn = "turn".into();
+    let (_, _, end) = run(&*stage.backend(), asked.clone()).await;
+    assert!(end.unwrap_err().message.contains("cache_control"));
+    let marked = |stage: &Stage| -> Vec<bool> {
+        let heard = stage.heard().0;
+        let marks = heard.iter().map(|line| line.to_string());
+        marks.map(|line| line.contains("cache_control")).collect()
+    };
+    assert_eq!(marked(&stage), [true, false], "asked once more, unmarked");
+    let _ = run(&*stage.backend(), asked).await;
+    assert_eq!(marked(&stage), [true, false, false], "and not marked again");
 }
 
 #[tokio::test]

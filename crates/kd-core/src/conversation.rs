@@ -17,6 +17,7 @@ use crate::prompt;
 use crate::request::Delta;
 use crate::roster::Member;
 use crate::spending::{Ceiling, Spent};
+use crate::text::Text;
 use jiff::Timestamp;
 
 /// The most bytes of the conversation that a deliberation is told.
@@ -227,7 +228,7 @@ impl Conversation {
     }
 
     /// The end of the conversation so far, for those who were not in it.
-    fn background(&self) -> String {
+    fn background(&self) -> Text {
         let names = self.council.roster().members().iter().map(|m| &m.name);
         let messages: Vec<&Message> = settled(self.council.history());
         let mut from = messages.len();
@@ -240,8 +241,8 @@ impl Conversation {
             from -= 1;
         }
         match messages.get(from..) {
-            Some(rest) if !rest.is_empty() => prompt::render(rest.iter().copied(), names),
-            _ => String::new(),
+            Some(rest) if !rest.is_empty() => prompt::render(rest.iter().copied(), names).text,
+            _ => Text::default(),
         }
     }
 }

@@ -18,11 +18,56 @@ pub struct Prompt {
     pub persona: String,
     /// The history of the thread, the same for every member of a round.
     pub history: Text,
+    /// Byte offsets in `history` at which its second and later messages begin, with the empty line before them. Empty
+    /// where the next prompt does not begin with this history.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<usize>,
     /// The last line: who is to speak, and how.
     pub turn: String,
 }
 
+/// A part of a prompt, sent as one content block where the wire has blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The text. Blocks carry the empty line before them, so that one stays the same when others follow.
+    pub text: String,
+    /// Whether the member's next prompt is expected to begin with everything up to here.
+    pub repeats: bool,
+}
+
+impl From<&str> for Block {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            repeats: false,
+        }
+    }
+}
+
 impl Prompt {
+    /// The prompt in blocks whose texts, joined, are [`Prompt::as_text`]: what comes before the history, one block per
+    /// message, and the turn. A prompt without a history of several messages is one block.
+    pub fn blocks(&self) -> Vec<Block> {
+        let ends = self.starts.iter().skip(1).copied();
+        let ends = ends.chain([self.history.len()]);
+        let spans = self.starts.iter().copied().zip(ends);
+        let pieces: Option<Vec<&str>> = spans.map(|(at, end)| self.history.get(at..end)).collect();
+        let first = self.starts.first().and_then(|at| self.history.get(..*at));
+        let (Some(first), Some(pieces)) = (first, pieces) else {
+            return vec![self.as_text().as_str().into()];
+        };
+        let mut blocks: Vec<Block> = Vec::with_capacity(pieces.len() + 4);
+        for part in [self.rules.as_str(), &self.persona, first] {
+            push(&mut blocks, part);
+        }
+        blocks.extend(pieces.into_iter().map(Block::from));
+        if let Some(last) = blocks.last_mut() {
+            last.repeats = true;
+        }
+        push(&mut blocks, &self.turn);
+        blocks
+    }
+
     /// One text, in the order of the seed: rules, persona, history, turn. Empty parts are skipped.
     pub fn as_text(&self) -> String {
         let parts = [&*self.rules, &self.persona, &self.history, &self.turn];
@@ -34,6 +79,14 @@ impl Prompt {
             text.push_str(part);
         }
         text
+    }
+}
+
+/// Adds a part of a prompt as a block, after an empty line; an empty part is skipped.
+fn push(blocks: &mut Vec<Block>, part: &str) {
+    if !part.is_empty() {
+        let gap = if blocks.is_empty() { "" } else { "\n\n" };
+        blocks.push(format!("{gap}{part}").as_str().into());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
 use crate::transport::rights::{self, Rights};
 use futures::stream::{self, BoxStream, StreamExt};
-use kd_core::request::ToolServer;
+use kd_core::request::{Block, ToolServer};
 use kd_core::{Delta, Failure, FailureKind, Request};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -267,7 +267,8 @@ impl AgentCli {
     pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
         let spec = self.kept(request.writable, request.server())?;
         let question = Question {
-            prompt: prompt(request),
+            prompt: blocks(request),
+            marks: true,
             model: self.choice.model.clone(),
             effort: self.effort().map(str::to_owned),
             folder: spec.folder.clone(),
@@ -688,19 +689,25 @@ fn missing(name: &str, advice: &str) -> Failure {
     .advise(advice)
 }
 
-/// The prompt as one text. Programs have no way to be held to a schema that all share, so it is said in words.
-fn prompt(request: &Request) -> String {
-    let mut prompt = request.prompt.as_text();
-    if let Some(schema) = &request.schema {
-        prompt
+/// The prompt in blocks. Programs have no way to be held to a schema that all share, so it is said in words.
+fn blocks(request: &Request) -> Vec<Block> {
+    let mut blocks = request.prompt.blocks();
+    if let (Some(schema), Some(last)) = (&request.schema, blocks.last_mut()) {
+        last.text
             .push_str("\n\nAnswer with nothing but one JSON value that this JSON schema allows:\n");
-        prompt.push_str(&schema.to_string());
+        last.text.push_str(&schema.to_string());
     }
-    if prompt.starts_with('/') {
+    if let Some(first) = blocks.first_mut().filter(|b| b.text.starts_with('/')) {
         // Programs take such a beginning for a command of their own.
-        prompt.insert_str(0, "The question:\n\n");
+        first.text.insert_str(0, "The question:\n\n");
     }
-    prompt
+    blocks
+}
+
+/// The prompt as one text.
+fn prompt(request: &Request) -> String {
+    let blocks = blocks(request).into_iter();
+    blocks.map(|block| block.text).collect()
 }
 
 impl Backend for AgentCli {

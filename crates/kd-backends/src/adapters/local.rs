@@ -332,6 +332,7 @@ mod tests {
             persona: "P".into(),
             history: history.into(),
             turn: "T".into(),
+            ..Prompt::default()
         }
     }
 

@@ -160,6 +160,7 @@ mod tests {
             persona: p.into(),
             history: h.into(),
             turn: t.into(),
+            ..Prompt::default()
         };
         let parts = system_and_user(&prompt("r", "p", "h", "t"));
         assert_eq!((parts.0.as_str(), parts.1.as_str()), ("r\n\np", "h\n\nt"));

@@ -205,6 +205,8 @@ pub const PROGRAMS: &[Program] = &[
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "3"),
+            // The marks in our prompts ask for five minutes, and the service refuses one hour after five minutes.
+            ("FORCE_PROMPT_CACHING_5M", "1"),
         ],
         gentle: Gentle::Interrupt,
         prompt_as_argument: false,

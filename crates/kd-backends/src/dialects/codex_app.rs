@@ -55,7 +55,9 @@ impl Decoder for CodexApp {
         let Some(method) = message["method"].as_str() else {
             return;
         };
-        if !message["id"].is_null() {
+        // A thread that is kept is never asked anything: what becomes of it is our side's affair.
+        let root = method == "thread/start" && message["params"]["ephemeral"] == false;
+        if !message["id"].is_null() && !root {
             self.asked
                 .insert(message["id"].to_string(), method.to_owned());
         }
@@ -130,7 +132,7 @@ impl CodexApp {
                     .and_then(|(_, rest)| rest.split_whitespace().next())
                     .map(str::to_owned);
             }
-            Some("thread/start" | "thread/resume") if !self.running => {
+            Some("thread/start" | "thread/resume" | "thread/fork") if !self.running => {
                 self.thread = some(&result["thread"], "id");
                 self.model = some(result, "model").or_else(|| some(&result["thread"], "model"));
             }

@@ -128,6 +128,7 @@ pub fn request() -> Request {
             persona: "PERSONA".into(),
             history: "HISTORY".into(),
             turn: "TURN".into(),
+            ..Prompt::default()
         },
         sampling: Sampling::default(),
         schema: None,

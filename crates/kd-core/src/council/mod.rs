@@ -23,12 +23,11 @@ use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::mention::mentions;
 use crate::message::{Address, Message, settled};
-use crate::prompt::{self, Manner, PromptRules};
+use crate::prompt::{self, History, Manner, PromptRules};
 use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
 use crate::request::{Delta, Request, Usage};
 use crate::roster::{Member, Roster};
 use crate::speech::{Speech, weigh};
-use crate::text::Text;
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
 use others::Others;
@@ -419,10 +418,10 @@ impl Council {
     }
 
     /// What has been said, for those who are asked now.
-    fn told(&self) -> Text {
+    fn told(&self) -> History {
         let members = self.roster.members().iter();
         let seats = members.chain(self.roster.chair()).map(|m| &m.name);
-        prompt::render(settled(&self.history), seats).into()
+        prompt::render(settled(&self.history), seats)
     }
 
     /// A turn had to wait for its member, who is told now what was said meanwhile. A turn that only went on with the
@@ -783,7 +782,7 @@ fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r
 }
 
 /// A question to a member.
-fn request(rules: &PromptRules, member: &Member, history: Text, manner: Manner) -> Request {
+fn request(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Request {
     Request {
         seat: member.name.clone(),
         prompt: prompt::build(rules, member, history, manner),

@@ -19,7 +19,6 @@ use crate::machine::{Command, Effects};
 use crate::memory::{Line, Memory, sentences};
 use crate::request::Prompt;
 use crate::roles::Duty;
-use crate::text::Text;
 use crate::voting::Outcome;
 use jiff::Timestamp;
 use std::ops::Add;
@@ -594,8 +593,7 @@ impl Deliberation {
             let prompt = Prompt {
                 rules: preamble.to_owned(),
                 persona: seat.member.persona.clone(),
-                history: Text::default(),
-                turn: String::new(),
+                ..Prompt::default()
             };
             let bytes = match plan.spending {
                 0 => prompt_bytes(&prompt) + fixed as u64 + 2500,

@@ -370,6 +370,7 @@ impl Deliberation {
             persona: member.persona.trim().to_owned(),
             history: asking.material.as_str().into(),
             turn: format!("---\nYou are {}. {}", member.name, asking.task),
+            ..Prompt::default()
         };
         let mut sampling = member.sampling.clone();
         let most = self.plan.limits.answer_tokens;

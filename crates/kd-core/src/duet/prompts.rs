@@ -5,7 +5,7 @@
 //! which no body can pass for somebody else's line.
 
 use crate::ids::SeatName;
-use crate::prompt::{self, HISTORY_END, PromptRules};
+use crate::prompt::{self, HISTORY_END, History, PromptRules};
 use crate::request::Prompt;
 use crate::roster::Member;
 use crate::seating::LOCAL;
@@ -41,7 +41,7 @@ pub(super) fn build(
     rules: &PromptRules,
     member: &Member,
     other: &SeatName,
-    history: String,
+    history: History,
     part: Part<'_>,
 ) -> Prompt {
     // The small built-in model only repeats what it is told about tags: it gets its task in plain words.

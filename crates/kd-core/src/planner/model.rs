@@ -145,13 +145,13 @@ impl Planner {
             .unwrap_or_default();
         let prompt = Prompt {
             rules: SYSTEM.to_owned(),
-            persona: String::new(),
             history: format!("Question to analyze:\n\n{}", self.about.brief.asked).into(),
             turn: format!(
                 "---\nRoles: {}. Models: {}. Plan the council: one entry of \"roles\" for each seat, one of them synthesizer.{repair} Reply with JSON only.",
                 roles.join(", "),
                 self.about.agents.join(", ")
             ),
+            ..Prompt::default()
         };
         let mut sampling = member.sampling.clone();
         sampling.temperature = Some(0.3);

@@ -6,13 +6,12 @@
 mod history;
 
 pub(crate) use history::END as HISTORY_END;
-pub use history::{Spoken, parse, render};
+pub use history::{History, Spoken, parse, render};
 
 use crate::ids::SeatName;
 use crate::request::Prompt;
 use crate::roster::Member;
 use crate::speech::PASS;
-use crate::text::Text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -64,7 +63,7 @@ pub enum Manner {
 }
 
 /// The prompt of one seat. `history` comes from [`render`]; members of a round share it.
-pub fn build(rules: &PromptRules, member: &Member, history: Text, manner: Manner) -> Prompt {
+pub fn build(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Prompt {
     let phase = rules.phase_of.get(&member.name).unwrap_or(&rules.phase);
     let read_only = if rules.say_read_only && !member.writable {
         READ_ONLY
@@ -81,7 +80,8 @@ pub fn build(rules: &PromptRules, member: &Member, history: Text, manner: Manner
     Prompt {
         rules: shared,
         persona: member.persona.trim().to_owned(),
-        history,
+        history: history.text,
+        starts: history.starts,
         turn: turn(&member.name, manner, rules.conclusion_sentences),
     }
 }
@@ -154,11 +154,11 @@ mod tests {
             ..PromptRules::default()
         };
         rules.phase_of.insert(codex.name.clone(), "own".into());
-        let own = build(&rules, &codex, Text::default(), Manner::Alone);
+        let own = build(&rules, &codex, History::default(), Manner::Alone);
         assert_eq!(own.rules, format!("P\n{READ_ONLY}\nown"));
         let mut writer = member("claude", "");
         writer.writable = true;
-        let shared = build(&rules, &writer, Text::default(), Manner::Discuss);
+        let shared = build(&rules, &writer, History::default(), Manner::Discuss);
         assert_eq!(shared.rules, "P\nshared");
     }
 }

@@ -196,7 +196,10 @@ async fn converse(
         let session = open(agent, &question, &hello["authMethods"], verdict).await?;
         let prompt = PromptRequest::new(
             session.clone(),
-            vec![std::mem::take(&mut question.prompt).into()],
+            std::mem::take(&mut question.prompt)
+                .into_iter()
+                .map(|block| block.text.into())
+                .collect(),
         );
         // What comes of it is the decoder's to read.
         agent.send_request(prompt).detach();
@@ -449,7 +452,8 @@ mod tests {
 
     fn question(writable: bool, model: Option<&str>) -> Question {
         Question {
-            prompt: "hi".into(),
+            prompt: vec!["hi".into()],
+            marks: true,
             model: model.map(str::to_owned),
             effort: None,
             folder: "/w".into(),

@@ -2,6 +2,7 @@
 //! it; versions that do not know that command are not asked again.
 
 use super::{Question, Road, Talk};
+use kd_core::request::Block;
 use serde_json::{Value, json};
 
 /// See the file's header.
@@ -17,7 +18,7 @@ struct Claude {
     /// Whether the program has said anything: one that does not know this form ends without a word.
     heard: bool,
     /// The prompt that waits until the session is emptied.
-    waiting: Option<String>,
+    waiting: Option<Value>,
     /// The session was emptied.
     emptied: bool,
     /// The session was not emptied when it was told to be.
@@ -27,12 +28,13 @@ struct Claude {
 
 impl Talk for Claude {
     fn ask(&mut self, question: Question) -> Vec<Value> {
+        let prompt = user(&question.prompt, question.marks);
         if !std::mem::replace(&mut self.used, true) {
-            return vec![user(&question.prompt)];
+            return vec![prompt];
         }
-        self.waiting = Some(question.prompt);
+        self.waiting = Some(prompt);
         self.emptied = false;
-        vec![user("/clear")]
+        vec![user(&["/clear".into()], false)]
     }
 
     fn hear(&mut self, message: &Value) -> Vec<Value> {
@@ -40,7 +42,7 @@ impl Talk for Claude {
         match message["type"].as_str() {
             Some("conversation_reset") => self.emptied = true,
             Some("result") => match (self.emptied, self.waiting.take()) {
-                (true, Some(prompt)) => return vec![user(&prompt)],
+                (true, Some(prompt)) => return vec![prompt],
                 (false, Some(prompt)) => {
                     self.waiting = Some(prompt);
                     self.stale = true;
@@ -80,8 +82,18 @@ impl Talk for Claude {
     }
 }
 
-fn user(text: &str) -> Value {
-    json!({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}})
+/// A message of the user. The program hands its blocks on to the service, marks included: what a marked block ends is
+/// kept by the service, and the next question, which begins with the same blocks, is charged for reading it only.
+fn user(blocks: &[Block], marks: bool) -> Value {
+    let blocks = blocks.iter().map(|block| {
+        let mut content = json!({"type": "text", "text": block.text});
+        if marks && block.repeats {
+            content["cache_control"] = json!({"type": "ephemeral"});
+        }
+        content
+    });
+    let content: Vec<Value> = blocks.collect();
+    json!({"type": "user", "message": {"role": "user", "content": content}})
 }
 
 #[cfg(test)]
@@ -90,7 +102,8 @@ mod tests {
 
     fn question(prompt: &str) -> Question {
         Question {
-            prompt: prompt.into(),
+            prompt: vec![prompt.into()],
+            marks: true,
             model: None,
             effort: None,
             folder: "/".into(),
@@ -103,6 +116,7 @@ mod tests {
     #[test]
     fn the_second_question_comes_after_the_session_is_emptied() {
         let mut talk = Claude::default();
+        let user = |text: &str| user(&[text.into()], true);
         assert_eq!(talk.ask(question("one")), [user("one")]);
         assert!(!talk.asked());
         assert_eq!(talk.hear(&json!({"type": "result"})), Vec::<Value>::new());
@@ -113,6 +127,26 @@ mod tests {
         assert_eq!(talk.hear(&json!({"type": "result"})), [user("two")]);
         assert!(talk.asked() && talk.fit());
         assert_eq!(talk.stop()[0]["request"], json!({"subtype": "interrupt"}));
+    }
+
+    #[test]
+    fn the_last_message_of_a_history_is_marked_and_nothing_else() {
+        let mut asked = question("rules");
+        asked
+            .prompt
+            .extend(["king: one", "ada: two", "turn"].map(Block::from));
+        asked.prompt[2].repeats = true;
+        let marked = |asked: &Question| -> Vec<bool> {
+            let said = Claude::default().ask(asked.clone());
+            let content = said[0]["message"]["content"].as_array().unwrap().clone();
+            content
+                .iter()
+                .map(|c| c["cache_control"].is_object())
+                .collect()
+        };
+        assert_eq!(marked(&asked), [false, false, true, false]);
+        asked.marks = false;
+        assert_eq!(marked(&asked), [false; 4]);
     }
 
     #[test]

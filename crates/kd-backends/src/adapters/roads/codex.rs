@@ -1,5 +1,10 @@
 //! Codex, by its app-server: JSON-RPC without the version field. Each question has a thread of its own, which is not
 //! written to disk (`ephemeral`) and is let go afterwards.
+//!
+//! Codex names the service's cache after the thread, and a fork keeps the name. So the second question of a process
+//! begins an empty thread, the root, which is never asked anything: this question and all later ones are asked in
+//! forks of it, which begin as empty as new threads and share one cache. Codex keeps a root only once it has a name. It
+//! is not among the sessions that Codex lists, and is deleted when the process ends.
 
 use super::{Question, Road, Talk};
 use serde_json::{Value, json};
@@ -21,6 +26,25 @@ struct Codex {
     thread: Option<String>,
     turn: Option<String>,
     asked: bool,
+    root: Root,
+}
+
+/// The thread that all later ones are forks of.
+#[derive(Default)]
+enum Root {
+    /// Nothing was asked yet.
+    #[default]
+    Unneeded,
+    /// The first question has a thread without a root.
+    Next,
+    /// It was begun.
+    Begun,
+    /// It was begun, and is given its name.
+    Named(String),
+    /// It can be forked.
+    Ready(String),
+    /// This version cannot do it.
+    Refused,
 }
 
 impl Codex {
@@ -29,6 +53,7 @@ impl Codex {
         json!({"id": self.last, "method": method, "params": params})
     }
 
+    /// Begins the thread of the waiting question: a fork of the root, the root first, or a thread without one.
     fn start_thread(&mut self) -> Vec<Value> {
         let Some(question) = &self.waiting else {
             return Vec::new();
@@ -38,19 +63,58 @@ impl Codex {
         } else {
             "read-only"
         };
-        let mut params = json!({"cwd": question.folder, "sandbox": sandbox, "approvalPolicy": "never", "ephemeral": true});
+        let root = matches!(self.root, Root::Next);
+        let mut params = json!({"cwd": question.folder, "sandbox": sandbox, "approvalPolicy": "never", "ephemeral": !root});
         if let Some(model) = &question.model {
             params["model"] = json!(model);
         }
-        vec![self.request("thread/start", params)]
+        let method = match &self.root {
+            Root::Ready(root) => {
+                params["threadId"] = json!(root);
+                params["excludeTurns"] = json!(true);
+                "thread/fork"
+            }
+            _ => "thread/start",
+        };
+        match self.root {
+            Root::Unneeded => self.root = Root::Next,
+            Root::Next => self.root = Root::Begun,
+            _ => {}
+        }
+        vec![self.request(method, params)]
+    }
+
+    /// What follows an answer about the root; none if it was about something else.
+    fn rooted(&mut self, message: &Value) -> Option<Vec<Value>> {
+        let thread = message["result"]["thread"]["id"].as_str();
+        match (std::mem::take(&mut self.root), thread) {
+            (Root::Begun, Some(root)) => {
+                self.root = Root::Named(root.to_owned());
+                let name = json!({"threadId": root, "name": "Kingdom"});
+                return Some(vec![self.request("thread/name/set", name)]);
+            }
+            (Root::Named(root), _) if message["result"].is_object() => {
+                self.root = Root::Ready(root)
+            }
+            (Root::Begun | Root::Named(_), _) => self.root = Root::Refused,
+            (Root::Ready(_), None) if !self.asked => self.root = Root::Refused,
+            (other, _) => {
+                self.root = other;
+                return None;
+            }
+        }
+        Some(self.start_thread())
     }
 
     fn start_turn(&mut self, thread: String) -> Vec<Value> {
         let Some(question) = self.waiting.take() else {
             return Vec::new();
         };
-        let mut params =
-            json!({"threadId": thread, "input": [{"type": "text", "text": question.prompt}]});
+        let input = question.prompt.iter();
+        let input: Vec<Value> = input
+            .map(|block| json!({"type": "text", "text": block.text}))
+            .collect();
+        let mut params = json!({"threadId": thread, "input": input});
         if let Some(effort) = &question.effort {
             params["effort"] = json!(effort);
         }
@@ -108,7 +172,13 @@ impl Talk for Codex {
             return Vec::new();
         }
         // An answer to our last request; answers to earlier ones say nothing more.
-        if message["id"] != self.last || !message["result"].is_object() {
+        if message["id"] != self.last {
+            return Vec::new();
+        }
+        if let Some(words) = self.open.then(|| self.rooted(message)).flatten() {
+            return words;
+        }
+        if !message["result"].is_object() {
             return Vec::new();
         }
         let result = &message["result"];
@@ -142,6 +212,15 @@ impl Talk for Codex {
             _ => Vec::new(),
         }
     }
+
+    fn leave(&mut self) -> Vec<Value> {
+        match std::mem::take(&mut self.root) {
+            Root::Named(root) | Root::Ready(root) => {
+                vec![self.request("thread/delete", json!({"threadId": root}))]
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +229,8 @@ mod tests {
 
     fn question() -> Question {
         Question {
-            prompt: "hi".into(),
+            prompt: vec!["hi".into(), "you".into()],
+            marks: true,
             model: Some("m".into()),
             effort: Some("low".into()),
             folder: "/w".into(),
@@ -186,6 +266,87 @@ mod tests {
         assert_eq!(again[0]["method"], "thread/unsubscribe");
         assert_eq!(again[1]["method"], "thread/start");
         assert!(!talk.asked());
+    }
+
+    /// A process that was asked one question.
+    fn used() -> Codex {
+        let mut talk = Codex::default();
+        talk.ask(question());
+        talk.hear(&json!({"id": 1, "result": {"userAgent": "x/1"}}));
+        talk.hear(&json!({"id": 2, "result": {"thread": {"id": "t1"}}}));
+        talk.hear(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
+        assert!(talk.asked());
+        talk
+    }
+
+    #[test]
+    fn later_questions_are_asked_in_forks_of_one_empty_thread() {
+        let mut talk = used();
+        let root = talk.ask(question());
+        assert_eq!(root[1]["params"]["ephemeral"], false);
+        let named = talk.hear(&json!({"id": 5, "result": {"thread": {"id": "root"}}}));
+        assert_eq!(named[0]["method"], "thread/name/set");
+        let fork = talk.hear(&json!({"id": 6, "result": {}}));
+        assert_eq!(
+            fork,
+            [json!({"id": 7, "method": "thread/fork", "params":
+            {"threadId": "root", "cwd": "/w", "sandbox": "read-only", "approvalPolicy": "never", "ephemeral": true,
+             "excludeTurns": true, "model": "m"}})]
+        );
+        assert!(!talk.asked());
+        let turn = talk.hear(&json!({"id": 7, "result": {"thread": {"id": "t2"}}}));
+        assert_eq!(turn[0]["params"]["threadId"], "t2");
+        let input = json!([{"type": "text", "text": "hi"}, {"type": "text", "text": "you"}]);
+        assert_eq!(turn[0]["params"]["input"], input);
+        talk.hear(&json!({"id": 8, "result": {"turn": {"id": "u2"}}}));
+        let third = talk.ask(question());
+        assert_eq!(third[1]["method"], "thread/fork");
+        assert_eq!(third[1]["params"]["threadId"], "root");
+        assert_eq!(talk.leave()[0]["params"], json!({"threadId": "root"}));
+        assert!(talk.leave().is_empty());
+    }
+
+    #[test]
+    fn a_version_without_roots_has_a_new_thread_for_each_question() {
+        let no =
+            |id: u64| json!({"id": id, "error": {"code": -32600, "message": "unknown variant"}});
+        let new = |words: &[Value]| {
+            assert_eq!(words.last().unwrap()["method"], "thread/start");
+            assert_eq!(words.last().unwrap()["params"]["ephemeral"], true);
+        };
+        // Refused at its begin, at its name, at the fork.
+        for refused in [5, 6, 7] {
+            let mut talk = used();
+            talk.ask(question());
+            let mut words = Vec::new();
+            for id in 5..=refused {
+                let result = json!({"thread": {"id": "root"}});
+                words = talk.hear(&if id == refused {
+                    no(id)
+                } else {
+                    json!({"id": id, "result": result})
+                });
+            }
+            new(&words);
+            assert!(!talk.asked());
+            talk.hear(&json!({"id": refused + 1, "result": {"thread": {"id": "t2"}}}));
+            assert!(talk.asked());
+            talk.hear(&json!({"id": refused + 2, "result": {"turn": {"id": "u2"}}}));
+            new(&talk.ask(question()));
+        }
+    }
+
+    #[test]
+    fn a_turn_that_is_refused_is_no_fault_of_the_root() {
+        let mut talk = used();
+        talk.root = Root::Ready("root".into());
+        talk.ask(question());
+        talk.hear(&json!({"id": 5, "result": {"thread": {"id": "t2"}}}));
+        assert!(
+            talk.hear(&json!({"id": 6, "error": {"message": "no"}}))
+                .is_empty()
+        );
+        assert_eq!(talk.ask(question())[1]["method"], "thread/fork");
     }
 
     #[test]

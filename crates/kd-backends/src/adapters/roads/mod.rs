@@ -25,7 +25,7 @@ use crate::dialects::{self, Decoder, ExitSeen};
 use crate::transport::lines::{Line, Lines};
 use crate::transport::process::{Moment, Running, Spec};
 use futures::stream::{self, BoxStream, StreamExt};
-use kd_core::request::ToolServer;
+use kd_core::request::{Block, ToolServer};
 use kd_core::{Delta, Failure, FailureKind, Request};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -34,6 +34,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// What a service that refuses our marks names: too many, or in an order that it does not take.
+const MARK: &str = "cache_control";
 /// How long an agent may take to obey the protocol's own word to stop.
 const OBEY: Duration = Duration::from_secs(1);
 /// How long a program may take to end by itself when its stdin does and it has nothing to say.
@@ -50,8 +52,10 @@ pub(crate) struct Road {
 /// One question as a road puts it.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
-    /// The whole prompt.
-    pub(super) prompt: String,
+    /// The whole prompt, in blocks.
+    pub(super) prompt: Vec<Block>,
+    /// Whether the program may be told which blocks its service should keep.
+    pub(super) marks: bool,
     /// The model, in the program's words.
     pub(super) model: Option<String>,
     /// How hard to think, in the program's words.
@@ -80,6 +84,11 @@ pub(super) trait Talk: Send {
 
     /// The turn is to stop. Nothing where the protocol has no word for it yet.
     fn stop(&mut self) -> Vec<Value>;
+
+    /// The process ends: what is left to be said.
+    fn leave(&mut self) -> Vec<Value> {
+        Vec::new()
+    }
 
     /// Whether the process can be asked another question.
     fn fit(&self) -> bool {
@@ -133,7 +142,8 @@ impl Warm {
 
     /// A process for this request, a kept one if there is.
     fn open(&self, request: &Request, kept: bool) -> Result<Box<Turn>, Failure> {
-        let (spec, question) = self.agent.warm(request)?;
+        let (spec, mut question) = self.agent.warm(request)?;
+        question.marks = self.pool.marks();
         let found = kept.then(|| self.pool.take(&spec)).flatten();
         let reused = found.is_some();
         let process = match found {
@@ -206,6 +216,15 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
             let Some((warm, request)) = again.map(|again| *again) else {
                 return Some((Err(failure), State::Done));
             };
+            if warm.pool.marks() && failure.message.contains(MARK) {
+                // The service takes no more marks than the program itself sets, or not ours beside them.
+                warm.pool.mark_no_more();
+                drop(turn);
+                return match warm.open(&request, true) {
+                    Ok(turn) => Box::pin(go(turn, Some(Box::new((warm, request))))).await,
+                    Err(failure) => Some((Err(failure), State::Done)),
+                };
+            }
             let closed = !turn.asked()
                 && matches!(
                     failure.kind,
@@ -297,6 +316,12 @@ impl Process {
             self.running.rest();
         }
         Ok(Some(out))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.write(|talk| talk.leave());
     }
 }
 
@@ -393,12 +418,13 @@ impl Turn {
         if !self.asked() {
             return;
         }
-        if let Some(process) = self.process.take() {
+        if let Some(mut process) = self.process.take() {
             let clean = !self.tools || !process.running.left_behind(self.began);
             if clean && process.talk.fit() {
                 self.pool.put(process);
             } else {
-                process.running.retire(agent_cli::PATIENCE);
+                // Dropped, its stdin ends.
+                process.running.wait_for(agent_cli::PATIENCE);
             }
         }
     }

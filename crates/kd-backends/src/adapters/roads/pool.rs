@@ -3,6 +3,7 @@
 
 use super::{LEAVE, Process};
 use crate::transport::process::Spec;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,6 +15,8 @@ const WAITING_MAX: usize = 8;
 pub(crate) struct Pool {
     waiting: Mutex<Vec<Waiting>>,
     keep: Duration,
+    /// Whether a service refused the marks in our prompts.
+    unmarked: AtomicBool,
 }
 
 struct Waiting {
@@ -27,7 +30,18 @@ impl Pool {
         Self {
             waiting: Mutex::default(),
             keep,
+            unmarked: AtomicBool::default(),
         }
+    }
+
+    /// Whether prompts may say which of their blocks a service should keep.
+    pub(super) fn marks(&self) -> bool {
+        !self.unmarked.load(Relaxed)
+    }
+
+    /// Leaves marks out from now on: a service refused them.
+    pub(super) fn mark_no_more(&self) {
+        self.unmarked.store(true, Relaxed);
     }
 
     /// A process that was started in this way and lives, the one that was used last.

@@ -70,6 +70,7 @@ pub(super) fn prompt(member: &Member, way: Way, scene: &Scene) -> Prompt {
         persona,
         history: news(scene).into(),
         turn: format!("It is your turn, {}. {how}", member.name),
+        ..Prompt::default()
     }
 }
 
@@ -101,6 +102,7 @@ fn small(member: &Member, persona: String, scene: &Scene) -> Prompt {
                 "What do you say to them, {name}? One or two sentences, and nothing that was said already."
             )
         },
+        ..Prompt::default()
     }
 }
 
