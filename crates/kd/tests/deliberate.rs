@@ -329,3 +329,99 @@ fn texts_of_the_project_are_marked_in_the_record() {
     let line = "texts from this project: council.preamble (.kd/config.json:1, 9 characters), roles/skeptic.md (10 bytes)";
     assert!(why.out.contains(line), "{}", why.out);
 }
+
+#[test]
+fn open_answers_are_compared_and_the_claims_are_in_every_form() {
+    let says = |text: &str| json!([{"text": text}, {"finish": {}}]);
+    // Both readings say that all three mean the same.
+    let same = json!({
+        "groups": [["A", "B", "C"]],
+        "claims": [
+            {"claim": "Calls <b>may</b> fail.", "says": ["A", "B", "C"], "denies": []},
+            {"claim": "A queue is `needed`.", "says": ["A"], "denies": ["B"]},
+        ],
+        "missing": ["How to roll back"],
+    });
+    let last = json!({
+        "recommendation": "Do it.", "consensus": "All like it.", "support": "Reasons.", "dissent": "none",
+        "cites": ["A"],
+    });
+    let runs =
+        |texts: &[&str]| json!({"runs": texts.iter().map(|text| says(text)).collect::<Vec<_>>()});
+    let home = Home::scripted(&[
+        (
+            "ann",
+            runs(&["Put a queue between them.", &same.to_string()]),
+        ),
+        ("bob", runs(&["Decouple them by a queue."])),
+        ("cyd", runs(&["A queue should sit in the middle."])),
+        ("dee", runs(&[&same.to_string(), &last.to_string()])),
+    ]);
+    let plan = json!({
+        "council": {"size": 4, "members": [
+            {"model": "ann", "role": "opinion-giver"},
+            {"model": "bob", "role": "opinion-giver"},
+            {"model": "cyd", "role": "opinion-giver"},
+            {"model": "dee", "role": "synthesizer"},
+        ]},
+        "protocol": "vote",
+    });
+    std::fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+    let question = "How should two services talk to each other?";
+    let run = |more: &[&str]| {
+        let mut args = vec!["deliberate", "--plan", "plan.json", "--seed", "3"];
+        args.extend(more);
+        args.push(question);
+        home.run(&args)
+    };
+
+    let planned = run(&["--dry-run"]);
+    assert!(planned.out.contains("are compared by"), "{}", planned.out);
+    let shown = run(&["--dry-run", "--json"]).json();
+    assert_eq!(
+        shown["compared_by"].as_array().map(Vec::len),
+        Some(2),
+        "{shown}"
+    );
+    assert_eq!(shown["plan"]["answer"], Value::Null);
+    let apart = run(&["--dry-run", "--json", "--answer", "text"]).json();
+    assert_eq!(apart["compared_by"], json!([]));
+    let calls = |of: &Value| of["estimate"]["calls"].as_u64().expect("a number");
+    assert_eq!(calls(&shown), calls(&apart) + 2);
+
+    let said = run(&["--json", "--export", "r.html"]);
+    let object = said.json();
+    assert_eq!(object["map"]["of"], "claims", "{object}\n{}", said.err);
+    assert_eq!(object["map"]["missing"], json!(["How to roll back"]));
+    let standings: Vec<&Value> = object["claims"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| &row["standing"])
+        .collect();
+    assert_eq!(standings, ["consensus", "contradiction"]);
+    let stood = object["counts"][0]["candidates"].as_array().map(Vec::len);
+    assert_eq!(stood, Some(1), "{object:#}");
+    let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
+    assert!(
+        page.contains("Calls &lt;b&gt;may&lt;/b&gt; fail."),
+        "{page}"
+    );
+    assert!(page.contains("Not covered: How to roll back"));
+    let text = home.run(&["why", "--export", "md"]).out;
+    assert!(
+        text.contains("## Claims") && text.contains("Calls <b>may</b> fail."),
+        "{text}"
+    );
+    let why = home.run(&["why"]).out;
+    assert!(why.contains("answers compared by"), "{why}");
+    let replayed = home.run(&["replay", "--json"]).json();
+    assert_eq!(replayed["agrees"], true, "{replayed}");
+
+    // The map of answers says what it is.
+    let home = self::home(["yes", "no", "yes"]);
+    let said = home
+        .run(&["deliberate", "--plan", "plan.json", "--json", QUESTION])
+        .json();
+    assert_eq!(said["map"]["of"], "answers");
+}

@@ -324,7 +324,7 @@ pub const KEYS: &[Key] = &[
     key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are remembered across deliberations (`kd memory`).").limit(Limit::Off),
     key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council works; `auto` chooses by the task and by what is known of the members."),
     key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "Who sits and how they decide; unset leaves it to the planner."),
-    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text; unset means what the question's form tells.").free(),
+    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text; unset means what the question's form tells, open answers being compared by meaning. `text` lets each answer stand for itself.").free(),
     key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "The most rounds of protocols with rounds.").limit(Limit::Default),
     key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "Answers of the one member in `sample-vote`.").limit(Limit::Default),
     key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "The most calls of models in a deliberation.").limit(Limit::Default),

@@ -27,7 +27,7 @@ pub enum AnswerKind {
     Set,
     /// Whatever a judge calls the same.
     Judged,
-    /// Open text: each answer is a proposal of its own.
+    /// Open text: each answer is a proposal of its own, but for those that mean the same.
     #[default]
     Text,
 }

@@ -38,6 +38,10 @@ pub struct Board {
     pub arbiter: Option<usize>,
     /// Defects that an attacker found, and what became of them.
     pub notes: Vec<String>,
+    /// What was read about which answers mean the same, until it is compared.
+    pub readings: Vec<Grouped>,
+    /// Answers that mean the same in other words: of which seats, and which of several.
+    pub same: Vec<Vec<(usize, u32)>>,
     /// Numbers fed back between rounds of estimates.
     pub feedback: String,
     /// Who was to answer, to vote, to review, and did not.
@@ -126,6 +130,32 @@ pub struct Candidate {
     pub authors: Vec<usize>,
     /// Their messages.
     pub messages: Vec<u32>,
+    /// The answers: whose, and which of several.
+    pub given: Vec<(usize, u32)>,
+}
+
+/// What one judge says of the candidates: which mean the same, and what they claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grouped {
+    /// Whose reading.
+    pub seat: usize,
+    /// Groups of candidates; why they do not count.
+    pub groups: Result<Vec<Vec<usize>>, String>,
+    /// Claims.
+    pub claims: Vec<ReadClaim>,
+    /// What no answer covers.
+    pub missing: Vec<String>,
+}
+
+/// A claim, with the candidates that state it and those that contradict it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadClaim {
+    /// The claim.
+    pub claim: String,
+    /// Who states it.
+    pub says: Vec<usize>,
+    /// Who contradicts it.
+    pub denies: Vec<usize>,
 }
 
 /// From this likeness on a text says nothing new.
@@ -142,6 +172,9 @@ impl Board {
     pub fn put(&mut self, answer: Answer) {
         self.answers
             .retain(|a| (a.seat, a.sample) != (answer.seat, answer.sample));
+        for group in &mut self.same {
+            group.retain(|given| *given != (answer.seat, answer.sample));
+        }
         self.answers.push(answer);
         self.answers.sort_by_key(|a| (a.seat, a.sample));
     }
@@ -159,7 +192,24 @@ impl Board {
 
     /// Finds anew what stands for election.
     pub fn find_candidates(&mut self, plan: &Plan) {
-        self.candidates = candidates(&self.answers, plan);
+        self.candidates = candidates(&self.answers, &self.same, plan);
+    }
+
+    /// Merges candidates that mean the same. `groups` are places of candidates, the first of each gives the name.
+    pub fn merge(&mut self, plan: &Plan, groups: &[Vec<usize>]) {
+        self.same.clear();
+        for group in groups.iter().filter(|g| g.len() > 1) {
+            let given = group.iter().flat_map(|c| &self.candidates[*c].given);
+            let given: Vec<(usize, u32)> = given.copied().collect();
+            let name = self.candidates[group[0]].name.clone();
+            for answer in &mut self.answers {
+                if answer.key.is_some() && given.contains(&(answer.seat, answer.sample)) {
+                    answer.key = Some(name.clone());
+                }
+            }
+            self.same.push(given);
+        }
+        self.find_candidates(plan);
     }
 
     /// The candidate that a seat's own answer stands for.
@@ -200,10 +250,14 @@ impl Board {
 }
 
 /// Classes of equal answers, in the order of their first authors.
-fn candidates(answers: &[Answer], plan: &Plan) -> Vec<Candidate> {
+fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Plan) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     // Open answers with the same words stand for election once, under the name of the first.
-    let mut open: Vec<(String, String)> = Vec::new();
+    let mut open: Vec<(String, (usize, u32), String)> = Vec::new();
+    let alike = |a: &(usize, u32), b: &(usize, u32)| {
+        same.iter()
+            .any(|group| group.contains(a) && group.contains(b))
+    };
     let has_keys = answers.iter().any(|a| a.key.is_some());
     for answer in answers {
         let name = match &answer.key {
@@ -213,11 +267,15 @@ fn candidates(answers: &[Answer], plan: &Plan) -> Vec<Candidate> {
             None if plan.reading == 0 => own_name(answer, plan),
             None => {
                 let key = sameness::key(&answer.text);
-                match open.iter().find(|(same, _)| *same == key) {
-                    Some((_, name)) => name.clone(),
+                let given = (answer.seat, answer.sample);
+                let found = open
+                    .iter()
+                    .find(|(words, first, _)| *words == key || alike(first, &given));
+                match found {
+                    Some((.., name)) => name.clone(),
                     None => {
                         let name = own_name(answer, plan);
-                        open.push((key, name.clone()));
+                        open.push((key, given, name.clone()));
                         name
                     }
                 }
@@ -229,12 +287,14 @@ fn candidates(answers: &[Answer], plan: &Plan) -> Vec<Candidate> {
                     candidate.authors.push(answer.seat);
                 }
                 candidate.messages.extend(answer.message);
+                candidate.given.push((answer.seat, answer.sample));
             }
             None => found.push(Candidate {
                 name,
                 text: answer.text.clone(),
                 authors: vec![answer.seat],
                 messages: answer.message.into_iter().collect(),
+                given: vec![(answer.seat, answer.sample)],
             }),
         }
     }

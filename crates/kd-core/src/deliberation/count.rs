@@ -206,7 +206,7 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
 }
 
 /// What errs together with a seat.
-fn kin(seat: &Seat) -> String {
+pub(super) fn kin(seat: &Seat) -> String {
     models::kin(
         &seat.member.backend,
         seat.member.model.as_deref(),
@@ -255,6 +255,10 @@ fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
         .map(|answer| {
             let stands = match &answer.key {
                 Some(key) => place(key).or_else(|| board.stand_of(answer.seat)),
+                None if plan.judged => board
+                    .candidates
+                    .iter()
+                    .position(|c| c.given.contains(&(answer.seat, answer.sample))),
                 None => board
                     .candidates
                     .iter()

@@ -125,6 +125,8 @@ impl Frame {
     /// A turn brought nothing.
     pub(super) fn absent(&mut self, turn: &Turn) {
         let absent = match turn.stage.purpose {
+            // It speaks for nobody.
+            _ if turn.stage.name == stages::sameness::STAGE.name => return,
             Purpose::Vote => &mut self.board.absent.ballots,
             Purpose::Review => &mut self.board.absent.reviews,
             // Who was silent in a later round still stands where it stood.
@@ -299,7 +301,10 @@ impl Deliberation {
                 .iter()
                 .map(|s| self.plan.seats[*s].name().clone())
                 .collect();
-            self.cut.get_or_insert(limit);
+            // A comparison that a limit does not allow leaves the vote as it is.
+            if stage.name != stages::sameness::STAGE.name {
+                self.cut.get_or_insert(limit);
+            }
             fact(
                 fx,
                 Fact::Cut {

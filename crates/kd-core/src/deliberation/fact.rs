@@ -159,6 +159,8 @@ pub enum Fact {
         /// What.
         text: String,
     },
+    /// Open answers were compared by meaning.
+    Grouped(Grouping),
     /// Ballots were counted.
     Counted(Counted),
     /// Whether the council begins anew.
@@ -209,6 +211,58 @@ pub struct Rated {
     /// Its weakness, in the reviewer's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub weakness: String,
+}
+
+/// Which open answers mean the same, and what they claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grouping {
+    /// The pass.
+    pub pass: u32,
+    /// Who compared them.
+    pub by: Vec<SeatName>,
+    /// What stands for election from here on.
+    pub groups: Vec<Group>,
+    /// What the answers claim. It decides nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claimed>,
+    /// What no answer covers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Why answers stay apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+impl Grouping {
+    /// The groups in one line: `ann = cyd, bob`.
+    pub fn words(&self) -> String {
+        let groups = self.groups.iter().map(|group| {
+            let names: Vec<&str> = group.seats.iter().map(SeatName::as_str).collect();
+            names.join(" = ")
+        });
+        groups.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Answers that mean the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name in the count.
+    pub name: String,
+    /// Who gave them.
+    pub seats: Vec<SeatName>,
+}
+
+/// A claim and who stands where on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// The claim.
+    pub claim: String,
+    /// Whose answers state it.
+    pub says: Vec<SeatName>,
+    /// Whose answers contradict it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denies: Vec<SeatName>,
 }
 
 /// A count, in words and exact numbers.

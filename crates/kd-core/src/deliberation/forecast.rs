@@ -3,7 +3,10 @@
 use super::answer::AnswerKind;
 use super::ledger::Spent;
 use super::plan::Plan;
-use super::{protocols, stages};
+use super::protocols::{self, Step};
+use super::stages;
+use super::stages::sameness::{READINGS, STAGE, judges};
+use crate::ids::SeatName;
 use crate::roles::Duty;
 use serde::Serialize;
 
@@ -22,7 +25,7 @@ pub struct Heads {
     pub attacking: u64,
     /// 1 if a tie can go to an arbiter.
     pub arbiter: u64,
-    /// 1 if somebody has to say which answers mean the same.
+    /// Readings of which answers mean the same.
     pub judge: u64,
     /// Rounds after the first, in protocols that have rounds.
     pub rounds: u64,
@@ -52,7 +55,11 @@ impl Heads {
             open_voting: if open { voting } else { 0 },
             attacking: everybody.saturating_sub(1),
             arbiter: u64::from(!plan.with(Duty::Arbitrate).is_empty()),
-            judge: u64::from(matches!(plan.answers, AnswerKind::Judged)),
+            judge: match plan.answers {
+                AnswerKind::Text | AnswerKind::Judged if plan.judged => READINGS as u64,
+                AnswerKind::Judged => 1,
+                _ => 0,
+            },
             rounds: plan.rounds.max(1).into(),
             samples: plan.samples.max(1).into(),
         }
@@ -96,6 +103,21 @@ pub fn forecast(plan: &Plan) -> Forecast {
         tokens: spent.tokens,
         usd: known.then(|| spent.usd()),
         usd_max: usd_max(plan),
+    }
+}
+
+/// Who compares open answers under a plan, once for each reading; nobody where its answers have keys, or where its
+/// protocol compares none.
+pub fn compared_by(plan: &Plan) -> Vec<SeatName> {
+    let compares = |step: &Step| matches!(step, Step::Ask(stage) if stage.name == STAGE.name);
+    let protocol = protocols::find(&plan.protocol);
+    let open = matches!(plan.answers, AnswerKind::Text | AnswerKind::Judged);
+    match protocol.is_some_and(|p| p.steps.iter().any(compares)) && open && plan.judged {
+        true => judges(plan)
+            .into_iter()
+            .map(|seat| plan.seats[seat].name().clone())
+            .collect(),
+        false => Vec::new(),
     }
 }
 

@@ -13,6 +13,7 @@ mod forecast;
 mod iteration;
 mod ledger;
 mod machine;
+pub mod map;
 pub mod plan;
 pub mod protocols;
 mod replay;
@@ -24,7 +25,7 @@ mod why;
 
 pub use answer::AnswerKind;
 pub use fact::{Counted, Fact};
-pub use forecast::{Forecast, Heads, forecast};
+pub use forecast::{Forecast, Heads, compared_by, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, wire_bytes};

@@ -42,6 +42,10 @@ pub struct Plan {
     /// they are decided again by the rules of their time.
     #[serde(default, skip_serializing_if = "is_first")]
     pub reading: u32,
+    /// Whether open answers that differ in words are compared by meaning before they are counted. False in records made
+    /// before that was possible, and where each answer was asked to stand for itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
     /// Which rules reserve and book what is spent ([`SPENDING`] today). 0 in records made before turns told their repeats.
     #[serde(default, skip_serializing_if = "is_first")]
     pub spending: u32,

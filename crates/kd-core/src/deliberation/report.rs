@@ -1,7 +1,6 @@
-//! What faces show of a deliberation, folded from events: stages and who is at what, counts, the map of claims, the
-//! trend. The same fold serves a live terminal, a replayed log and an export.
+//! What faces show of a deliberation, folded from events: stages and who is at what, counts, comparisons, the trend. The same fold serves a live terminal, a replayed log and an export.
 
-use super::fact::{Counted, Fact};
+use super::fact::{Counted, Fact, Grouping};
 use super::iteration::Decision;
 use super::ledger::Spent;
 use super::plan::Plan;
@@ -23,6 +22,8 @@ pub struct Report {
     pub plan: Option<Box<Plan>>,
     /// Stages in the order in which they began.
     pub stages: Vec<StageReport>,
+    /// Comparisons of open answers, in order.
+    pub groupings: Vec<Grouping>,
     /// Counts in order.
     pub counts: Vec<Counted>,
     /// Reviews: who rated whose answer how, in the last pass.
@@ -114,27 +115,6 @@ pub enum SeatState {
     Cut,
 }
 
-/// Where a member stands on a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stance {
-    /// It says so itself, or voted for it.
-    Holds,
-    /// It voted for another, or rated it 4 or less.
-    Opposes,
-    /// Nothing is known.
-    Silent,
-}
-
-/// A row of the map: a claim and where each member stands.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// The claim: a candidate's name.
-    pub claim: String,
-    /// Where each stands, in the order of [`Report::members`].
-    pub stances: Vec<(SeatName, Stance)>,
-}
-
 impl Report {
     /// The fold of all records of a thread's last deliberation.
     pub fn of(records: &[Record]) -> Self {
@@ -176,6 +156,7 @@ impl Report {
                 let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
                 format!("  {seat}: failed: {}{advice}", failure.message)
             }
+            Fact::Grouped(grouping) => format!("  same answers: {}", grouping.words()),
             Fact::Counted(counted) => format!(
                 "  counted by {}: {}, agreement {:.2}",
                 counted.rule,
@@ -352,6 +333,10 @@ impl Report {
                 Some(seat) => self.read(seat, text.clone(), &None),
                 None => self.notices.push(format!("{stage}: {text}")),
             },
+            Fact::Grouped(grouping) => {
+                self.noted(&grouping.notices);
+                self.groupings.push(grouping.clone());
+            }
             Fact::Counted(counted) => self.counts.push(counted.clone()),
             Fact::IterationDecided(decision) => self.decisions.push(decision.clone()),
             Fact::Remembered { lines, by } => {
@@ -414,51 +399,6 @@ impl Report {
             }
             seats
         })
-    }
-
-    /// The map of claims: who holds what, who opposes it, who is silent.
-    pub fn claims(&self) -> Vec<Claim> {
-        let Some(counted) = self.count() else {
-            return Vec::new();
-        };
-        let members = self.members();
-        counted
-            .candidates
-            .iter()
-            .enumerate()
-            .map(|(at, claim)| {
-                let stances = members
-                    .iter()
-                    .map(|seat| {
-                        let own = counted
-                            .firsts
-                            .iter()
-                            .find(|f| f.seat == *seat)
-                            .and_then(|f| f.candidate);
-                        let rated = self
-                            .ratings
-                            .iter()
-                            .find(|(by, of, _)| {
-                                by == seat && *claim == format!("the answer of {of}")
-                            })
-                            .map(|(.., rating)| *rating);
-                        let is_author = *claim == format!("the answer of {seat}");
-                        let stance = match (own, rated) {
-                            _ if is_author || own == Some(at) => Stance::Holds,
-                            (_, Some(7..=10)) => Stance::Holds,
-                            (_, Some(0..=4)) => Stance::Opposes,
-                            (Some(_), None) => Stance::Opposes,
-                            _ => Stance::Silent,
-                        };
-                        (seat.clone(), stance)
-                    })
-                    .collect();
-                Claim {
-                    claim: claim.clone(),
-                    stances,
-                }
-            })
-            .collect()
     }
 
     /// Keeps what was not told before.

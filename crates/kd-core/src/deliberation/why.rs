@@ -27,6 +27,18 @@ pub fn why(report: &Report) -> Vec<String> {
     for notice in &report.notices {
         out.push(format!("{notice}."));
     }
+    for grouping in &report.groupings {
+        let by: Vec<&str> = grouping.by.iter().map(|seat| seat.as_str()).collect();
+        out.push(format!(
+            "Pass {}, answers compared by {}: {}.",
+            grouping.pass,
+            match by.is_empty() {
+                true => "nobody".to_owned(),
+                false => by.join(" and "),
+            },
+            grouping.words()
+        ));
+    }
     for counted in &report.counts {
         let place = match counted.depth {
             0 => format!("Pass {}", counted.pass),

@@ -1,5 +1,6 @@
 //! A plan as a document in the seed's schema: what `--edit` opens and `--plan` reads.
 
+use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::Plan;
 use serde_json::{Value, json};
 
@@ -61,7 +62,8 @@ pub fn document(plan: &Plan) -> Value {
             "maxContextTokens": plan.memory.max_context_tokens,
         },
         "protocol": plan.protocol,
-        "answer": plan.answers.written(),
+        // Named open text stands for itself; what the rules found, they find again.
+        "answer": (plan.answers != AnswerKind::Text || !plan.judged).then(|| plan.answers.written()),
         "rounds": plan.rounds,
         "samples": plan.samples,
         "maxCalls": plan.limits.calls,

@@ -164,6 +164,12 @@ pub fn plan_with(
         .as_deref()
         .and_then(|a| AnswerKind::parse(a).ok())
         .unwrap_or(found.answers.clone());
+    // Who asks for open text by name wants each answer to stand for itself.
+    let judged = match answers {
+        AnswerKind::Text => settings.answer.is_none(),
+        AnswerKind::Judged => true,
+        _ => false,
+    };
     let mut seats = seats(
         config,
         brief,
@@ -278,6 +284,7 @@ pub fn plan_with(
         background: brief.background.clone(),
         seed: brief.seed,
         reading: READING,
+        judged,
         spending: SPENDING,
     };
     check(&plan)?;

@@ -2,6 +2,7 @@
 //! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
 //! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
 
+pub mod contrast;
 pub mod date;
 pub mod json;
 pub mod kinds;

@@ -6,4 +6,5 @@ mod faults;
 mod passes;
 mod protocols;
 mod room;
+mod sameness;
 mod wording;

@@ -225,7 +225,7 @@ fn the_reason_of_the_stop_is_told_and_why_tells_it_all() {
     }
     let report = Report::of(&run.records);
     assert_eq!(report.trend().len(), verdict.passes as usize);
-    assert!(!report.claims().is_empty());
+    assert!(!report.map().claims.is_empty());
 }
 
 #[test]

@@ -23,9 +23,11 @@ fn wants(kind: &str, at: usize) -> &'static str {
 #[test]
 fn every_protocol_ends_within_its_calls_for_every_kind_of_answer() {
     for protocol in PROTOCOLS {
-        for kind in KINDS {
+        let judged = ["judged", "text"].map(|kind| (kind, true));
+        for (kind, judged) in KINDS.map(|kind| (kind, false)).into_iter().chain(judged) {
             for members in 1..=5usize {
                 let mut plan = plan();
+                plan.judged = judged;
                 plan.protocol = protocol.name.into();
                 plan.answers = AnswerKind::parse(kind).expect("known");
                 plan.seats = (0..members)

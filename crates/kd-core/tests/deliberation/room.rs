@@ -87,6 +87,7 @@ pub(crate) fn plan() -> Plan {
         background: String::new(),
         seed: 7,
         reading: kd_core::deliberation::READING,
+        judged: false,
         spending: kd_core::deliberation::SPENDING,
     }
 }

@@ -19,7 +19,7 @@ use crate::render::clean;
 use kd_backends::Hands;
 use kd_core::config::Config;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Plan, Seat, forecast};
+use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::seating::LOCAL;
@@ -333,7 +333,7 @@ fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Er
     if args.output.is_json() {
         let value = object!({
             "plan": planner::document(&planned.plan), "task": planned.plan.meta.task, "notices": planned.notices,
-            "estimate": forecast(&planned.plan),
+            "estimate": forecast(&planned.plan), "compared_by": compared_by(&planned.plan),
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else {

@@ -4,7 +4,7 @@ use super::{Ending, Protocol, Step};
 use crate::deliberation::board::Board;
 use crate::deliberation::count::Source;
 use crate::deliberation::plan::Plan;
-use crate::deliberation::stages::{arbitrate, opinions, vote};
+use crate::deliberation::stages::{arbitrate, opinions, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "cascade",
@@ -14,6 +14,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Ask(&opinions::PAIR),
         Step::Ask(&opinions::REST_UNLESS_AGREED),
         Step::Again { to: 1, when: go_on },
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),
@@ -21,7 +22,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
-    calls: |h| h.opining + h.open_voting + h.arbiter + 1,
+    calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,
 };
 
 fn go_on(plan: &Plan, board: &Board) -> bool {

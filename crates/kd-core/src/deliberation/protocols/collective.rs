@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{arbitrate, judge, opinions, revise, vote};
+use crate::deliberation::stages::{arbitrate, judge, opinions, revise, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "collective-improvement",
@@ -16,6 +16,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
             when: |plan, board| board.round + 1 < plan.rounds && another_round(plan, board),
         },
         Step::Ask(&judge::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),

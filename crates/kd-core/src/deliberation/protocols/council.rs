@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{arbitrate, opinions, review, vote};
+use crate::deliberation::stages::{arbitrate, opinions, review, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "council",
@@ -11,6 +11,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[
         Step::Ask(&opinions::STAGE),
         Step::Ask(&review::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::STAGE),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),
@@ -18,5 +19,5 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |h| h.opining + h.reviewing + h.voting + h.arbiter + 1,
+    calls: |h| h.opining + h.reviewing + h.judge + h.voting + h.arbiter + 1,
 };

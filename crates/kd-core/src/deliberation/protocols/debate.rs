@@ -3,7 +3,7 @@
 
 use super::{Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{arbitrate, debate, judge, opinions, revise, vote};
+use crate::deliberation::stages::{arbitrate, debate, judge, opinions, revise, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "debate",
@@ -17,6 +17,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
             when: |plan, board| board.round + 1 < plan.rounds && another_round(plan, board),
         },
         Step::Ask(&judge::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),
@@ -35,6 +36,7 @@ pub(in crate::deliberation) static FOR_AND_AGAINST: &[Step] = &[
         to: 1,
         when: |plan, board| board.round + 1 < plan.rounds.min(2) && another_round(plan, board),
     },
+    Step::Ask(&sameness::STAGE),
     Step::Ask(&vote::STAGE),
     Step::Count(Source::Ballots),
     Step::Ask(&arbitrate::STAGE),

@@ -4,7 +4,7 @@ use super::{Ending, Protocol, Step};
 use crate::deliberation::board::Board;
 use crate::deliberation::count::Source;
 use crate::deliberation::plan::Plan;
-use crate::deliberation::stages::{arbitrate, judge, opinions, revise, vote};
+use crate::deliberation::stages::{arbitrate, judge, opinions, revise, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "gated-debate",
@@ -13,10 +13,12 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[
         Step::Ask(&opinions::STAGE),
         Step::Ask(&judge::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::StopIf(gate_is_shut),
         Step::Ask(&revise::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),
@@ -24,7 +26,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |h| 2 * h.opining + h.judge + 2 * h.open_voting + h.arbiter + 1,
+    calls: |h| 2 * h.opining + 2 * h.judge + 2 * h.open_voting + h.arbiter + 1,
 };
 
 /// Nothing to debate: there is one answer only, or it is as well agreed on as the plan asks for.

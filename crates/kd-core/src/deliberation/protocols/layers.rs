@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{opinions, revise, vote};
+use crate::deliberation::stages::{opinions, revise, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "layers",
@@ -15,10 +15,11 @@ pub(super) static PROTOCOL: Protocol = Protocol {
             to: 1,
             when: |plan, board| board.round + 1 < plan.rounds,
         },
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |h| h.opining * (h.rounds + 1) + h.open_voting + 1,
+    calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + 1,
 };

@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{arbitrate, opinions, review};
+use crate::deliberation::stages::{arbitrate, opinions, review, sameness};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "peer-review",
@@ -11,11 +11,12 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[
         Step::Ask(&opinions::STAGE),
         Step::Ask(&review::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Count(Source::Rankings),
         Step::Ask(&arbitrate::STAGE),
         Step::Recount(Source::Rankings),
     ],
     ending: Ending::Chair,
     certain: false,
-    calls: |h| h.opining + h.reviewing + h.arbiter + 1,
+    calls: |h| h.opining + h.reviewing + h.judge + h.arbiter + 1,
 };

@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{judge, opinions};
+use crate::deliberation::stages::{judge, opinions, sameness};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "sample-vote",
@@ -11,6 +11,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[
         Step::Ask(&opinions::SAMPLES),
         Step::Ask(&judge::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Count(Source::Answers),
     ],
     ending: Ending::Chair,

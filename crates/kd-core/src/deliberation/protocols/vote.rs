@@ -2,7 +2,7 @@
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
-use crate::deliberation::stages::{arbitrate, judge, opinions, vote};
+use crate::deliberation::stages::{arbitrate, judge, opinions, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "vote",
@@ -11,6 +11,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[
         Step::Ask(&opinions::STAGE),
         Step::Ask(&judge::STAGE),
+        Step::Ask(&sameness::STAGE),
         Step::Ask(&vote::OPEN),
         Step::Count(Source::Ballots),
         Step::Ask(&arbitrate::STAGE),

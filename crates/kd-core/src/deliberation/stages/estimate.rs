@@ -92,6 +92,7 @@ fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
             .filter_map(|a| a.message)
             .collect(),
         authors: inside.clone(),
+        given: Vec::new(),
     }];
     for candidate in &board.candidates {
         let authors: Vec<usize> = candidate

@@ -1,4 +1,4 @@
-//! Judge: says which answers mean the same, where only a reader can tell. Whatever it says is made symmetric and
+//! Judge, as records of before the stage [`sameness`](super::sameness) have it: says which answers mean the same, where only a reader can tell. Whatever it says is made symmetric and
 //! transitive; answers that it does not mention stand alone.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end};
@@ -24,7 +24,8 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 };
 
 fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
-    if !matches!(plan.answers, AnswerKind::Judged) || board.candidates.len() < 2 {
+    // Newer plans compare in the stage `sameness`.
+    if plan.judged || !matches!(plan.answers, AnswerKind::Judged) || board.candidates.len() < 2 {
         return Vec::new();
     }
     let judges = plan.with(Duty::Arbitrate);

@@ -13,6 +13,7 @@ pub(super) mod opinions;
 pub(super) mod rebut;
 pub(super) mod review;
 pub(super) mod revise;
+pub(super) mod sameness;
 pub(super) mod vote;
 
 pub(super) use compress::extract;
@@ -175,6 +176,7 @@ pub static STAGES: &[&Stage] = &[
     &opinions::REST_UNLESS_AGREED,
     &review::STAGE,
     &judge::STAGE,
+    &sameness::STAGE,
     &vote::STAGE,
     &vote::OPEN,
     &arbitrate::STAGE,

@@ -1,6 +1,6 @@
 //! The whole record of a deliberation as a document: Markdown, one HTML page, or JSON.
 
-use super::{html, tables};
+use super::{html, map, tables};
 use crate::face::json;
 use crate::render::style::Styles;
 use kd_core::Message;
@@ -41,7 +41,8 @@ pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value 
         "plan": report.plan,
         "stages": report.stages,
         "counts": report.counts,
-        "claims": report.claims(),
+        "map": report.map(),
+        "claims": report.map().claims,
         "confidence_trend": report.trend(),
         "decisions": report.decisions,
         "remembered": report.remembered,
@@ -72,7 +73,10 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
                 .unwrap_or_default(),
         ),
         ("The vote", tables::vote(report, 200, Styles::NONE)),
-        ("Claims", tables::map(report, 200, Styles::NONE)),
+        (
+            map::title(&report.map()),
+            map::lines(report, 200, Styles::NONE),
+        ),
         ("Agreement", tables::trend(report, Styles::NONE)),
     ] {
         if !lines.is_empty() {

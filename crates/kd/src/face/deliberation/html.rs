@@ -1,8 +1,9 @@
 //! The record as one HTML page: no scripts, nothing fetched; the charts are SVG. Every word of a model is escaped.
 
-use kd_core::Message;
-use kd_core::deliberation::report::{Report, SeatState, Stance};
+use kd_core::deliberation::map::{Rows, Stance};
+use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::deliberation::why;
+use kd_core::{Message, SeatName};
 use std::fmt::Write as _;
 
 const STYLE: &str = "\
@@ -139,21 +140,35 @@ fn vote(report: &Report, out: &mut String) {
 }
 
 fn map(report: &Report, out: &mut String) {
-    let claims = report.claims();
-    if claims.is_empty() {
+    let map = report.map();
+    if map.claims.is_empty() && map.missing.is_empty() {
         return;
     }
-    out.push_str("<h2>Claims and members</h2><table><tr><th>Claim</th>");
-    for member in report.members() {
+    let (title, head, holds, opposes) = match map.of {
+        Rows::Claims => ("Claims and members", "Claim", "● says", "○ contradicts"),
+        Rows::Answers => ("Answers and members", "Answer", "● holds", "○ opposes"),
+    };
+    let _ = write!(out, "<h2>{title}</h2><table><tr><th>{head}</th>");
+    for member in &map.members {
         let _ = write!(out, "<th>{}</th>", escape(member.as_str()));
     }
     out.push_str("</tr>\n");
-    for claim in &claims {
+    let mut standing = None;
+    for claim in &map.claims {
+        if let Some(now) = claim.standing.filter(|now| Some(*now) != standing) {
+            standing = Some(now);
+            let columns = map.members.len() + 1;
+            let words = now.words();
+            let _ = writeln!(
+                out,
+                "<tr><th colspan=\"{columns}\" class=\"faint\">{words}</th></tr>"
+            );
+        }
         let _ = write!(out, "<tr><td>{}</td>", escape(&claim.claim));
         for (_, stance) in &claim.stances {
             let (class, word) = match stance {
-                Stance::Holds => ("holds", "● holds"),
-                Stance::Opposes => ("opposes", "○ opposes"),
+                Stance::Holds => ("holds", holds),
+                Stance::Opposes => ("opposes", opposes),
                 Stance::Silent => ("faint", "· silent"),
             };
             let _ = write!(out, "<td class=\"{class}\">{word}</td>");
@@ -161,6 +176,25 @@ fn map(report: &Report, out: &mut String) {
         out.push_str("</tr>\n");
     }
     out.push_str("</table>\n");
+    for line in &map.missing {
+        let _ = writeln!(out, "<p>Not covered: {}</p>", escape(line));
+    }
+    if !map.groups.is_empty() {
+        let names = |seats: &[SeatName], between: &str| {
+            let names: Vec<&str> = seats.iter().map(|seat| seat.as_str()).collect();
+            names.join(between)
+        };
+        let groups: Vec<String> = map.groups.iter().map(|g| names(g, " = ")).collect();
+        let _ = writeln!(
+            out,
+            "<p class=\"faint\">Same answers: {}; compared by {}</p>",
+            escape(&groups.join(", ")),
+            match map.by.is_empty() {
+                true => "nobody".to_owned(),
+                false => escape(&names(&map.by, " and ")),
+            }
+        );
+    }
 }
 
 fn trend(report: &Report, out: &mut String) {

@@ -1,8 +1,9 @@
 //! The face of a deliberation. Comes in: records, folded into a [`Report`]. Goes out: the plan, progress while it runs,
-//! and at the end the answer, the vote, the map of claims and the trend.
+//! and at the end the answer, the vote, the map and the trend.
 
 pub(crate) mod export;
 mod html;
+mod map;
 pub(crate) mod tables;
 
 use super::round::Round;

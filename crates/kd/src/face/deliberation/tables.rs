@@ -1,10 +1,11 @@
-//! The plan, the vote, the map of claims and the trend as lines of text.
+//! The plan, the vote and the trend as lines of text.
 
+use super::map;
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, width};
-use kd_core::deliberation::report::{Report, Stance};
-use kd_core::deliberation::{Plan, forecast};
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{Plan, compared_by, forecast};
 use kd_core::seating::LOCAL;
 use kd_core::spending::{Certainty, money};
 
@@ -55,6 +56,16 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         })
         .collect();
     out.extend(columns(&rows));
+    let judges = compared_by(plan);
+    let calls = judges.len();
+    let mut names: Vec<&str> = judges.iter().map(|seat| seat.as_str()).collect();
+    names.dedup();
+    if calls > 0 {
+        out.push(format!(
+            "  answers that differ in words are compared by {}, {calls} calls",
+            names.join(" and "),
+        ));
+    }
     let cost = forecast(plan);
     let pass = if plan.iteration.enabled {
         " a pass"
@@ -101,7 +112,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
     let mut out = Vec::new();
     for part in [
         vote(report, columns, styles),
-        map(report, columns, styles),
+        map::lines(report, columns, styles),
         trend(report, styles),
     ] {
         if !part.is_empty() {
@@ -178,51 +189,6 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
     for note in counted.notes.iter().chain(&counted.abstained) {
         out.push(clip(&format!("  note: {}", clean::line(note)), columns_max));
     }
-    out
-}
-
-/// The map of claims: who holds, opposes, is silent.
-pub(crate) fn map(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
-    let claims = report.claims();
-    if claims.len() < 2 {
-        return Vec::new();
-    }
-    let mark = |s: Stance| match s {
-        Stance::Holds => styles.glyph("●", "+"),
-        Stance::Opposes => styles.glyph("○", "-"),
-        Stance::Silent => styles.glyph("·", "."),
-    };
-    let members = report.members();
-    let longest = claims
-        .iter()
-        .map(|c| width(&c.claim))
-        .max()
-        .unwrap_or(0)
-        .min(40);
-    let mut out = vec![styles.bold(&format!(
-        "Claims ({} holds, {} opposes, {} silent)",
-        mark(Stance::Holds),
-        mark(Stance::Opposes),
-        mark(Stance::Silent)
-    ))];
-    for claim in &claims {
-        let text = clip(&clean::line(&claim.claim), longest);
-        let pad = " ".repeat(longest.saturating_sub(width(&text)));
-        let marks: Vec<&str> = claim.stances.iter().map(|(_, s)| mark(*s)).collect();
-        out.push(clip(
-            &format!("  {text}{pad}  {}", marks.join(" ")),
-            columns_max,
-        ));
-    }
-    let names: Vec<String> = members
-        .iter()
-        .enumerate()
-        .map(|(at, m)| format!("{} {m}", at + 1))
-        .collect();
-    out.push(styles.dim(&clip(
-        &format!("  columns: {}", names.join(", ")),
-        columns_max,
-    )));
     out
 }
 

@@ -1,0 +1,220 @@
+//! The map of a deliberation: rows of claims, or of answers where nobody compared them, and where each member stands.
+
+use super::report::Report;
+use crate::ids::SeatName;
+use serde::Serialize;
+
+/// What the rows of a map are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rows {
+    /// Claims, read out of the answers by members who compared them.
+    Claims,
+    /// Whole answers: nobody compared them.
+    Answers,
+}
+
+/// Where a member stands on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// It says so itself, or voted for it.
+    Holds,
+    /// It says the contrary, voted for another, or rated it 4 or less.
+    Opposes,
+    /// Nothing is known.
+    Silent,
+}
+
+/// How the members stand on a claim together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Everybody says it.
+    Consensus,
+    /// Some say it and some the contrary.
+    Contradiction,
+    /// Several say it, nobody the contrary.
+    Shared,
+    /// One alone says it.
+    Single,
+}
+
+impl Standing {
+    /// Every standing, in the order of display.
+    pub const ALL: [Self; 4] = [
+        Self::Consensus,
+        Self::Contradiction,
+        Self::Shared,
+        Self::Single,
+    ];
+
+    /// Its name in a map.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Consensus => "consensus",
+            Self::Contradiction => "contradiction",
+            Self::Shared => "several",
+            Self::Single => "only one",
+        }
+    }
+
+    fn of(stances: &[(SeatName, Stance)]) -> Self {
+        let count = |stance| stances.iter().filter(|(_, s)| *s == stance).count();
+        match (count(Stance::Holds), count(Stance::Opposes)) {
+            (_, 1..) => Self::Contradiction,
+            (1, 0) => Self::Single,
+            (all, 0) if all == stances.len() => Self::Consensus,
+            _ => Self::Shared,
+        }
+    }
+}
+
+/// A row: a claim and where each member stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The claim, or a candidate's name.
+    pub claim: String,
+    /// How the members stand on it together; none for whole answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+    /// Where each stands, in the order of [`Map::members`].
+    pub stances: Vec<(SeatName, Stance)>,
+}
+
+/// The map.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Map {
+    /// What the rows are.
+    pub of: Rows,
+    /// Who compared the answers.
+    pub by: Vec<SeatName>,
+    /// Who is in it: whoever answered, or voted where rows are answers.
+    pub members: Vec<SeatName>,
+    /// Members whose answers mean the same.
+    pub groups: Vec<Vec<SeatName>>,
+    /// The rows; claims in the order of [`Standing::ALL`].
+    pub claims: Vec<Claim>,
+    /// What no answer covers.
+    pub missing: Vec<String>,
+}
+
+impl Map {
+    /// Whether there is anything to show.
+    pub fn is_empty(&self) -> bool {
+        match self.of {
+            Rows::Claims => self.claims.is_empty() && self.missing.is_empty(),
+            Rows::Answers => self.claims.len() < 2,
+        }
+    }
+}
+
+impl Report {
+    /// The map of the pass that counts.
+    pub fn map(&self) -> Map {
+        let best = self.verdict.as_ref().map_or(0, |v| v.best_pass);
+        let of_pass = self
+            .groupings
+            .iter()
+            .rev()
+            .find(|g| best == 0 || g.pass == best);
+        let groups = of_pass.map_or_else(Vec::new, |g| {
+            g.groups.iter().map(|group| group.seats.clone()).collect()
+        });
+        let mut map = Map {
+            of: Rows::Answers,
+            by: of_pass.map_or_else(Vec::new, |g| g.by.clone()),
+            members: Vec::new(),
+            groups,
+            claims: Vec::new(),
+            missing: Vec::new(),
+        };
+        map.by.dedup();
+        match of_pass.filter(|g| !g.claims.is_empty()) {
+            Some(grouping) => {
+                map.of = Rows::Claims;
+                map.missing.clone_from(&grouping.missing);
+                for seat in grouping.groups.iter().flat_map(|g| &g.seats) {
+                    if !map.members.contains(seat) {
+                        map.members.push(seat.clone());
+                    }
+                }
+                self.in_order(&mut map.members);
+                for row in &grouping.claims {
+                    let stances: Vec<(SeatName, Stance)> = map
+                        .members
+                        .iter()
+                        .map(|seat| {
+                            let stance = match () {
+                                // Of several answers of one member some may say it and some the contrary.
+                                () if row.says.contains(seat) => Stance::Holds,
+                                () if row.denies.contains(seat) => Stance::Opposes,
+                                () => Stance::Silent,
+                            };
+                            (seat.clone(), stance)
+                        })
+                        .collect();
+                    map.claims.push(Claim {
+                        claim: row.claim.clone(),
+                        standing: Some(Standing::of(&stances)),
+                        stances,
+                    });
+                }
+                map.claims.sort_by_key(|claim| claim.standing);
+            }
+            None => self.answers(&mut map),
+        }
+        map
+    }
+
+    /// Members in the order in which the plan seats them.
+    fn in_order(&self, members: &mut [SeatName]) {
+        if let Some(plan) = &self.plan {
+            members.sort_by_key(|seat| plan.place(seat));
+        }
+    }
+
+    /// Rows of whole answers: who holds, opposes, is silent.
+    fn answers(&self, map: &mut Map) {
+        let Some(counted) = self.count() else {
+            return;
+        };
+        for first in &counted.firsts {
+            if !map.members.contains(&first.seat) {
+                map.members.push(first.seat.clone());
+            }
+        }
+        for (at, claim) in counted.candidates.iter().enumerate() {
+            let stances = map
+                .members
+                .iter()
+                .map(|seat| {
+                    let own = counted
+                        .firsts
+                        .iter()
+                        .find(|f| f.seat == *seat)
+                        .and_then(|f| f.candidate);
+                    let rated = self
+                        .ratings
+                        .iter()
+                        .find(|(by, of, _)| by == seat && *claim == format!("the answer of {of}"))
+                        .map(|(.., rating)| *rating);
+                    let is_author = *claim == format!("the answer of {seat}");
+                    let stance = match (own, rated) {
+                        _ if is_author || own == Some(at) => Stance::Holds,
+                        (_, Some(7..=10)) => Stance::Holds,
+                        (_, Some(0..=4)) => Stance::Opposes,
+                        (Some(_), None) => Stance::Opposes,
+                        _ => Stance::Silent,
+                    };
+                    (seat.clone(), stance)
+                })
+                .collect();
+            map.claims.push(Claim {
+                claim: claim.clone(),
+                standing: None,
+                stances,
+            });
+        }
+    }
+}

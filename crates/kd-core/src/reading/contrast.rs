@@ -1,0 +1,89 @@
+//! Contrast: what two short answers cannot both mean, whoever says that they are the same.
+
+use super::language::Language;
+use super::{number, prose};
+
+/// The longest answer whose numbers are its meaning, in bytes.
+const SHORT_BYTES_MAX: usize = 80;
+
+/// First words that are an answer by themselves.
+const YES: &[&str] = &["yes", "ja", "oui", "sí", "si", "是", "是的", "对"];
+const NO: &[&str] = &["no", "nein", "non", "不", "不是", "否", "不会", "不能"];
+
+/// Why two answers differ, where that needs no judge.
+pub fn between(one: &str, two: &str) -> Option<&'static str> {
+    if let (Some(a), Some(b)) = (side(one), side(two))
+        && a != b
+    {
+        return Some("one says yes, the other no");
+    }
+    let (a, b) = (amount(one)?, amount(two)?);
+    (a.1 == b.1 && a.0 != b.0).then_some("their numbers differ")
+}
+
+/// Whether a text begins with yes or no.
+fn side(text: &str) -> Option<bool> {
+    let text = prose::bare(&prose::without_thoughts(text)).to_lowercase();
+    let first = text
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|word| !word.is_empty())?;
+    match (YES.contains(&first), NO.contains(&first)) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// The only number of a short text, and the words around it.
+fn amount(text: &str) -> Option<(String, String)> {
+    let text = prose::without_thoughts(text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !prose::is_about_confidence(line))
+        .collect();
+    let text = prose::bare(&lines.join("\n"));
+    if text.len() > SHORT_BYTES_MAX {
+        return None;
+    }
+    let all = number::numbers(&text, Language::of(&text));
+    let [one] = all.as_slice() else { return None };
+    let around = format!("{} {}", text.get(..one.start)?, text.get(one.end..)?);
+    let around: Vec<String> = around
+        .split(|c: char| !c.is_alphanumeric() && c != '%')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    Some((one.key.clone(), around.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn plain_opposites_and_other_numbers_stay_apart() {
+        for (a, b) in [
+            ("Yes, ship it.", "No. Wait for the audit."),
+            ("Ja.", "Nein, lieber nicht."),
+            ("是的。", "不是。"),
+            ("About 40 km.", "About 400 km."),
+            ("42", "43\nConfidence: 0.9"),
+            ("12 %", "21 %"),
+        ] {
+            assert!(between(a, b).is_some(), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_mean_the_same_is_left_to_a_judge() {
+        for (a, b) in [
+            ("Yes, ship it.", "Ship it now."),
+            ("3500 m", "3.5 km"),
+            ("Use 2 queues and a lock.", "Use two queues and a lock."),
+            ("In 1945, in May.", "It ended in 1945."),
+            ("Nothing to add.", "Yes."),
+        ] {
+            assert_eq!(between(a, b), None, "{a:?} {b:?}");
+        }
+    }
+}
