@@ -7,9 +7,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "anti-plurality",
     aliases: &["anti_plurality", "veto"],
-    doc: "the fewest last places win; whoever is not ranked shares the last place",
+    doc: "the fewest last places win; unranked candidates share the last place",
     source: "studied by Saari 1989",
-    misleads: "nobody needs to like the winner; bland answers win",
+    misleads: "no voter needs to like the winner; bland answers win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Monotone],

@@ -7,7 +7,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "baldwin",
     aliases: &[],
-    doc: "whoever has the lowest Borda score among those left is dropped, all who tie for it together, until one is left",
+    doc: "the candidate with the lowest Borda score among those left is dropped, all that tie for it together, until one is left",
     source: "Baldwin 1926, The technique of the Nanson preferential majority system",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

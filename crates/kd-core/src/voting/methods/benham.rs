@@ -7,7 +7,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "benham",
     aliases: &[],
-    doc: "while nobody beats everybody else who is left, whoever has the fewest first places is dropped, all who tie for it together",
+    doc: "while no candidate beats all others that are left, the one with the fewest first places is dropped, all that tie for it together",
     source: "Benham; Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "black",
     aliases: &["blacks", "condorcet-else-borda"],
-    doc: "who beats everybody one against one wins; where nobody does, Borda",
+    doc: "the candidate that beats all others in pairs wins; if there is none, Borda",
     source: "Black 1958, The theory of committees and elections",
-    misleads: "in a circle it has Borda's weakness for clones",
+    misleads: "in a cycle it has Borda's weakness for clones",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

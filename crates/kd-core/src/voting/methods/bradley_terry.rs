@@ -8,7 +8,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["elo"],
     doc: "the greatest strength wins, where a candidate beats another with the odds of their strengths; each pair starts with half a victory each way",
     source: "Bradley and Terry 1952; Hunter 2004 for the iteration",
-    misleads: "whom more pairs were asked about weighs more; cycles are averaged away",
+    misleads: "a candidate compared in more pairs weighs more; cycles are averaged away",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -7,7 +7,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "bucklin",
     aliases: &["grand-junction"],
-    doc: "first places count; while nobody has more than half of the ballots the next place is added; then the most win",
+    doc: "first places count; while no candidate has more than half of the ballots, the next place is added; then the greatest count wins",
     source: "Bucklin 1909 in Grand Junction, after Condorcet 1793",
     misleads: "a second place counts as much as a first one",
     reads: Reads::Ranking,

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "condorcet",
     aliases: &[],
-    doc: "who beats everybody one against one wins; where nobody does, all tie",
+    doc: "the candidate that beats all others in pairs wins; if there is none, all tie",
     source: "Condorcet 1785, Essai sur l'application de l'analyse",
-    misleads: "three voters in a circle are enough for no answer at all",
+    misleads: "three voters in a cycle are enough for no answer at all",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -24,9 +24,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const WEAK: Rule = Rule {
     name: "weak-condorcet",
     aliases: &["weak_condorcet"],
-    doc: "whom nobody beats one against one wins; where everybody is beaten, all tie",
+    doc: "a candidate that no other beats in a pair wins; if all are beaten, all tie",
     source: "Condorcet 1785; the name in Fishburn 1977",
-    misleads: "a tie counts as a defence; often nobody or several win",
+    misleads: "a tie counts as a defense; often none or several win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

@@ -7,7 +7,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "condorcet-irv",
     aliases: &["condorcet_irv", "condorcet-hare"],
-    doc: "who beats everybody one against one wins; where nobody does, instant-runoff among all, all who tie for the lowest together",
+    doc: "the candidate that beats all others in pairs wins; if there is none, instant-runoff among all, all that tie for the lowest together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     misleads: "may elect outside the Smith set; more votes for a winner can make it lose",
     reads: Reads::Ranking,

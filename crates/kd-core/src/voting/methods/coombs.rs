@@ -7,9 +7,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "coombs",
     aliases: &[],
-    doc: "while nobody has more than half of the first places, whoever has the most last places is dropped; all who tie for it together",
+    doc: "while no candidate has more than half of the first places, the one with the most last places is dropped; all that tie for it together",
     source: "Coombs 1964, A theory of data",
-    misleads: "last places are guesses where rankings are short; strategy is easy",
+    misleads: "last places are guesses if rankings are short; strategic voting is easy",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority],

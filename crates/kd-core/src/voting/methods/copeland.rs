@@ -6,9 +6,9 @@ use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "copeland",
     aliases: &[],
-    doc: "1 for each victory one against one, 1/2 for each tie; the most win",
+    doc: "1 for each pairwise victory, 1/2 for each tie; the greatest sum wins",
     source: "Copeland 1951",
-    misleads: "ties often; a twin of a loser brings its victims more points",
+    misleads: "ties are common; a twin of a loser brings its victims more points",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -25,9 +25,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const LLULL: Rule = Rule {
     name: "llull",
     aliases: &[],
-    doc: "1 for each victory and for each tie one against one; the most win",
+    doc: "1 for each pairwise victory and for each tie; the greatest sum wins",
     source: "Llull 1299, De arte eleccionis",
-    misleads: "a candidate who ties with all can win beside who beats many",
+    misleads: "a candidate that ties with all can win alongside one that beats many",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

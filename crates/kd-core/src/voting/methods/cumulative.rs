@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "cumulative",
     aliases: &["points"],
-    doc: "each voter has so many points (10 unless agreed otherwise) to spread over the candidates; the greatest sum wins",
+    doc: "each voter spreads a number of points (10 by default) over the candidates; the greatest sum wins",
     source: "Dodgson 1884; for language model councils Kaesberg et al. 2025",
-    misleads: "putting everything on one is the strategy, and then it is plurality; models overspend",
+    misleads: "giving all points to one candidate is the best strategy, and then it is plurality; models overspend",
     reads: Reads::Points,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -20,9 +20,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const DOUBLES: Rule = Rule {
     name: "dowdall",
     aliases: &["dowdall-doubles"],
-    doc: "as mrr, but in double precision: for each candidate the count at a place times 1/place, added from the first place down, as other programs record it",
+    doc: "like mrr, but in double precision: for each candidate the count at a place times 1/place, added from the first place down, as other programs record it",
     source: "Nauru since 1971, as pref_voting counts it",
-    misleads: "rounding breaks exact ties for no reason: take mrr",
+    misleads: "rounding breaks exact ties arbitrarily: use mrr",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous],

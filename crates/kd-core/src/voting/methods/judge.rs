@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "judge",
     aliases: &["single-judge"],
-    doc: "one judge asked in both orders; a verdict that turns with the order decides nothing",
+    doc: "one judge asked in both orders; a choice that changes with the order decides nothing",
     source: "Zheng et al. 2023, Judging LLM-as-a-judge",
-    misleads: "measured judges turn with the order in 31 to 50 % of pairs",
+    misleads: "measured judges change their choice with the order in 31 to 50 % of pairs",
     reads: Reads::Orders,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -6,7 +6,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "jury",
     aliases: &["poll-of-judges"],
-    doc: "three judges or more, an odd number, each asked in both orders; a verdict that turns with the order is an abstention; the most verdicts win",
+    doc: "an odd number of judges, three or more, each asked in both orders; a choice that changes with the order is an abstention; the greatest count wins",
     source: "Verga et al. 2024, Replacing judges with juries",
     misleads: "judges of one family, or of a contestant's, share their taste: the jury is then one judge",
     reads: Reads::Orders,

@@ -8,7 +8,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "kemeny",
     aliases: &["kemeny_young", "kemeny-young"],
-    doc: "of all orders of the candidates those are taken that contradict the fewest preferences; who stands first in one wins",
+    doc: "finds the orders of the candidates that contradict the fewest preferences; a candidate that is first in one wins",
     source: "Kemeny 1959, Mathematics without numbers; Young and Levenglick 1978",
     misleads: "exact up to 12 candidates, undecided beyond: the work doubles with each",
     reads: Reads::Ranking,

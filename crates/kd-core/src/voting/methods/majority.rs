@@ -6,7 +6,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "majority",
     aliases: &["absolute-majority"],
-    doc: "wins with more than half of the votes; else nothing is decided",
+    doc: "a candidate with more than half of the votes wins; otherwise nothing is decided",
     source: "May 1952, A set of independent necessary and sufficient conditions for simple majority decision",
     misleads: "decides nothing whenever three or more answers share the votes",
     reads: Reads::Choice,

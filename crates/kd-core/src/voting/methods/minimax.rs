@@ -7,9 +7,9 @@ use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "minimax",
     aliases: &["minimax(winning-votes)", "minimax-winning-votes", "simpson"],
-    doc: "the smallest greatest defeat wins; a defeat is as great as the votes against",
+    doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as the votes against",
     source: "Simpson 1969; Kramer 1977",
-    misleads: "can elect whom everybody else in a circle below it would beat together: it may leave the Smith set",
+    misleads: "can elect a candidate outside the Smith set",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -24,9 +24,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const MARGINS: Rule = Rule {
     name: "minimax-margins",
     aliases: &["minimax(margins)", "simpson-kramer"],
-    doc: "the smallest greatest defeat wins; a defeat is as great as its margin",
+    doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as its margin",
     source: "Simpson 1969; Kramer 1977",
-    misleads: "can elect the one who loses to everybody",
+    misleads: "can elect the candidate that loses to all others",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

@@ -6,7 +6,7 @@ use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};
 pub(super) const STRICT: Rule = Rule {
     name: "nanson",
     aliases: &["strict_nanson"],
-    doc: "all whose Borda score is below the average of those left are dropped, until nobody is",
+    doc: "all candidates with a Borda score below the average of those left are dropped, until none is",
     source: "Nanson 1882, Methods of election",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
@@ -24,9 +24,9 @@ pub(super) const STRICT: Rule = Rule {
 pub(super) const WEAK: Rule = Rule {
     name: "weak-nanson",
     aliases: &["weak_nanson"],
-    doc: "all whose Borda score is not above the average of those left are dropped, until at most one is left",
+    doc: "all candidates with a Borda score not above the average of those left are dropped, until at most one is left",
     source: "a reading of Nanson 1882; Niou 1987",
-    misleads: "more votes for a winner can make it lose; ties are broken hard",
+    misleads: "more votes for a winner can make it lose; ties are broken harshly",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "plurality",
     aliases: &["simple", "first-past-the-post"],
-    doc: "each voter names one; the most votes win",
+    doc: "each voter names one candidate; the candidate with the most votes wins",
     source: "as old as voting; for samples of one model: self-consistency, Wang et al. 2022",
-    misleads: "like answers split their votes, and unequal members drown the best of them",
+    misleads: "similar answers split their votes, and weaker members outvote the best one",
     reads: Reads::Choice,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],

@@ -5,9 +5,9 @@ use crate::voting::{Amount, Axiom, Count, NANOS, Poll, Reads, Round, Rule, Sees}
 pub(super) const RULE: Rule = Rule {
     name: "pooled-rounds",
     aliases: &["pooled"],
-    doc: "every round's choices count together; an earlier round may count less by an agreed factor",
+    doc: "the choices of all rounds count together; earlier rounds may count less by an agreed factor",
     source: "measured in this project's notes on recorded debates: pooled 37.1 %, last round 36.5 %",
-    misleads: "counts a member who never moved as often as it spoke",
+    misleads: "counts a member that never moved as often as it spoke",
     reads: Reads::Rounds,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -7,9 +7,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "ranked-pairs",
     aliases: &["ranked-pairs-winning-votes", "tideman"],
-    doc: "victories are locked in from the strongest down unless they close a circle; who is below nobody wins, over every order of equally strong ones; a victory is as strong as the votes for it",
+    doc: "victories are locked in from the strongest down unless they close a cycle; a candidate below no other wins, over every order of equally strong ones; a victory is as strong as the votes for it",
     source: "Tideman 1987, Independence of clones as a criterion for voting rules",
-    misleads: "with few voters many victories are equally strong and several win",
+    misleads: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -26,9 +26,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const MARGINS: Rule = Rule {
     name: "ranked-pairs-margins",
     aliases: &["ranked_pairs(all tie orders)", "ranked-pairs(margins)"],
-    doc: "ranked pairs, a victory being as strong as its margin",
+    doc: "ranked pairs, with the margin as the strength of a victory",
     source: "Tideman 1987",
-    misleads: "with few voters many victories are equally strong and several win",
+    misleads: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -45,7 +45,7 @@ pub(super) const MARGINS: Rule = Rule {
 pub(super) const FIRST_VOTER: Rule = Rule {
     name: "ranked-pairs-zt",
     aliases: &["ranked_pairs_zt"],
-    doc: "ranked pairs on margins, equally strong victories in the order of the first ballot",
+    doc: "ranked pairs on margins, with equally strong victories in the order of the first ballot",
     source: "Zavist and Tideman 1989, Complete independence of clones in the ranked pairs rule",
     misleads: "the first ballot weighs more than the others",
     reads: Reads::Ranking,

@@ -9,7 +9,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "raynaud",
     aliases: &[],
-    doc: "whoever has the greatest defeat by margin among those left is dropped, all who tie for it together, until all who are left tie",
+    doc: "the candidate with the greatest defeat by margin among those left is dropped, all that tie for it together, until all that are left tie",
     source: "Raynaud; Arrow and Raynaud 1986, Social choice and multicriterion decision-making",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

@@ -7,9 +7,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "river",
     aliases: &[],
-    doc: "victories are locked in from the strongest margin down unless they close a circle or their loser has lost already; who is below nobody wins, over every order of equally strong ones",
+    doc: "victories are locked in from the strongest margin down unless they close a cycle or their loser has lost already; a candidate below no other wins, over every order of equally strong ones",
     source: "Heitzig 2004; Döring, Brill and Heitzig 2025",
-    misleads: "with few voters many victories are equally strong and several win",
+    misleads: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

@@ -8,9 +8,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "runoff",
     aliases: &["plurality_with_runoff_put", "two-round"],
-    doc: "the two with the most first places meet; where it is tied who they are, every pair meets and all who win tie",
+    doc: "the two with the most first places meet; if a tie leaves open which two, every pair meets and all that win tie",
     source: "France since 1852",
-    misleads: "a third who would beat both may not reach the runoff",
+    misleads: "a third candidate that would beat both may not reach the runoff",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority],

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "schulze",
     aliases: &["schulze-winning-votes", "beatpath"],
-    doc: "who has against each other one a chain of victories at least as strong as any chain back wins; a victory is as strong as the votes for it",
+    doc: "the candidate that has, against each other one, a chain of victories at least as strong as any chain back wins; a victory is as strong as the votes for it",
     source: "Schulze 2011, A new monotonic, clone-independent, reversal symmetric and Condorcet-consistent method",
-    misleads: "hard to explain to who lost; ties when several chains are equally strong",
+    misleads: "hard to explain to the losers; ties when several chains are equally strong",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const MARGINS: Rule = Rule {
     name: "schulze-margins",
     aliases: &["schulze(beat_path,margins)", "schulze(margins)"],
-    doc: "Schulze, a victory being as strong as its margin",
+    doc: "Schulze, with the margin as the strength of a victory",
     source: "Schulze 2011",
     misleads: "short rankings weaken a victory as much as opposition does",
     reads: Reads::Ranking,

@@ -8,7 +8,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["range", "utilitarian", "rating"],
     doc: "each voter gives points to each candidate; the greatest sum wins; a blank is 0",
     source: "Smith 2000, Range voting",
-    misleads: "who uses the whole scale outweighs who is careful; judges have different scales",
+    misleads: "voters that use the whole scale outweigh careful ones; judges have different scales",
     reads: Reads::Scores,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "smith",
     aliases: &["smith_set(getcha)", "top-cycle"],
-    doc: "the smallest set whose members all beat everybody outside; all of it ties",
+    doc: "the smallest set whose members all beat every candidate outside; all of it ties",
     source: "Good 1971; Smith 1973",
-    misleads: "in a circle of many everybody wins",
+    misleads: "in a large cycle all candidates win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[
@@ -24,9 +24,9 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const SCHWARTZ: Rule = Rule {
     name: "schwartz",
     aliases: &["schwartz_set(gocha)"],
-    doc: "the union of the smallest sets that nobody outside beats; all of it ties",
+    doc: "the union of the smallest sets that no candidate outside beats; all of it ties",
     source: "Schwartz 1972",
-    misleads: "in a circle of many everybody wins",
+    misleads: "in a large cycle all candidates win",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

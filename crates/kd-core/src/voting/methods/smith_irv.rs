@@ -7,7 +7,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "smith-irv",
     aliases: &["smith//irv"],
-    doc: "everybody outside the Smith set is dropped, then instant-runoff among the rest, all who tie for the lowest together",
+    doc: "all candidates outside the Smith set are dropped, then instant-runoff among the rest, all that tie for the lowest together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

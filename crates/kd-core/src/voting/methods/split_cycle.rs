@@ -7,9 +7,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "split-cycle",
     aliases: &["split_cycle"],
-    doc: "in each circle of victories the weakest margin is struck out; whom nobody then beats wins",
+    doc: "in each cycle of victories the one with the weakest margin is removed; a candidate that is then unbeaten wins",
     source: "Holliday and Pacuit 2023, Split Cycle",
-    misleads: "several winners more often than its cousins",
+    misleads: "has several winners more often than similar rules",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

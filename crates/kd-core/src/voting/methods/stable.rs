@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub(super) const RULE: Rule = Rule {
     name: "stable-voting",
     aliases: &["stable_voting"],
-    doc: "of the split-cycle winners that one wins who has the greatest margin over somebody without whom it would win too",
+    doc: "of the split-cycle winners, the one with the greatest margin over a candidate without which it would also win",
     source: "Holliday and Pacuit 2023, Stable Voting",
-    misleads: "asks about every subset: exact up to 14 candidates, split cycle beyond",
+    misleads: "checks every subset: exact up to 14 candidates, split cycle beyond",
     reads: Reads::Ranking,
     weighted: false,
     keeps: &[

@@ -7,7 +7,7 @@ use crate::voting::{Amount, Axiom, Count, NANOS, Nano, Poll, Reads, Round, Rule}
 pub(super) const RULE: Rule = Rule {
     name: "star",
     aliases: &["score-then-automatic-runoff"],
-    doc: "the two with the greatest sums meet; whom more voters score higher wins",
+    doc: "the two candidates with the greatest sums meet; the one that more voters score higher wins",
     source: "Equal Vote Coalition 2014; Frohnmayer",
     misleads: "a clone of the leader takes the second place of the runoff",
     reads: Reads::Scores,

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "super-majority",
     aliases: &["supermajority", "two-thirds", "qualified-majority"],
-    doc: "wins with more than two thirds of the votes, or the share that was agreed; else nothing is decided",
+    doc: "a candidate with more than two thirds of the votes, or the agreed share, wins; otherwise nothing is decided",
     source: "Black 1948; as a consensus level of language model debates: MALLM 2025",
-    misleads: "the more it asks for, the longer members talk until they conform",
+    misleads: "the higher the threshold, the longer members talk until they conform",
     reads: Reads::Choice,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Monotone],

@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 pub(super) const RULE: Rule = Rule {
     name: "surprising",
     aliases: &["surprisingly-popular"],
-    doc: "wins whose share of the votes is greatest beside the share that voters foretold for it",
+    doc: "the candidate whose share of the votes most exceeds its predicted share wins",
     source: "Prelec, Seung and McCoy 2017, A solution to the single-question crowd wisdom problem",
-    misleads: "one vote for what nobody foretold beats everything; voters must be able to guess each other",
+    misleads: "one vote for an answer that no voter predicted beats everything; voters must be able to guess each other",
     reads: Reads::Choice,
     weighted: false,
     keeps: &[Axiom::Anonymous],

@@ -8,7 +8,7 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "tideman-alternative",
     aliases: &["tideman_alternative_smith"],
-    doc: "everybody outside the Smith set is dropped, then whoever has the fewest first places in it, and so on, until all who are left tie",
+    doc: "all candidates outside the Smith set are dropped, then the one with the fewest first places in it, and so on, until all that are left tie",
     source: "Tideman 2006, Collective decisions and voting",
     misleads: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

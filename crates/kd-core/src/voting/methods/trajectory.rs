@@ -5,7 +5,7 @@ use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule, Sees};
 pub(super) const RULE: Rule = Rule {
     name: "trajectory",
     aliases: &["free-mad"],
-    doc: "+20 for a first answer; in round k an answer that is kept gets 20/(k+1), one that is adopted 30/(k+1), one that is left loses 25/(k+1)",
+    doc: "+20 for a first answer; in round k a kept answer gets 20/(k+1), an adopted one 30/(k+1), an abandoned one loses 25/(k+1)",
     source: "FREE-MAD 2025, arXiv 2509.11035",
     misleads: "its weights were tuned on one paper's debates; on recorded ones it gained .3 points",
     reads: Reads::Rounds,

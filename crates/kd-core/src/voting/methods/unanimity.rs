@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "unanimity",
     aliases: &["consensus", "unanimous"],
-    doc: "wins when everybody who votes names it; else nothing is decided",
+    doc: "a candidate that all voters name wins; otherwise nothing is decided",
     source: "Wicksell 1896; as a consensus level of language model debates: MALLM 2025",
-    misleads: "members who err alike are unanimous too; one stubborn voter stops everything",
+    misleads: "members that make the same error are unanimous too; one stubborn voter blocks everything",
     reads: Reads::Choice,
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Monotone],

@@ -6,9 +6,9 @@ use crate::voting::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "weighted",
     aliases: &["weighted-majority", "weighted-plurality"],
-    doc: "plurality, each vote multiplied by the weight of its voter",
+    doc: "plurality, with each vote multiplied by the weight of its voter",
     source: "Shapley and Grofman 1984, Optimizing group judgmental accuracy",
-    misleads: "the weights are somebody's opinion unless they were measured; one heavy voter can rule alone",
+    misleads: "weights are only an opinion unless they were measured; one heavy voter can decide alone",
     reads: Reads::Choice,
     weighted: true,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
