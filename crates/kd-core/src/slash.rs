@@ -68,7 +68,7 @@ pub enum Slash {
     Members,
     /// Go to another thread: to the one named, or choose one.
     Thread(Option<String>),
-    /// Open a new thread.
+    /// Start a new thread.
     New,
     /// Copy something.
     Copy(Part),
@@ -229,7 +229,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "",
         takes: Takes::Nothing,
-        doc: "open a new thread",
+        doc: "start a new thread",
         screen_only: false,
         make: |_| Ok(Slash::New),
     },

@@ -251,7 +251,7 @@ impl Error {
                 path.display()
             ),
             Error::StreamBusy { .. } => {
-                "another kd asks this member in this thread: wait for it, or open a new thread".into()
+                "another kd asks this member in this thread: wait for it, or start a new thread".into()
             }
             Error::NoThread { near, .. } if near.is_empty() => {
                 "there are no threads yet: `kd ask \"…\"` opens the first".into()
@@ -270,7 +270,7 @@ impl Error {
                 path.display()
             ),
             Error::Crowded { .. } => "another program floods the thread: stop it, then try again".into(),
-            Error::NumbersExhausted { .. } => "open a new thread".into(),
+            Error::NumbersExhausted { .. } => "start a new thread".into(),
             Error::Git { .. } => "run `git status` there to see what is wrong".into(),
         }
     }

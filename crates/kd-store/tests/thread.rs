@@ -110,7 +110,7 @@ fn the_last_number_there_is_ends_the_thread_with_a_clear_error() {
     .unwrap();
     let error = thread.append(&draft("a", "x")).unwrap_err();
     assert!(error.to_string().contains("4294967295"), "{error}");
-    assert_eq!(error.hint(), "open a new thread");
+    assert_eq!(error.hint(), "start a new thread");
 }
 
 #[test]

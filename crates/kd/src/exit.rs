@@ -22,15 +22,15 @@ macro_rules! exits {
 
 exits! {
     /// Everybody who was asked answered.
-    Done = 0, "everybody who was asked answered";
+    Done = 0, "every member that was asked answered";
     /// Something could not be read, written or understood.
-    Error = 1, "an error: something could not be read, written or understood";
+    Error = 1, "error: something could not be read, written or parsed";
     /// The command line or the configuration is wrong.
     Usage = 2, "usage: the command line or the configuration is wrong";
     /// Nobody could be seated: a model, program or key is missing.
-    NoSeat = 3, "nobody could be seated: a model, program or key is missing";
+    NoSeat = 3, "no members: a model, program or key is missing";
     /// A limit cut a deliberation; the answer is the best so far.
-    Cut = 4, "a limit cut a deliberation; the answer is the best so far";
+    Cut = 4, "a limit ended the deliberation; the answer is the best so far";
     /// Some members answered, some failed.
     Partial = 5, "partial: some members answered, some failed (degraded)";
     /// Every member failed.
@@ -40,9 +40,9 @@ exits! {
     /// Too few readable votes to decide.
     NoQuorum = 8, "no quorum: too few readable votes to decide";
     /// A member that was named, or every member, needs settings of this folder that the user did not allow.
-    HeldBack = 9, "held back: the members need settings of this folder that you did not allow (kd trust)";
+    HeldBack = 9, "held back: members need settings of this folder that you have not allowed (kd trust)";
     /// Every member ran out of time.
-    Timeout = 124, "every member ran out of time";
+    Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.
     Interrupted = 130, "interrupted; partial answers are saved in the thread";
 }

@@ -12,14 +12,14 @@ pub(crate) enum Config {
     Schema,
     Set(Set),
     Unset(Unset),
-    /// Print where the configuration files are, the strongest last
+    /// Print the paths of the configuration files, highest precedence last
     Path,
 }
 
-/// Check the configuration; all mistakes at once
+/// Check the configuration and report every mistake
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Check this file alone, instead of the layers in force
+    /// Check only this file
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
@@ -27,15 +27,15 @@ pub(crate) struct Check {
 /// Print the settings in force
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Also say where each value comes from
+    /// Also print where each value comes from
     #[arg(long)]
     pub(crate) origin: bool,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Change one setting; comments in the file stay
+/// Change one setting; comments in the file are kept
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -52,7 +52,7 @@ pub(crate) struct Set {
     pub(crate) layer: Layer,
 }
 
-/// Take one setting back to its default
+/// Reset one setting to its default
 #[derive(Debug, Args)]
 pub(crate) struct Unset {
     /// The setting, for example council.timeout
@@ -72,9 +72,9 @@ pub(crate) struct Layer {
 /// The files that hold settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum File {
-    /// Yours, for all folders
+    /// Your own, for all folders
     User,
-    /// .kd/config.json, shared with everybody who works here
+    /// .kd/config.json, shared with everyone who works in this folder
     Project,
     /// .kd/config.local.json, not committed
     Local,

@@ -21,107 +21,108 @@ pub(crate) enum Council {
     Reset(Reset),
 }
 
-/// Follow the newest round of a thread, whoever asked it
+/// Follow the newest round of a thread
 ///
-/// Shows the answers as they grow, from this program or from kingdom-cli, and leaves with the code of the round.
+/// Shows answers as they arrive, also those asked by another process or by kingdom-cli, and exits with
+/// the exit code of the round.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd council ask --async \"Which database?\"
-  kd council watch                  until everybody has answered
-  kd council watch --timeout 5m     at most five minutes, then code 124")]
+  kd council watch                  until every member has answered
+  kd council watch --timeout 5m     at most five minutes, then exit code 124")]
 pub(crate) struct Watch {
-    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// Leave after this time [seconds, or 90s, 2m, 1h]
+    /// Stop watching after this time [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Ask again whoever has not answered the newest question
+/// Ask the members that have not answered the newest question again
 #[derive(Debug, Args)]
 pub(crate) struct Retry {
-    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// Stop a member that takes longer [seconds, or 90s, 2m, 1h]
+    /// Time limit per member [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Let agent programs change files this time
+    /// Let agent programs change files this time; by default they only read
     #[arg(short, long)]
     pub(crate) writable: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Put this branch's changes before the council
+/// Ask the council to review the changes of this branch
 ///
-/// The changes are those since the branch left its base, with what is not committed yet; `.kd` is left out. They are
-/// put below the question as data. Members are `council.review_members`, words for them `prompts.review`.
+/// Reviews the changes since the branch left its base, uncommitted ones included and `.kd` excluded. The setting
+/// `council.review_members` names the members, `prompts.review` their instructions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd council review                        against the branch that origin names, main or master
+  kd council review                        against the default branch of origin, main or master
   kd council review --base develop Is the locking right?
   kd council review --async --to claude")]
 pub(crate) struct Review {
-    /// What to look at [default: whether the change should be merged, and what is wrong with it]
+    /// What to look at [default: should it be merged, and what is wrong with it]
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
-    /// The branch, tag or commit that the change is for
+    /// The branch, tag or commit to compare with
     #[arg(short, long, value_name = "REV")]
     pub(crate) base: Option<String>,
     /// Ask only these members
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
-    /// Stop a member that takes longer [seconds, or 90s, 2m, 1h]
+    /// Time limit per member [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Let agent programs change files this time
+    /// Let agent programs change files this time; by default they only read
     #[arg(short, long)]
     pub(crate) writable: bool,
-    /// Ask in the background: the round goes on when this terminal is closed (see `kd council watch`)
+    /// Ask in the background; follow with `kd council watch`
     #[arg(long = "async", conflicts_with = "output")]
     pub(crate) background: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Forget the sessions that members would take up again
+/// Forget the saved sessions of agent programs
 ///
-/// What was said stays: only the ids by which agent programs know their earlier conversations go.
+/// Messages stay. Only the ids of the programs' earlier conversations are removed.
 #[derive(Debug, Args)]
 pub(crate) struct Reset {
-    /// Only this member's
+    /// Only the session of this member
     #[arg(long, value_name = "NAME")]
     pub(crate) member: Option<String>,
-    /// Do not ask first
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) force: bool,
 }
 
-/// Show what was said in a thread
+/// Show the messages of a thread
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd council show              the newest turn of the current thread
-  kd council show a94d --all   all of the thread whose id begins with council-a94d
+  kd council show              newest turn of the current thread
+  kd council show a94d --all   the whole thread council-a94d…
   kd council show --last 2     the two newest turns
-  kd show --council            also what the seats of `kd think` wrote to each other")]
+  kd show --council            also the debate behind a `kd think` answer")]
 pub(crate) struct Show {
-    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The newest N turns (a turn is one message of the king and what followed)
+    /// The newest N turns; a turn is one of your messages and its answers
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "all", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) last: u32,
     /// The whole thread
     #[arg(long)]
     pub(crate) all: bool,
-    /// Also what the seats of `kd think` wrote to each other
+    /// Also show the debate behind `kd think` answers
     #[arg(long)]
     pub(crate) council: bool,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -129,10 +130,10 @@ pub(crate) struct Show {
 /// List the threads of this branch
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Of all branches
+    /// Include all branches
     #[arg(long)]
     pub(crate) all: bool,
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -140,9 +141,9 @@ pub(crate) struct List {
 /// Show who has answered the newest question
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

@@ -11,7 +11,7 @@ pub(crate) enum Debug {
     Decode(Decode),
 }
 
-/// Print the events of a recorded stream, as this program understands them
+/// Print the events of a recorded stream as kd reads them
 ///
 /// One JSON object a line; each turn ends with one whose kind is `finished` or `failed`. A recording of both directions
 /// has lines of the form {\"dir\": \"in\" or \"out\", \"msg\": …}.
@@ -22,7 +22,7 @@ Examples:
   kd debug decode --dialect claude said.jsonl
   kd debug decode --dialect codex - < said.jsonl")]
 pub(crate) struct Decode {
-    /// Whose words these are
+    /// The program that was recorded
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DIALECTS.map(|d| d.name)))]
     pub(crate) dialect: String,
     /// The recording; `-` reads stdin

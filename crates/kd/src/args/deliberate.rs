@@ -10,26 +10,26 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Examples:
   kd deliberate \"Should a small team start with SQLite or PostgreSQL?\"
-  kd deliberate --dry-run \"…\"                    the plan only: seats, calls, tokens, price
-  kd deliberate --preset diverse --rule irv \"…\"  who sits and how they decide
-  kd deliberate --iterate --strategy debate \"…\"  begin anew where they do not agree
+  kd deliberate --dry-run \"…\"                    print the plan: members, calls, tokens, price
+  kd deliberate --preset diverse --rule irv \"…\"  members, roles and voting rule
+  kd deliberate --iterate --strategy debate \"…\"  run another pass when they do not agree
   kd deliberate --protocol auto --max-usd 0.10 \"…\"
-  kd deliberate --plan council.json \"…\"          seats and limits from a file (kd config schema)
-  kd deliberate --export report.html \"…\"         the whole record with charts
-  kd why                                         why the council decided as it did
-  kd replay                                      decide again from the record, without a model
+  kd deliberate --plan council.json \"…\"          plan from a file (format: kd config schema)
+  kd deliberate --export report.html \"…\"         the full record with charts
+  kd why                                         how the council reached its decision
+  kd replay                                      repeat the decision from the record, without a model
 
-The exit code follows the outcome: 0 unanimous, majority, plurality; 7 split; 8 no quorum; 5 degraded; 4 cut by a limit.";
+Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 split; 8 no quorum.";
 
-/// Have a council plan itself, opine, review, vote and conclude
+/// Plan a council, collect opinions and reviews, vote, conclude
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Deliberate {
-    /// The question; `-` reads it from stdin. What is piped in stands below it as context
+    /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
 
-    /// Who may sit, in order: agents; roles are given in turn
+    /// The agents to choose members from, in order; roles are assigned in turn
     #[arg(
         short,
         long,
@@ -38,49 +38,49 @@ pub(crate) struct Deliberate {
         help_heading = "Plan"
     )]
     pub(crate) members: Vec<String>,
-    /// How the plan is made: static, llm or hybrid
+    /// Planner: static, llm or hybrid
     #[arg(long, value_name = "MODE", help_heading = "Plan")]
     pub(crate) planning: Option<String>,
-    /// Who sits and how they decide: small, standard, reasoning or diverse
+    /// Members, roles and voting rule: small, standard, reasoning or diverse
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) preset: Option<String>,
-    /// How many seats, 3 to 9
+    /// Number of members, 3 to 9
     #[arg(long, value_name = "N", help_heading = "Plan")]
     pub(crate) size: Option<u32>,
-    /// How the council works: council, solo, sample-vote, vote, cascade, gated-debate, debate, round-table,
+    /// Protocol: council, solo, sample-vote, vote, cascade, gated-debate, debate, round-table,
     /// collective-improvement, peer-review, layers, delphi, red-team, or auto
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) protocol: Option<String>,
-    /// The rule of the vote (kd vote rules)
+    /// Voting rule; `kd vote rules` lists them
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) rule: Option<String>,
     /// How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text
     #[arg(long, value_name = "KIND", help_heading = "Plan")]
     pub(crate) answer: Option<String>,
-    /// Run the plan of a file (the seed's schema, as --edit shows it)
+    /// Run the plan of a file; --edit shows the format
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub(crate) plan: Option<PathBuf>,
-    /// Open the plan in your editor before it runs
+    /// Edit the plan in your editor before running it
     #[arg(long, help_heading = "Plan")]
     pub(crate) edit: bool,
-    /// Show the plan and stop
+    /// Print the plan and its cost, ask nobody
     #[arg(long, help_heading = "Plan")]
     pub(crate) dry_run: bool,
 
-    /// Begin anew where the council does not agree
+    /// Run another pass when the council does not agree
     #[arg(long, help_heading = "Iteration")]
     pub(crate) iterate: bool,
-    /// What the next pass does differently: refine, escalate, specialize or debate
+    /// What changes in the next pass: refine, escalate, specialize or debate
     #[arg(long, value_name = "NAME", help_heading = "Iteration")]
     pub(crate) strategy: Option<String>,
-    /// The most passes, 1 to 5
+    /// Maximum number of passes, 1 to 5
     #[arg(long, value_name = "N", help_heading = "Iteration")]
     pub(crate) max_iterations: Option<u32>,
-    /// Rounds of protocols with rounds
+    /// Number of rounds, for protocols that have rounds
     #[arg(long, value_name = "N", help_heading = "Iteration")]
     pub(crate) rounds: Option<u32>,
 
-    /// Maximum tokens of all prompts and answers, retries included
+    /// Maximum tokens of all prompts and answers together, retries included
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_total_tokens: Option<u64>,
     /// Maximum number of requests to models, retries included
@@ -89,52 +89,52 @@ pub(crate) struct Deliberate {
     /// Maximum cost in US dollars, retries included; needs known prices
     #[arg(long, value_name = "USD", value_parser = values::usd, help_heading = "Limits")]
     pub(crate) max_usd: Option<f64>,
-    /// The most time in all [seconds, or 90s, 2m, 1h]
+    /// Time limit for the whole deliberation [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
     pub(crate) max_time: Option<Duration>,
-    /// Stop a member that takes longer [seconds, or 90s, 2m, 1h]
+    /// Time limit per member [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
-    /// The most tokens of one answer
+    /// Maximum tokens per answer
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_tokens: Option<u32>,
 
-    /// The model of every member that names none
+    /// Model for members that name none
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Option<String>,
-    /// Fix the chance: labels, orders, lots, and the models' where they can
+    /// Random seed for labels, orders, lots, and models that support one
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub(crate) seed: Option<u64>,
-    /// Fetch nothing: use only models that are here already
+    /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue, help_heading = "Model")]
     pub(crate) offline: bool,
 
-    /// Also write the whole record to a file: .md, .html or .json
+    /// Also write the full record to a file: .md, .html or .json
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) export: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Decide again from the record, without a model, and compare
+/// Repeat a decision from its record, without a model, and compare
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// The thread (a unique beginning of its id will do) [default: the newest turn's]
+    /// The thread; a unique prefix of its id is enough [default: the newest turn's]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Say in plain words why the council decided as it did
+/// Explain how the council reached its decision
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// The thread (a unique beginning of its id will do) [default: the newest turn's]
+    /// The thread; a unique prefix of its id is enough [default: the newest turn's]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// The record as a document instead
+    /// Print the record as a document instead
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) export: Option<Format>,
 }
@@ -144,7 +144,7 @@ pub(crate) struct Why {
 pub(crate) enum Format {
     /// Markdown
     Md,
-    /// One page with charts, nothing fetched
+    /// One self-contained page with charts
     Html,
     /// The record as one object
     Json,
@@ -164,7 +164,7 @@ pub(crate) enum Memory {
 /// `kd memory show`
 #[derive(Debug, Args)]
 pub(crate) struct MemoryShow {
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

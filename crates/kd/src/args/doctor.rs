@@ -4,11 +4,11 @@ use super::values;
 use clap::Args;
 use std::time::Duration;
 
-/// Ask every member for a word, and show what is missing
+/// Test every member and show what is missing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd doctor                    every configured member, and the agent programs of this machine
+  kd doctor                    every configured member, and agent programs found here
   kd doctor claude codex       these
   kd doctor --json | jq -r '.[] | select(.answered | not) | .advice'
 
@@ -21,10 +21,10 @@ pub(crate) struct Doctor {
     /// Only these members
     #[arg(value_name = "NAME")]
     pub(crate) members: Vec<String>,
-    /// How long each may take [seconds, or 90s, 2m]
+    /// Time limit per member [seconds, or 90s, 2m]
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s")]
     pub(crate) timeout: Duration,
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Measure councils: replay recorded answers, or simulate members of known strength
+/// Measure councils on recorded answers or simulated members
 #[derive(Debug, Args)]
 #[command(
     group(clap::ArgGroup::new("what").required(true).args(["replay", "simulate", "list"])),
@@ -14,7 +14,7 @@ Examples:
   kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils beside their best member
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
-  kd eval --list                                                 ways to decide, and protocols to simulate
+  kd eval --list                                                 list deciders and protocols to simulate
 
 A table of answers     id,gold,ada,bob     an answer a cell; empty: none; <missing>: the member was never asked
   columns besides      n_options, cost:ada, confidence:ada
@@ -31,13 +31,13 @@ pub(crate) struct Eval {
     /// Members to simulate, as JSON; `-` reads stdin
     #[arg(long, value_name = "SPEC")]
     pub(crate) simulate: Option<PathBuf>,
-    /// List the ways to decide and the protocols that can be simulated
+    /// List the deciders, and the protocols that can be simulated
     #[arg(long)]
     pub(crate) list: bool,
-    /// Who sits in the council, in this order [default: every member of the file]
+    /// The members, in order [default: every member of the file]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', requires = "replay")]
     pub(crate) members: Vec<String>,
-    /// Ways to decide, or rules of `kd vote rules` [default: plurality; of debates first-round,last-round]
+    /// Deciders, or rules of `kd vote rules` [default: plurality; for debates first-round,last-round]
     #[arg(
         long,
         value_name = "RULE,…",
@@ -45,25 +45,25 @@ pub(crate) struct Eval {
         requires = "replay"
     )]
     pub(crate) rule: Vec<String>,
-    /// How many answers are possible, for log-odds and Dawid-Skene [default: what the file says, else 20]
+    /// Number of possible answers, for log-odds and Dawid-Skene [default: from the file, else 20]
     #[arg(long, value_name = "K", requires = "replay", value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     pub(crate) options: Option<u64>,
-    /// Draw so many random councils and tell what each way gains over the best member
+    /// Draw this many random councils and compare each decider with the best member
     #[arg(long, value_name = "N", requires = "replay", conflicts_with = "members", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) councils: Option<u32>,
-    /// How many members each of them has
+    /// Number of members in each
     #[arg(long, value_name = "N", requires = "councils", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) size: u32,
     /// Only debates recorded under this mode
     #[arg(long, requires = "replay")]
     pub(crate) mode: Option<String>,
-    /// An empty answer counts as an answer, and wrong, instead of an abstention
+    /// Count an empty answer as wrong instead of as an abstention
     #[arg(long, requires = "replay")]
     pub(crate) empty_answers: bool,
-    /// The seed of lots, orders, councils and bootstraps
+    /// Random seed for lots, orders, councils and bootstraps
     #[arg(long, value_name = "N", default_value_t = 0, requires = "replay")]
     pub(crate) seed: u64,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Write a thread as one document
+/// Export a thread as one document
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -11,12 +11,12 @@ Examples:
   kd export a94d -o council.md       into a file
   kd export --format json | jq -r '.messages[].from'")]
 pub(crate) struct Export {
-    /// The thread: its id or a unique beginning of it, `council-` may be left out [default: the current one]
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The form [default: json for a file that ends in .json, else md]
+    /// The format [default: json if the file name ends in .json, else md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Into a file, not to stdout
+    /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }

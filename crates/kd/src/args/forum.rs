@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Forum {
     Agents(Agents),
-    /// Add an agent: writes its persona as a YAML file
+    /// Add an agent
     #[command(subcommand, arg_required_else_help = true)]
     Agent(Agent),
     RunOnce(RunOnce),
@@ -41,7 +41,7 @@ pub(crate) struct Where {
     pub(crate) agents_dir: Option<PathBuf>,
 }
 
-/// List the agents with their settings, and check their files
+/// List the agents with their settings and check their files
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +50,7 @@ Examples:
 pub(crate) struct Agents {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) enum Agent {
     New(NewAgent),
 }
 
-/// Write a new agent's persona; what is not given is asked
+/// Write the persona file of a new agent; asks for what is missing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -73,55 +73,55 @@ pub(crate) struct NewAgent {
     pub(crate) place: Where,
     /// Its name
     pub(crate) name: Option<String>,
-    /// What answers for it: local, a provider, an agent program
+    /// The backend: local, a provider or an agent program
     #[arg(long)]
     pub(crate) backend: Option<String>,
     /// The model
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// Who it is
+    /// The persona: who the agent is
     #[arg(long)]
     pub(crate) prompt: Option<String>,
 }
 
-/// What can be set for one run; it stands above the environment, the configuration and motions.
+/// Settings for one run; they override the environment, the configuration and motions.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Running {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Only this agent; can be given several times
+    /// Only this agent; may be repeated
     #[arg(short, long = "agent", value_name = "NAME")]
     pub(crate) agents: Vec<String>,
     /// Only agents of this group
     #[arg(long, value_name = "NAME")]
     pub(crate) group: Option<String>,
-    /// The rule of the order: shuffle, williams, weighted, deficit, energy, fixed, rotate
+    /// The scheduler: shuffle, williams, weighted, deficit, energy, fixed, rotate
     #[arg(long, value_name = "RULE")]
     pub(crate) scheduler: Option<String>,
-    /// The seed of the draws; each cycle records it [default: drawn]
+    /// Random seed of the draws, recorded by each cycle [default: random]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Chance that an agent sits a cycle out, 0 to 1 (SKIP_PROBABILITY)
+    /// Probability that an agent sits out a cycle, 0 to 1 (SKIP_PROBABILITY)
     #[arg(long, value_name = "P")]
     pub(crate) skip_prob: Option<String>,
-    /// Shortest wait between two agents, in seconds (MIN_DELAY)
+    /// Minimum wait between two agents, in seconds (MIN_DELAY)
     #[arg(long, value_name = "SECS")]
     pub(crate) min_delay: Option<String>,
-    /// Longest wait between two agents, in seconds (MAX_DELAY)
+    /// Maximum wait between two agents, in seconds (MAX_DELAY)
     #[arg(long, value_name = "SECS")]
     pub(crate) max_delay: Option<String>,
-    /// Tool calls of one visit (MAX_TOOL_CALLS)
+    /// Maximum tool calls per visit (MAX_TOOL_CALLS)
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<String>,
-    /// Any other setting, as in `kd config show forum`
+    /// Any other setting of `kd config show forum`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Log lines as JSON, a line each
+    /// Print log lines as JSON, one object per line
     #[arg(long, help_heading = "Output")]
     pub(crate) jsonl: bool,
 }
 
-/// Run one cycle: every agent once, in a drawn order
+/// Run one cycle: every agent once, in random order
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -135,7 +135,7 @@ pub(crate) struct RunOnce {
     pub(crate) running: Running,
 }
 
-/// Run cycles, from start to start, until Ctrl+C
+/// Run cycles until Ctrl+C
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -148,16 +148,16 @@ A cycle that was cut off goes on first; nobody runs twice in it.")]
 pub(crate) struct RunCycle {
     #[command(flatten)]
     pub(crate) running: Running,
-    /// Stop after so many cycles
+    /// Stop after this many cycles
     #[arg(long, value_name = "N")]
     pub(crate) cycles: Option<u64>,
     /// Seconds from the start of a cycle to the start of the next (CYCLE_INTERVAL)
     #[arg(long, value_name = "SECS")]
     pub(crate) interval: Option<String>,
-    /// On a virtual clock: nobody waits. Without --agent, with scripted agents and no store
+    /// Use a virtual clock, without waiting; without --agent, scripted agents and no store
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
-    /// How many scripted agents
+    /// Number of scripted agents
     #[arg(
         long = "agents",
         value_name = "N",
@@ -165,25 +165,25 @@ pub(crate) struct RunCycle {
         requires = "is_virtual"
     )]
     pub(crate) count: usize,
-    /// The table of a study as JSON
+    /// Print the table of a study as JSON
     #[arg(long, requires = "is_virtual", help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Let one agent visit, outside any cycle
+/// Run one visit of an agent, outside any cycle
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum run-agent ada
   MAX_TOOL_CALLS=3 kd forum run-agent ada")]
 pub(crate) struct RunAgent {
-    /// Who
+    /// The agent
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) running: Running,
 }
 
-/// Draw a recorded cycle again and compare; without a number, list the cycles
+/// Repeat the draw of a recorded cycle and compare; without a number, list the cycles
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -195,12 +195,12 @@ pub(crate) struct Audit {
     pub(crate) place: Where,
     /// The cycle's number
     pub(crate) cycle: Option<i64>,
-    /// As JSON
+    /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Whether turns were fair: places, neighbours, last words, with pass lines
+/// Test whether turns were fair: positions, neighbors and last words
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -209,15 +209,15 @@ Examples:
 pub(crate) struct Fairness {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Only the last so many cycles
+    /// Only this many of the last cycles
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) last: i64,
-    /// As JSON
+    /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// The last lines of the log
+/// Print the last lines of the log
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -226,15 +226,15 @@ Examples:
 pub(crate) struct Log {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// How many
+    /// Number of lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) lines: i64,
-    /// As JSON, a line each
+    /// Print JSON, one object per line
     #[arg(long, help_heading = "Output")]
     pub(crate) jsonl: bool,
 }
 
-/// Open a thread
+/// Start a thread
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -243,16 +243,16 @@ Examples:
 pub(crate) struct Post {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// What it is about
+    /// The title
     pub(crate) title: String,
-    /// The words; `-` reads stdin
+    /// The text; `-` reads stdin
     pub(crate) body: String,
-    /// Under which name
+    /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
 
-/// Write into a thread
+/// Reply in a thread
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -263,12 +263,12 @@ pub(crate) struct Reply {
     pub(crate) place: Where,
     /// The thread's number
     pub(crate) thread: i64,
-    /// The words; `-` reads stdin
+    /// The text; `-` reads stdin
     pub(crate) body: String,
     /// The post to quote
     #[arg(long, value_name = "POST")]
     pub(crate) quote: Option<i64>,
-    /// Under which name
+    /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
@@ -285,12 +285,12 @@ pub(crate) struct Read {
     pub(crate) place: Where,
     /// The thread's number
     pub(crate) thread: Option<i64>,
-    /// As JSON
+    /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Find posts that hold all of these words
+/// Find posts that contain all of these words
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -299,18 +299,18 @@ Examples:
 pub(crate) struct Search {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// The words
+    /// Words to search for
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
     /// Where to look
     #[arg(long = "in", value_name = "PLACE", default_value = "all", value_parser = ["title", "body", "author", "all"])]
     pub(crate) search_in: String,
-    /// As JSON
+    /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Follow posts and log as they come, until Ctrl+C
+/// Follow posts and the log until Ctrl+C
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -319,12 +319,12 @@ Examples:
 pub(crate) struct Watch {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// As JSON, a line each
+    /// Print JSON, one object per line
     #[arg(long, help_heading = "Output")]
     pub(crate) jsonl: bool,
 }
 
-/// Read the forum on the whole screen: threads left, posts right, live
+/// Read the forum full screen: threads left, posts right, live
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -337,26 +337,26 @@ pub(crate) struct Tui {
     pub(crate) place: Where,
 }
 
-/// Motions to change the rules: list them, show one, confirm or refuse it
+/// List, show, confirm or refuse motions to change the rules
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum motions
   kd forum motions 3                          with its votes
-  kd forum motions 3 --confirm                what passed comes in force
+  kd forum motions 3 --confirm                put a passed motion in force
   kd forum motions 3 --veto \"too dear\"")]
 pub(crate) struct Motions {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The motion's number
     pub(crate) motion: Option<i64>,
-    /// Confirm it: it passed, and is to come in force
+    /// Put a passed motion in force
     #[arg(long, requires = "motion", conflicts_with = "veto")]
     pub(crate) confirm: bool,
     /// Refuse it, with the reason
     #[arg(long, value_name = "REASON", requires = "motion")]
     pub(crate) veto: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -370,14 +370,14 @@ Examples:
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Where to; `-` is stdout
+    /// The file; `-` is stdout
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
 }
 
-/// Add what an export wrote; all of it or nothing
+/// Import what an export wrote, all or nothing
 ///
-/// Its settings are left out and its open motions are closed, for somebody else may have written the file.
+/// Someone else may have written the file, so its settings are left out and its open motions are closed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -386,9 +386,9 @@ Examples:
 pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Put its elected settings in force and keep its motions open: for a file of your own
+    /// Put its elected settings in force and keep its motions open; for your own files
     #[arg(long)]
     pub(crate) settings: bool,
-    /// Where from; `-` is stdin
+    /// The file; `-` is stdin
     pub(crate) file: PathBuf,
 }

@@ -2,28 +2,28 @@
 
 use clap::Args;
 
-/// Check the files of threads, and mend them
+/// Check the files of threads and repair them
 ///
-/// Finds what other versions, editors, clones and killed programs leave behind: missing or torn `thread.json`, doubled
-/// numbers, files without a header, streams that nobody writes. Nothing is ever deleted: what cannot stay goes to
-/// `.kd-lost` in the thread's folder, and so does the old text of what is written anew.
+/// Finds missing or damaged `thread.json` files, duplicate numbers, messages without a header and abandoned streams,
+/// as other versions, editors, clones and crashes leave them. Nothing is deleted: replaced and misplaced files move
+/// to `.kd-lost` in the thread's folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd fsck                    all threads of this branch; code 1 if something is wrong
-  kd fsck a94d --repair      mend one thread
-  kd fsck --all --json       every branch and the archive, for a script")]
+  kd fsck                    check all threads of this branch; exit code 1 on a problem
+  kd fsck a94d --repair      repair one thread
+  kd fsck --all --json       check every branch and the archive, for a script")]
 pub(crate) struct Fsck {
-    /// Only this thread: its id or a unique beginning of it, `council-` may be left out
+    /// Only this thread: its id or a unique prefix, without `council-` if you like
     #[arg(conflicts_with = "all")]
     pub(crate) thread: Option<String>,
-    /// The threads of all branches, and of the archive
+    /// Include all branches and the archive
     #[arg(long)]
     pub(crate) all: bool,
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     pub(crate) repair: bool,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

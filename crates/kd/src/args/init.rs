@@ -2,27 +2,27 @@
 
 use clap::Args;
 
-/// Seat your own agents and models
+/// Set up your own agents and models
 ///
-/// Looks for agent programs on the PATH, an Ollama on this machine and keys in the environment, offers what it found,
-/// and writes a commented configuration. Nothing is called and no key is written.
+/// Looks for agent programs on the PATH, a local Ollama and API keys in the environment, lets you choose, and writes a
+/// commented configuration. Calls no model and writes no key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd init                                choose from a numbered list
   kd init --members claude,ollama --yes  no questions
-  kd init --user                         for all your folders, not only this one")]
+  kd init --user                         for all your folders")]
 pub(crate) struct Init {
-    /// Seat these, of those that `kd init` finds; NAME=MODEL picks the model of a service
+    /// Members to set up, of those found; NAME=MODEL picks the model of a service
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) members: Vec<String>,
-    /// Ask nothing: take --members, or all that was found
+    /// Do not ask: take --members, or everything found
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Write the user's configuration, not this folder's
+    /// Write your own configuration instead of this folder's
     #[arg(long)]
     pub(crate) user: bool,
-    /// Replace a configuration that exists
+    /// Replace an existing configuration
     #[arg(long)]
     pub(crate) force: bool,
 }

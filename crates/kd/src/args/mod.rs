@@ -33,12 +33,12 @@ Examples:
   git diff | kd ask \"Is this change safe?\"
   kd ask --continue \"And for ten users?\"
   kd ask --members claude,codex \"Which of these schemas would you keep?\"
-  kd chat                      talk with the council
+  kd chat                      chat with the council
   kd deliberate \"…\"            plan, opinions, review, vote, conclusion
-  kd council show              what was said in the newest turn
-  kd init                      seat your own agents and models
+  kd council show              show the messages of the newest turn
+  kd init                      set up your own agents and models
 
-Nothing has to be set up: without a configuration a small built-in model takes all seats.
+No setup is needed: without a configuration, a small built-in model plays every member.
 Exit codes: kd help exit-codes";
 
 /// The whole command line.
@@ -55,7 +55,7 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
-    /// When to use colours (NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are heard too)
+    /// When to use colors; NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are honored
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
 }
@@ -63,12 +63,12 @@ pub(crate) struct Global {
 /// `--color`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal that has them
+    /// On a terminal that supports them
     #[default]
     Auto,
-    /// Everywhere
+    /// Even in pipes and files
     Always,
-    /// Nowhere
+    /// No colors
     Never,
 }
 
@@ -87,63 +87,63 @@ impl From<Color> for crate::render::style::Color {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Put a question to the council
+    /// Ask the council a question
     Ask(Box<ask::Ask>),
-    /// Talk with the council
+    /// Chat with the council in the terminal
     Chat(chat::Chat),
-    /// Let a fast and a rigorous seat think a question through
+    /// Have a fast and a rigorous model debate until they agree
     Think(Box<think::Think>),
-    /// Have a council plan itself, opine, review, vote and conclude
+    /// Plan a council, collect opinions and reviews, vote, conclude
     Deliberate(Box<deliberate::Deliberate>),
-    /// Say in plain words why the council decided as it did
+    /// Explain how the council reached its decision
     Why(deliberate::Why),
-    /// Decide again from the record, without a model, and compare
+    /// Repeat a decision from its record, without a model, and compare
     Replay(deliberate::Replay),
-    /// See and forget what is remembered across deliberations
+    /// Show, set or forget what deliberations remember
     #[command(arg_required_else_help = true)]
     Memory(Group<deliberate::Memory>),
-    /// Look at the councils of this folder
+    /// List, show, follow and retry the threads of this folder
     #[command(arg_required_else_help = true)]
     Council(Group<council::Council>),
-    /// Show what was said in a thread
+    /// Show the messages of a thread
     Show(council::Show),
-    /// Ask every member for a word, and show what is missing
+    /// Test every member and show what is missing
     Doctor(doctor::Doctor),
-    /// Write a thread as one document
+    /// Export a thread as one document
     Export(export::Export),
-    /// Check the files of threads, and mend them
+    /// Check the files of threads and repair them
     Fsck(fsck::Fsck),
-    /// Seat your own agents and models
+    /// Set up your own agents and models
     Init(init::Init),
-    /// See what this folder's settings would do, and allow them
+    /// Show what the settings of this folder would do, and allow them
     Trust(trust::Trust),
-    /// See, check and change the settings
+    /// Show, check and change settings
     #[command(arg_required_else_help = true)]
     Config(Group<config::Config>),
-    /// Fetch, check and measure models for the built-in engine
+    /// Download, check and measure models for the built-in engine
     #[command(arg_required_else_help = true)]
     Model(Group<model::Model>),
-    /// Count ballots by any rule, or compare our counts with recorded ones
+    /// Count ballots by any rule, or check recorded counts
     #[command(arg_required_else_help = true)]
     Vote(Group<vote::Vote>),
-    /// Let an agent consult the council: an MCP server on stdin and stdout
+    /// Run an MCP server on stdin and stdout, for an agent
     Mcp(mcp::Mcp),
-    /// Serve other programs on this machine over HTTP
+    /// Run an MCP server over HTTP for programs on this machine
     Serve(serve::Serve),
-    /// Measure councils: replay recorded answers, or simulate members of known strength
+    /// Measure councils on recorded answers or simulated members
     Eval(Box<eval::Eval>),
-    /// Look into what agent programs say
+    /// Inspect the output of agent programs
     #[command(arg_required_else_help = true)]
     Debug(Group<debug::Debug>),
-    /// Agents that take fair, random turns in a forum, and can change its rules
+    /// Run a forum where agents take fair, random turns
     #[command(arg_required_else_help = true)]
     Forum(Box<Group<forum::Forum>>),
     /// Print completions for a shell
     Completions(Completions),
-    /// What the exit code says
+    /// What the exit codes mean
     #[command(hide = true)]
     ExitCodes(exit_codes::ExitCodes),
-    /// Write the man pages into a folder
+    /// Write the man pages to a folder
     #[command(hide = true)]
     Man(Man),
 }
@@ -203,10 +203,10 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Write the man pages into a folder
+/// Write the man pages to a folder
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// Where to; it is made if it is absent
+    /// The folder; created if missing
     pub(crate) dir: PathBuf,
 }
 

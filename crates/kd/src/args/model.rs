@@ -13,15 +13,15 @@ pub(crate) enum Model {
     Path(Path),
 }
 
-/// List the models that can be fetched, and those that are here
+/// List models that can be downloaded, and those on this machine
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Fetch a model; an interrupted one goes on where it stopped
+/// Download a model; an interrupted download resumes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,10 +32,10 @@ pub(crate) struct Pull {
     pub(crate) model: Option<String>,
 }
 
-/// Check the files against their checksums
+/// Check the model files against their checksums
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Its key [default: all that are here]
+    /// Its key [default: all on this machine]
     pub(crate) model: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Rm {
     pub(crate) model: String,
 }
 
-/// Measure a model on this machine: alone, and several members together
+/// Measure a model on this machine, with one member and with several
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Its key, or a GGUF file [default: the built-in choice]
@@ -57,12 +57,12 @@ pub(crate) struct Bench {
     /// Tokens of each answer
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) tokens: u32,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Print where a model's file is
+/// Print the path of a model's file
 #[derive(Debug, Args)]
 pub(crate) struct Path {
     /// Its key [default: the built-in choice]

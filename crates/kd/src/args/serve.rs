@@ -6,30 +6,30 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  kd serve --mcp                                   shows the address and a fresh token
+  kd serve --mcp                                   prints the address and a new token
   KD_SERVE_TOKEN=… kd serve --mcp --listen 127.0.0.1:7777
   kd serve --mcp --tokens tokens.txt               one line for each caller: NAME TOKEN
 
-Only programs on this machine that have a token get in; a web page does not.";
+Only programs on this machine that present a token are admitted; web pages are not.";
 
-/// Serve other programs on this machine over HTTP
+/// Run an MCP server over HTTP for programs on this machine
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
     /// The Model Context Protocol, under /mcp
     #[arg(long)]
     pub(crate) mcp: bool,
-    /// The address, of this machine only; port 0 takes a free one
+    /// The loopback address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
     pub(crate) listen: SocketAddr,
-    /// A file of tokens, each on a line, after the name of its owner if it has one
-    /// [default: KD_SERVE_TOKEN, else a fresh one is made and shown]
+    /// A file of tokens, one per line, each after the name of its owner if it has one
+    /// [default: KD_SERVE_TOKEN, else a new token is printed]
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
-    /// Whom callers are whose token has no name
+    /// The name of callers whose token has no name
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Fetch nothing: use only models that are here already
+    /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]
     pub(crate) offline: bool,

@@ -9,45 +9,45 @@ const EXAMPLES: &str = "\
 Examples:
   kd think \"Is a cyclic universe compatible with the second law?\"
   kd think --fast haiku --rigorous opus \"Review this plan\" < plan.md
-  kd think --council \"…\"                 also show what the two write to each other
+  kd think --council \"…\"                 also show the debate
   kd think --max-messages 2 --within 1m \"…\"
   kd think --json \"…\" | jq -r .think.answer
-  kd show --council                      the same for the newest turn, afterwards
+  kd show --council                      show the debate of the newest turn afterwards
 
 What a reply holds outside <council> tags is shown at once; what it holds inside goes to the other
 seat alone, until a reply has no tag. Then, or when a limit cuts the exchange, the answer comes.";
 
-/// Let a fast and a rigorous seat think a question through
+/// Have a fast and a rigorous model debate until they agree
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = false)]
 pub(crate) struct Think {
-    /// The question; `-` reads it from stdin. What is piped in stands below it as context
+    /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
 
-    /// Who looks first [default: think.fast, else the first member]
+    /// The fast member, which answers first [default: think.fast, else the first member]
     #[arg(long, value_name = "NAME", help_heading = "Seats")]
     pub(crate) fast: Option<String>,
-    /// Who checks [default: think.rigorous, else the second member]
+    /// The rigorous member, which checks [default: think.rigorous, else the second member]
     #[arg(long, value_name = "NAME", help_heading = "Seats")]
     pub(crate) rigorous: Option<String>,
-    /// Who answers if they do not agree [default: think.arbiter, else the rigorous seat]
+    /// Who answers if they do not agree [default: think.arbiter, else the rigorous member]
     #[arg(long, value_name = "NAME", help_heading = "Seats")]
     pub(crate) arbiter: Option<String>,
-    /// Stop a seat that takes longer [seconds, or 90s, 2m, 1h]
+    /// Time limit per reply [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Seats")]
     pub(crate) timeout: Option<Duration>,
 
-    /// The most messages between the seats [default: 6]
+    /// Maximum number of messages between the two [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Limits")]
     pub(crate) max_messages: Option<u32>,
-    /// Have replies before this message checked by the other seat [default: 1 for the built-in model, else 0]
+    /// Have the other member check answers given before this message [default: 1 for the built-in model, else 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100), help_heading = "Limits")]
     pub(crate) min_messages: Option<u32>,
-    /// The most tokens of all prompts and replies
+    /// Maximum tokens of all prompts and replies together
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(256..), help_heading = "Limits")]
     pub(crate) budget: Option<u64>,
-    /// Ask for the answer after this time [seconds, or 90s, 2m, 1h]
+    /// Stop the debate and ask for the answer after this time [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
     pub(crate) within: Option<Duration>,
 
@@ -60,7 +60,7 @@ pub(crate) struct Think {
     #[command(flatten)]
     pub(crate) spending: Spending,
 
-    /// Also show what the seats write to each other
+    /// Also show the debate between the two members
     #[arg(long, help_heading = "Output")]
     pub(crate) council: bool,
     #[command(flatten)]

@@ -3,13 +3,13 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// See what this folder's settings would do, and allow them
+/// Show what the settings of this folder would do, and allow them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd trust                     list what the folder wants, and ask
+  kd trust                     list what the settings would do, and ask
   kd trust --yes               allow them without asking
-  kd trust --list              the folders that you decided about
+  kd trust --list              list the folders you have decided about
   kd trust --revoke            forget the decision about this folder
 
 Listed are a .kd of another user, settings that need consent, and files that
@@ -19,7 +19,7 @@ pub(crate) struct Trust {
     /// Allow without asking
     #[arg(long, short = 'y', conflicts_with_all = ["list", "revoke"])]
     pub(crate) yes: bool,
-    /// List the folders that you decided about
+    /// List the folders you have decided about
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) list: bool,
     /// Forget the decision about a folder (default: this one)

@@ -27,7 +27,7 @@ A file holds one of
   CSV with a head          voter,n,weight,confidence,reliability and choice | rank1,rank2,… | score:A,score:B,… | approvals | round1,…
 A ballot that a rule cannot read is an abstention with its reason. `kd vote rules` lists the rules.")]
 pub(crate) struct Tally {
-    /// By which rule, or rules with commas between
+    /// The rule, or several separated by commas
     #[arg(
         short,
         long,
@@ -38,16 +38,16 @@ pub(crate) struct Tally {
     pub(crate) rule: Vec<String>,
     /// The ballots; `-` reads stdin
     pub(crate) file: PathBuf,
-    /// The seed of lots, where a tie needs one [default: what the file says, else 0]
+    /// Random seed for ties decided by lot [default: from the file, else 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How irv breaks ties of the lowest
+    /// How irv breaks ties for last place
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) ties: Option<Ties>,
-    /// Weights count in every rule, not only in `weighted`
+    /// Apply weights in every rule, not only in `weighted`
     #[arg(long)]
     pub(crate) weighted: bool,
-    /// As one JSON object for each poll and rule, a line each
+    /// Print one JSON object per poll and rule, one per line
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -55,21 +55,21 @@ pub(crate) struct Tally {
 /// `--ties`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Ties {
-    /// All of them go together, unless nobody would be left
+    /// Eliminate all of them, unless nobody would be left
     Batch,
-    /// Every order is followed; all who win in one tie
+    /// Follow every order; the winners of all are tied
     Parallel,
-    /// Who had fewest in the latest round in which they differed
+    /// Eliminate the one with fewest votes in the latest round that differs
     Backward,
-    /// Who had fewest in the earliest round in which they differed
+    /// Eliminate the one with fewest votes in the earliest round that differs
     Forward,
-    /// Who has the lowest Borda score
+    /// Eliminate the one with the lowest Borda score
     Borda,
-    /// A lot from the seed
+    /// Draw a lot from the seed
     Seeded,
 }
 
-/// Compare our counts with those that a file records
+/// Count the polls of a file and compare with the winners it records
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,12 +83,12 @@ Every winner set and every round is compared. Any difference is listed, and the 
 pub(crate) struct Check {
     /// The polls; `-` reads stdin
     pub(crate) file: PathBuf,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// List the rules: what each does, who proposed it, when it misleads
+/// List the rules: what each does, its source, and its caveats
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -98,7 +98,7 @@ Examples:
 pub(crate) struct Rules {
     /// Only this one
     pub(crate) name: Option<String>,
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

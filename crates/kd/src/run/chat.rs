@@ -1,4 +1,4 @@
-//! `kd chat` in lines, and where it takes the screen instead: opens a thread, lets the king talk with the council, and
+//! `kd chat` in lines, and where it takes the screen instead: opens a thread, lets the king chat with the council, and
 //! says how to come back.
 
 use super::ask::{clock_seed, notice_line, told};
