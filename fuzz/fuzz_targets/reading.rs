@@ -1,18 +1,19 @@
-//! Law: any reply is read or not, without a panic; an option that is read is one of those asked for, and a bare label
-//! behind the reply's thoughts is read as itself.
+//! Law: any reply is read or not, and any question has a kind, without a panic. An option that is read is one of those
+//! asked for, and a bare label behind the reply's thoughts is read as itself.
 #![no_main]
 
-use kd_core::reading::{Answer, Options, Wanted, read};
+use kd_core::reading::{Answer, Options, Wanted, kinds, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|reply: String| {
     let names = ["SQLite", "PostgreSQL", "no database"].map(str::to_owned).to_vec();
     let options = Wanted::Option(Options::new(&names));
-    for wanted in [options.clone(), Wanted::Number, Wanted::Json, Wanted::Short] {
+    for wanted in [options.clone(), Wanted::Number, Wanted::Date, Wanted::Json, Wanted::Short] {
         if let Ok((Answer::Option(at), _)) = read(&wanted, &reply) {
             assert!(at < names.len());
         }
     }
+    let _ = kinds::of(&reply);
     let bare = format!("<think>{}</think>B", reply.replace('<', ""));
     let (answer, _) = read(&options, &bare).expect("a bare label");
     assert_eq!(answer, Answer::Option(1));

@@ -211,6 +211,64 @@ fn hostile_replies_end_soon() {
     }
 }
 
+/// Letters that are longer or shorter in lower case, and some that are not.
+const MOVING: [&str; 7] = ["İ", "Ω", "K", "Å", "Ⱥ", "ẞ", "é"];
+
+#[test]
+fn letters_that_change_their_length_break_no_reader() {
+    let texts = [
+        "{0}5±1{1}",
+        "about {0}5, give or {1}take{0} 1",
+        "{0}{1} wait, no: 17 {0}",
+        "{0} is {1} 391 {0}",
+        "the answer: {0}{1}",
+        "Final answer {0}is{1} B",
+        "so {0} the answer is {1}b",
+        "{0}SQLite, but {1}PostgreSQL{0}",
+        "although {0}SQLite{1}, PostgreSQL{0} fits",
+        "5{0}{1}",
+        "12 {0}{1}illion",
+        "Is it {0}tea or {1}coffee{0} is {1}best?",
+        "{0}of {1}tea, milk or {0} {1}is the{0}",
+        "12 {0}ay {1}2024",
+        "I {0}won't{1}; {0}",
+    ];
+    for text in texts {
+        for one in MOVING {
+            for two in MOVING {
+                let text = text.replace("{0}", one).replace("{1}", two);
+                for kind in [
+                    "choice:SQLite|PostgreSQL",
+                    "number",
+                    "label:1|2",
+                    "yes-no",
+                    "text",
+                ] {
+                    let _ = said(kind, &text);
+                }
+                let _ = read(&Wanted::Date, &text);
+                let _ = kinds::of(&text);
+            }
+        }
+    }
+    // The places are those of the text: what follows the letters is read as it is.
+    for (kind, text, want) in [
+        ("number", "İΩ 5 ± 1", "5"),
+        ("number", "12 and İΩ: wait, 17", "17"),
+        (
+            "choice:SQLite|PostgreSQL",
+            "İΩ SQLite, but PostgreSQL.",
+            "PostgreSQL",
+        ),
+        ("text", "Antwort: İstanbul", "İstanbul"),
+    ] {
+        let said = said(kind, text).map(|(answer, _)| answer);
+        assert_eq!(said.as_deref(), Ok(want), "{text}");
+    }
+    let options = vec!["İzmir".to_owned(), "Ankara".to_owned()];
+    assert_eq!(kinds::of("İzmir or Ankara?"), Kind::Choice(options));
+}
+
 /// Prints what is misread and unread in the corpus that `KD_REPLIES` names; for a set that was just written.
 #[test]
 #[ignore = "prints figures; holds nothing"]

@@ -1,6 +1,7 @@
 //! How answers to a question can be compared, from the form of the question, in English, German, French, Spanish and
 //! Chinese. Input: the question. Output: its options, yes or no, a number, a date; open text otherwise.
 
+use super::folded::Folded;
 use super::language::{Language, is_han};
 
 /// What a question asks for.
@@ -693,15 +694,12 @@ fn trimmed(piece: &str) -> String {
 
 /// The options around the last "or": `… SQLite or PostgreSQL`, `Paris, Lyon or Nice`.
 fn either_or(question: &str) -> Option<Vec<String>> {
-    let lower = question.to_lowercase();
-    if lower.len() != question.len() {
-        return None;
-    }
+    let folded = Folded::new(question);
     let (at, or) = OR
         .iter()
-        .filter_map(|or| lower.rfind(or).map(|at| (at, *or)))
-        .max_by_key(|(at, or)| (*at, or.len()))?;
-    let (before, after) = (question.get(..at)?, question.get(at + or.len()..)?);
+        .filter_map(|or| Some((folded.rfind(or)?, *or)))
+        .max_by_key(|(at, or)| (at.start, or.len()))?;
+    let (before, after) = (question.get(..at.start)?, question.get(at.end..)?);
     let han = or.chars().any(is_han);
     let second = after
         .trim()
@@ -722,9 +720,10 @@ fn either_or(question: &str) -> Option<Vec<String>> {
         " de ",
     ];
     // What introduces the list ends the question proper.
+    let folded = Folded::new(listed);
     let intro = head_cues
         .iter()
-        .filter_map(|cue| listed.to_lowercase().rfind(cue).map(|at| at + cue.len()))
+        .filter_map(|cue| folded.rfind(cue).map(|at| at.end))
         .max();
     let comma = listed
         .rfind([',', '，'])
@@ -751,9 +750,10 @@ fn either_or(question: &str) -> Option<Vec<String>> {
         " when ", " wenn ", " si ", " with ", " at ", " on ", " zum ", " zur ", " by ", " from ",
         ",", "，",
     ];
+    let folded = Folded::new(second);
     let second_end = verbs
         .iter()
-        .filter_map(|v| second.to_lowercase().find(v))
+        .filter_map(|v| folded.find(v).map(|at| at.start))
         .filter(|e| *e > 0)
         .min();
     let tail = second_end.map_or(second, |end| &second[..end]);
@@ -876,8 +876,8 @@ fn bare(text: &str) -> String {
             '"', '\'', '“', '”', '„', '«', '»', '`', '*', '.', '?', '？', ':', '：', '(', ')', '¿',
         ])
         .trim();
-    let lower = text.to_lowercase();
-    let article = [
+    let folded = Folded::new(text);
+    let articles = [
         "either ",
         "the ",
         "an ",
@@ -898,10 +898,10 @@ fn bare(text: &str) -> String {
         "las ",
         "una ",
         "a ",
-    ]
-    .iter()
-    .find(|a| lower.starts_with(**a) && !text.starts_with(char::is_uppercase));
-    article.map_or(text, |a| text[a.len()..].trim()).to_owned()
+    ];
+    let noun = articles.iter().find_map(|a| folded.strip_prefix(a));
+    let noun = noun.filter(|_| !text.starts_with(char::is_uppercase));
+    noun.map_or(text, str::trim).to_owned()
 }
 
 fn distinct(options: Vec<String>) -> Option<Vec<String>> {

@@ -4,6 +4,7 @@
 
 pub mod contrast;
 pub mod date;
+mod folded;
 pub mod json;
 pub mod kinds;
 pub mod language;

@@ -1,5 +1,6 @@
 //! Numbers as people and models write them: `1,234.50`, `1.234,50`, `−3`, `3.2e5`, `1.2 million`, `3/4`, `10^6`.
 
+use super::folded::Folded;
 use super::language::{Language, is_han};
 
 /// A number in a text.
@@ -149,20 +150,20 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
     let after = rest(end);
     let words = after.trim_start_matches([' ', '\u{a0}', '\u{202f}', '-', '*', '_']);
     let gap = after.len() - words.len();
-    let lower: String = words.chars().take(14).collect::<String>().to_lowercase();
+    let head = words
+        .char_indices()
+        .nth(14)
+        .map_or(words, |(at, _)| &words[..at]);
+    let folded = Folded::new(head);
     for (word, power) in SCALES {
-        if lower.starts_with(word)
-            && (*word != "k" || gap == 0)
-            && !lower[word.len()..].starts_with(char::is_alphabetic)
-        {
-            // Ten to the `billon` is no English billion: only the words above.
+        let Some(rest) = folded.strip_prefix(word) else {
+            continue;
+        };
+        // Ten to the `billon` is no English billion: only the words above.
+        let whole = (*word != "k" || gap == 0) && !rest.starts_with(char::is_alphabetic);
+        if whole || word.chars().all(is_han) {
             exponent += power;
-            end += gap + word.len();
-            break;
-        }
-        if lower.starts_with(word) && word.chars().all(is_han) {
-            exponent += power;
-            end += gap + word.len();
+            end += gap + head.len() - rest.len();
             break;
         }
     }

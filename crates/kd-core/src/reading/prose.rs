@@ -1,6 +1,7 @@
 //! What a person would take from an answer in words: labelled lines, the option that is chosen and not the one that is
 //! rejected, the number of the last line. Whatever can be understood in two ways is not read.
 
+use super::folded::Folded;
 use super::language::{Language, is_han};
 use super::options::{Mention, Options};
 use super::{date, number, sayings};
@@ -798,7 +799,7 @@ pub fn number(text: &str, language: Language) -> Said<String> {
 
 /// A line without the margin of its number: "300, give or take 50", "300 ± 50".
 fn without_margin(line: &str) -> &str {
-    let lower = line.to_lowercase();
+    let folded = Folded::new(line);
     let marks = [
         "give or take",
         "plus or minus",
@@ -810,24 +811,22 @@ fn without_margin(line: &str) -> &str {
         "más o menos",
         "正负",
     ];
-    let cut = marks.iter().filter_map(|m| lower.find(m)).min();
-    match cut.filter(|at| {
-        lower.len() == line.len() && lower[..*at].contains(|c: char| c.is_ascii_digit())
-    }) {
-        Some(at) => &line[..at],
-        None => line,
+    let cut = marks
+        .iter()
+        .filter_map(|m| folded.find(m))
+        .map(|at| at.start);
+    match cut.min().map(|at| &line[..at]) {
+        Some(head) if head.contains(|c: char| c.is_ascii_digit()) => head,
+        _ => line,
     }
 }
 
 /// A line without what stands before its last change of mind, and without numbers that it says are wrong.
 fn without_rejected(line: &str) -> String {
-    let lower = line.to_lowercase();
-    if lower.len() != line.len() {
-        return line.to_owned();
-    }
+    let folded = Folded::new(line);
     let turn = TURNS
         .iter()
-        .filter_map(|w| lower.rfind(w).map(|at| at + w.len()))
+        .filter_map(|w| folded.rfind(w).map(|at| at.end))
         .max();
     let line = &line[turn.unwrap_or(0)..];
     let mut out: Vec<&str> = Vec::new();
@@ -894,7 +893,7 @@ pub fn number_of(line: &str, language: Language) -> Option<String> {
     {
         return Some(only);
     }
-    let lower = line.to_lowercase();
+    let folded = Folded::new(line);
     // What is left of the cue is the question restated.
     let cues = [
         " is ",
@@ -943,7 +942,7 @@ pub fn number_of(line: &str, language: Language) -> Option<String> {
     ];
     let after = cues
         .iter()
-        .filter_map(|cue| lower.rfind(cue).map(|at| at + cue.len()))
+        .filter_map(|cue| folded.rfind(cue).map(|at| at.end))
         .max()?;
     number::only(line.get(after..)?, language)
 }
@@ -1131,44 +1130,33 @@ fn split_label(line: &str) -> Option<(String, bool)> {
             "nuestro ",
             "我的",
         ];
-        let lower = line.to_lowercase();
-        let article = ARTICLES.iter().find(|a| lower.starts_with(**a))?;
-        label_of(line.get(article.len()..)?)
+        let folded = Folded::new(line);
+        label_of(ARTICLES.iter().find_map(|a| folded.strip_prefix(a))?)
     })
 }
 
 fn label_of(line: &str) -> Option<(String, bool)> {
-    let lower = line.to_lowercase();
-    // Lowering moves bytes in few alphabets; then the line is taken as it is.
-    let same = lower.len() == line.len();
-    let mut best: Option<(usize, usize, bool)> = None;
+    let folded = Folded::new(line);
+    let mut best: Option<(usize, &str, bool)> = None;
     for (label, is_final) in LABELS {
-        let Some(after) = lower.strip_prefix(label) else {
+        let Some(after) = folded.strip_prefix(label) else {
             continue;
         };
         let tail = after.trim_start_matches(['*', '_', '`']);
-        let skipped = after.len() - tail.len();
-        let spaced = tail.trim_start();
-        let more = if let Some(rest) = spaced.strip_prefix([':', '：', '=', '→']) {
-            Some(spaced.len() - rest.len() + (tail.len() - spaced.len()))
-        } else {
-            COPULAS
-                .iter()
-                .find(|c| tail.starts_with(**c))
-                .map(|c| c.len())
+        let rest = match tail.trim_start().strip_prefix([':', '：', '=', '→']) {
+            Some(rest) => Some(rest),
+            None => {
+                let tail = Folded::new(tail);
+                COPULAS.iter().find_map(|c| tail.strip_prefix(c))
+            }
         };
-        if let Some(more) = more
+        if let Some(rest) = rest
             && best.is_none_or(|(length, ..)| label.len() > length)
         {
-            best = Some((label.len(), label.len() + skipped + more, *is_final));
+            best = Some((label.len(), rest, *is_final));
         }
     }
-    let (_, from, is_final) = best?;
-    let rest = if same {
-        line.get(from..)?
-    } else {
-        lower.get(from..)?
-    };
+    let (_, rest, is_final) = best?;
     Some((
         rest.trim_start_matches([':', '：', '*', ' ']).to_owned(),
         is_final,
@@ -1177,10 +1165,7 @@ fn label_of(line: &str) -> Option<(String, bool)> {
 
 /// "So the answer is B", "thus my final answer: 391" inside a line.
 fn announced(line: &str) -> Option<(String, bool)> {
-    let lower = line.to_lowercase();
-    if lower.len() != line.len() {
-        return None;
-    }
+    let folded = Folded::new(line);
     let mut best: Option<(usize, &str)> = None;
     for words in [
         "final answer",
@@ -1203,7 +1188,7 @@ fn announced(line: &str) -> Option<(String, bool)> {
         "correct option",
         "correct choice",
     ] {
-        if let Some(at) = lower.rfind(words)
+        if let Some(at) = folded.rfind(words).map(|at| at.start)
             && best.is_none_or(|(b, w)| at > b || at == b && words.len() > w.len())
         {
             best = Some((at, words));
@@ -1494,17 +1479,18 @@ fn clause_choice(sentence: &str, options: &Options) -> Taken<usize> {
     if mentions.is_empty() {
         return Taken::None;
     }
-    let lower = sentence.to_lowercase();
+    let folded = Folded::new(sentence);
+    let lower = folded.lower();
     // "Neither A nor B: take C" decides.
     let one_left = asserted(&mentions).len() == 1 && mentions.iter().any(|m| m.rejected);
-    if is_undecided(&lower) && !(one_left && only_neither(&lower)) {
+    if is_undecided(lower) && !(one_left && only_neither(lower)) {
         return Taken::Several;
     }
     match asserted(&mentions).as_slice() {
         [one] => Taken::One(*one),
         [] => Taken::None,
         _ => {
-            if let Some(choice) = conceding_choice(sentence, &lower, options) {
+            if let Some(choice) = conceding_choice(sentence, &folded, options) {
                 return choice;
             }
             let follows = FOLLOWS.iter().filter(|w| {
@@ -1516,21 +1502,10 @@ fn clause_choice(sentence: &str, options: &Options) -> Taken<usize> {
                 .filter(|w| !CONCEDES.contains(w))
                 .chain(TURNS)
                 .chain(follows)
-                .filter_map(|word| {
-                    lower
-                        .match_indices(word)
-                        .filter(|(at, _)| {
-                            let before = lower[..*at].chars().next_back();
-                            let after = lower[at + word.len()..].chars().next();
-                            let edge =
-                                |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic() || is_han(c));
-                            word.chars().any(is_han) || (edge(before) && edge(after))
-                        })
-                        .last()
-                        .map(|(at, w)| at + w.len())
-                })
+                .filter_map(|word| folded.words(word).last())
+                .map(|at| at.end)
                 .max();
-            let Some(cut) = cut.filter(|_| lower.len() == sentence.len()) else {
+            let Some(cut) = cut else {
                 return Taken::Several;
             };
             // A sentence that begins with the contrast holds two clauses: the second decides.
@@ -1551,20 +1526,11 @@ fn clause_choice(sentence: &str, options: &Options) -> Taken<usize> {
 }
 
 /// The option of the clause that decides in a sentence with a conceding clause; `None` where it has none.
-fn conceding_choice(sentence: &str, lower: &str, options: &Options) -> Option<Taken<usize>> {
-    if lower.len() != sentence.len() {
-        return None;
-    }
+fn conceding_choice(sentence: &str, folded: &Folded, options: &Options) -> Option<Taken<usize>> {
     let at = CONCEDES
         .iter()
-        .filter_map(|word| {
-            lower.match_indices(word).map(|(at, _)| at).find(|at| {
-                let before = lower[..*at].chars().next_back();
-                let after = lower[at + word.len()..].chars().next();
-                let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic() || is_han(c));
-                word.chars().any(is_han) || edge(before) && edge(after)
-            })
-        })
+        .filter_map(|word| folded.words(word).next())
+        .map(|at| at.start)
         .min()?;
     let one = |clause: &str| match asserted(&options.mentions(clause)).as_slice() {
         [one] => Taken::One(*one),
