@@ -44,7 +44,7 @@ struct Fault {
 
 const FAULTS: &[Fault] = &[
     Fault {
-        name: "pieces come slowly",
+        name: "slow stream",
         reply: Some(|_| Reply::paced(20, Duration::from_millis(20))),
         end: End::Answers(20 * 6 - 1),
     },
@@ -73,7 +73,7 @@ const FAULTS: &[Fault] = &[
         end: End::Answers("So: a\u{FFFD}b".len()),
     },
     Fault {
-        name: "a malformed event among good ones",
+        name: "a malformed event among valid ones",
         reply: Some(|_| {
             Reply::Stream(vec![
                 Step::Text("one ".into()),
@@ -99,7 +99,7 @@ const FAULTS: &[Fault] = &[
         end: End::Fails("decode", true),
     },
     Fault {
-        name: "hang-up before the status",
+        name: "connection closed before the status",
         reply: Some(|_| Reply::Hangup),
         end: End::Fails("crashed", true),
     },
@@ -124,12 +124,12 @@ const FAULTS: &[Fault] = &[
         end: End::Fails("overloaded", true),
     },
     Fault {
-        name: "overloaded, told inside the stream",
+        name: "overload reported inside the stream",
         reply: Some(|_| Reply::Stream(vec![Step::Text("begun".into()), Step::Overloaded])),
         end: End::Fails("overloaded", true),
     },
     Fault {
-        name: "401 that repeats the key",
+        name: "401 that echoes the key",
         reply: Some(|wire| Reply::Status {
             code: 401,
             headers: Vec::new(),
@@ -138,7 +138,7 @@ const FAULTS: &[Fault] = &[
         end: End::Fails("auth", false),
     },
     Fault {
-        name: "a web page in place of a stream",
+        name: "a web page instead of a stream",
         reply: Some(|_| Reply::Body {
             mime: "text/html".into(),
             body: Arc::from(&b"<html>log in to the network first</html>"[..]),
@@ -146,7 +146,7 @@ const FAULTS: &[Fault] = &[
         end: End::Fails("invalid", false),
     },
     Fault {
-        name: "the provider declines",
+        name: "the provider refuses",
         reply: Some(|_| Reply::Stream(vec![Step::Refuse])),
         end: End::Fails("refused", false),
     },
@@ -161,7 +161,7 @@ const FAULTS: &[Fault] = &[
         end: End::Fails("timeout", false),
     },
     Fault {
-        name: "nobody listens (no network)",
+        name: "no server listening (no network)",
         reply: None,
         end: End::Fails("missing", false),
     },
@@ -402,7 +402,7 @@ async fn case(fault: &Fault, wire: Wire, calm: &Calm) -> (Seen, Option<String>) 
 /// The tables of `docs/faults.md`.
 fn tables(rows: &[(usize, Wire, Seen, Option<String>)]) -> String {
     let mut text = String::from(
-        "| fault | openai | anthropic | gemini | the same, once only | exit code | the two others |\n\
+        "| fault | openai | anthropic | gemini | the same, only once | exit code | the two others |\n\
          |---|---|---|---|---|---|---|\n",
     );
     let of = |fault: usize, wire: Wire| {
