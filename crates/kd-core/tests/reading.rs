@@ -269,6 +269,77 @@ fn letters_that_change_their_length_break_no_reader() {
     assert_eq!(kinds::of("İzmir or Ankara?"), Kind::Choice(options));
 }
 
+#[test]
+fn what_an_answer_rules_out_is_no_refusal() {
+    for (kind, reply, want) in [
+        (
+            "choice:Rust|Go",
+            "I won't use Go here. Rust is the better choice.",
+            "Rust",
+        ),
+        (
+            "choice:Rust|Go",
+            "I will not round up for Go: I'd pick Rust.",
+            "Rust",
+        ),
+        ("choice:Rust|Go", "As an AI, I'd recommend Rust.", "Rust"),
+        (
+            "choice:Rust|Go",
+            "As an aid to memory: Rust is best.",
+            "Rust",
+        ),
+        ("choice:Rust|Go", "Als KI empfehle ich Rust.", "Rust"),
+        (
+            "choice:Rust|Go",
+            "Als Kind der Achtziger wähle ich Rust.",
+            "Rust",
+        ),
+        ("choice:Rust|Go", "抱歉，我选 Rust。", "Rust"),
+        ("yes-no", "No. I won't ship this.", "no"),
+        ("number", "I will not round: 17*23 = 391", "391"),
+        ("number", "I'm not able to run code, but it is 391.", "391"),
+        (
+            "text",
+            "I won't use Go here. Rust is the better choice",
+            "I won't use Go here. Rust is the better choice",
+        ),
+    ] {
+        let said = said(kind, reply).map(|(answer, _)| answer);
+        assert_eq!(said.as_deref(), Ok(want), "{reply}");
+    }
+    // What declines and says something of the kind all the same is asked once more.
+    for (kind, reply) in [
+        (
+            "choice:Rust|Go",
+            "I can't answer for your team. Rust is the better choice.",
+        ),
+        (
+            "choice:Rust|Go",
+            "I'm unable to pick a winner. Rust is best for speed.",
+        ),
+        ("number", "I don't know for sure, but it is about 391."),
+        ("text", "I can't help you choose, but Rust is better."),
+    ] {
+        assert_eq!(said(kind, reply), Err(Unread::Ambiguous), "{reply}");
+    }
+    for (kind, reply) in [
+        ("choice:Rust|Go", "I won't answer. Rust has many users."),
+        (
+            "choice:Rust|Go",
+            "I'd rather not say whether Rust is better.",
+        ),
+        ("choice:Rust|Go", "As an AI I cannot choose Rust."),
+        (
+            "choice:Rust|Go",
+            "I'm sorry, but I can't help with that. Let me know if you have other questions.",
+        ),
+        ("number", "I can't help with 17*23."),
+        ("text", "I can't answer that. Sorry."),
+    ] {
+        assert_eq!(said(kind, reply), Err(Unread::Refused), "{reply}");
+    }
+}
+
 /// Prints what is misread and unread in the corpus that `KD_REPLIES` names; for a set that was just written.
 #[test]
 #[ignore = "prints figures; holds nothing"]

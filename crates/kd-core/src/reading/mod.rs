@@ -11,6 +11,7 @@ pub mod language;
 pub mod number;
 pub mod options;
 pub mod prose;
+mod refusal;
 pub mod sameness;
 mod sayings;
 
@@ -216,7 +217,7 @@ pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step
         }
     }
     let Some((first, step)) = fitting.first().cloned() else {
-        return Err(match prose::is_refusal(&text) {
+        return Err(match refusal::is_all(&text) {
             true => Unread::Refused,
             false => Unread::Missing,
         });
@@ -439,9 +440,11 @@ fn short(text: &str) -> Said<Answer> {
     if let Some(line) = prose::labelled_text(text).filter(|l| l.len() <= SHORT_BYTES_MAX) {
         return Said::Labelled(Answer::Text(line));
     }
-    if prose::is_refusal(text) {
-        return Said::Refused;
-    }
+    let text = match prose::open_answer(text) {
+        Said::Words(text) => text,
+        Said::Several => return Said::Several,
+        _ => return Said::Refused,
+    };
     let whole = prose::bare(text);
     match !whole.is_empty() && whole.len() <= SHORT_BYTES_MAX && !whole.contains('\n') {
         true => Said::Words(Answer::Text(whole)),

@@ -4,7 +4,7 @@
 use super::folded::Folded;
 use super::language::{Language, is_han};
 use super::options::{Mention, Options};
-use super::{date, number, sayings};
+use super::{date, number, refusal, sayings};
 
 /// Words that stand before an answer, in the five languages; a colon, a dash or a copula follows. `true`: it announces a
 /// final answer and stands above the others.
@@ -226,7 +226,6 @@ const TURNS: &[&str] = &[
     "noch einmal",
     "recalcul",
     "vérifions",
-    "recalcul",
     "verifiquemos",
     "重新计算",
     "再算",
@@ -404,67 +403,6 @@ const UNDECIDED: &[&str] = &[
     "都不",
 ];
 
-/// Words of a refusal.
-const REFUSALS: &[&str] = &[
-    "i can't help",
-    "i cannot help",
-    "i can't assist",
-    "i cannot assist",
-    "i'm unable to",
-    "i am unable to",
-    "i can't answer",
-    "i cannot answer",
-    "i won't",
-    "i will not",
-    "i can't provide",
-    "i cannot provide",
-    "i must decline",
-    "i'm sorry, but i can",
-    "i am sorry, but i can",
-    "as an ai",
-    "i'm not able to",
-    "i am not able to",
-    "i can't comply",
-    "i cannot comply",
-    "i decline",
-    "i'd rather not",
-    "i can't discuss",
-    "i cannot discuss",
-    "not comfortable",
-    "i don't know",
-    "i do not know",
-    "against my guidelines",
-    "dabei kann ich",
-    "kann ich nicht helfen",
-    "kann ich nicht beantworten",
-    "kann ich leider nicht",
-    "ich weiß es nicht",
-    "ich weiß nicht",
-    "ich darf nicht",
-    "als ki",
-    "tut mir leid, aber",
-    "je ne peux pas",
-    "je suis désolé, mais",
-    "je ne sais pas",
-    "en tant qu'ia",
-    "je refuse",
-    "no puedo ayudar",
-    "no puedo responder",
-    "lo siento, pero",
-    "no lo sé",
-    "no sé ",
-    "como ia",
-    "无法回答",
-    "不能回答",
-    "无法提供",
-    "抱歉",
-    "对不起",
-    "作为人工智能",
-    "作为一个ai",
-    "我不知道",
-    "不能帮",
-];
-
 /// What a text in words says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said<T> {
@@ -512,14 +450,26 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
         Taken::Several => return Said::Several,
         Taken::None => {}
     }
-    let refused = is_refusal(text);
     let whole = bare(text);
     if let Some(at) = options.stated(&whole) {
         return Said::Words(at);
     }
-    if refused {
-        return Said::Refused;
+    let Some(declined) = refusal::of(text) else {
+        return chosen(text, options);
+    };
+    let decides = options.is_yes_no()
+        || sentences(&declined.rest)
+            .iter()
+            .any(|s| has_any(&s.to_lowercase(), DECIDES) || options.stated(&bare(s)).is_some());
+    match chosen(&declined.rest, options) {
+        Said::Words(at) if decides && !declined.outright => Said::Words(at),
+        Said::Words(_) | Said::Several if decides => Said::Several,
+        _ => Said::Refused,
     }
+}
+
+/// The option that a text without labels chooses.
+fn chosen(text: &str, options: &Options) -> Said<usize> {
     match marked_line(text, options) {
         Taken::One(at) => return Said::Words(at),
         Taken::Several => return Said::Several,
@@ -579,7 +529,6 @@ fn marked_line(text: &str, options: &Options) -> Taken<usize> {
         "richtig",
         "korrekt",
         "stimmt",
-        "correct",
         "exact",
         "juste",
         "vrai",
@@ -718,6 +667,41 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     {
         return Said::Words(key);
     }
+    let Some(declined) = refusal::of(text) else {
+        return number_in_lines(text, language);
+    };
+    let gives = sentences(&declined.rest).iter().any(|s| gives_number(s));
+    match number_in_lines(&declined.rest, language) {
+        Said::LastLine(key) if gives && !declined.outright => Said::LastLine(key),
+        Said::LastLine(_) | Said::Several if gives || !declined.outright => Said::Several,
+        _ => Said::Refused,
+    }
+}
+
+/// Whether a sentence beside a refusal gives a number as its result, and does not only mention one.
+fn gives_number(sentence: &str) -> bool {
+    const ABOUT: &[&str] = &[
+        "about",
+        "approximately",
+        "around",
+        "roughly",
+        "etwa",
+        "ungefähr",
+        "environ",
+        "aproximadamente",
+        "unos",
+        "约",
+    ];
+    let lower = sentence.to_lowercase();
+    sentence.contains(['=', '≈', '＝'])
+        || sentence.contains("**")
+        || sentence.split_whitespace().count() <= 3
+        || has_any(&lower, RESULTS)
+        || has_any(&lower, ABOUT)
+}
+
+/// The number that a text without labels gives.
+fn number_in_lines(text: &str, language: Language) -> Said<String> {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -728,15 +712,8 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         .copied()
         .filter(|l| !number::numbers(l, language).is_empty())
         .collect();
-    if is_refusal(text) && with.len() <= 1 && text.len() < 600 {
-        return Said::Refused;
-    }
     let Some(last) = with.last() else {
-        return if is_refusal(text) {
-            Said::Refused
-        } else {
-            Said::Nothing
-        };
+        return Said::Nothing;
     };
     let all = number::numbers(text, language);
     let alone = all.iter().all(|n| n.key == all[0].key);
@@ -866,7 +843,7 @@ pub fn date(text: &str) -> Said<String> {
         .filter(|l| !l.trim().is_empty() && !is_about_confidence(l));
     match lines.next().and_then(date::only) {
         Some(key) => Said::LastLine(key),
-        None if is_refusal(text) => Said::Refused,
+        None if refusal::is_all(text) => Said::Refused,
         None if date::dates(text).is_empty() => Said::Nothing,
         None => Said::Several,
     }
@@ -958,11 +935,17 @@ pub fn labelled_text(text: &str) -> Option<String> {
     }
 }
 
-/// Whether a text declines to answer.
-pub fn is_refusal(text: &str) -> bool {
-    let lower = text.to_lowercase().replace('’', "'");
-    let head: String = lower.chars().take(300).collect();
-    REFUSALS.iter().any(|words| head.contains(words))
+/// What an open text says beside a refusal; the whole where it holds none.
+pub(super) fn open_answer(text: &str) -> Said<&str> {
+    let Some(declined) = refusal::of(text) else {
+        return Said::Words(text);
+    };
+    let decides = |s: &String| has_any(&s.to_lowercase(), DECIDES) && !sayings::is_courtesy(s);
+    match sentences(&declined.rest).iter().any(decides) {
+        true if declined.outright => Said::Several,
+        true => Said::Words(text),
+        false => Said::Refused,
+    }
 }
 
 /// A text without words of others between the marks of our prompts: `<<1f2e Answer A` to `1f2e>>`.
@@ -1568,7 +1551,7 @@ fn is_undecided(lower: &str) -> bool {
 }
 
 /// Sentences and lines.
-fn sentences(text: &str) -> Vec<String> {
+pub(super) fn sentences(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
         let line = undecorated(line);
@@ -1717,51 +1700,52 @@ pub fn is_about_confidence(line: &str) -> bool {
     .any(|w| lower.starts_with(w))
 }
 
+/// Words of a result.
+const RESULTS: &[&str] = &[
+    "so ",
+    "therefore",
+    "thus",
+    "hence",
+    "total",
+    "result",
+    "answer",
+    "is ",
+    "equals",
+    "gives",
+    "makes",
+    "also ",
+    "daher",
+    "ergibt",
+    "ergebnis",
+    "antwort",
+    "ist ",
+    "donc",
+    "résultat",
+    "est ",
+    "font ",
+    "fait ",
+    "por tanto",
+    "así",
+    "es ",
+    "son ",
+    "因此",
+    "所以",
+    "等于",
+    "是",
+    "得",
+    "共",
+    "insgesamt",
+    "beträgt",
+    "au total",
+    "en total",
+];
+
 /// Whether a line says that it is the result.
 fn is_result(line: &str) -> bool {
     let lower = line.to_lowercase();
     line.contains(['=', '≈', '＝'])
         || line.contains("**")
-        || [
-            "so ",
-            "therefore",
-            "thus",
-            "hence",
-            "total",
-            "result",
-            "answer",
-            "is ",
-            "equals",
-            "gives",
-            "makes",
-            "also ",
-            "daher",
-            "ergibt",
-            "ergebnis",
-            "antwort",
-            "ist ",
-            "donc",
-            "résultat",
-            "est ",
-            "font ",
-            "fait ",
-            "por tanto",
-            "así",
-            "es ",
-            "son ",
-            "因此",
-            "所以",
-            "等于",
-            "是",
-            "得",
-            "共",
-            "insgesamt",
-            "beträgt",
-            "au total",
-            "en total",
-        ]
-        .iter()
-        .any(|w| lower.contains(w))
+        || RESULTS.iter().any(|w| lower.contains(w))
 }
 
 /// Whether words of a changed mind stand in a text.
