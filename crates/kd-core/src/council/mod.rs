@@ -114,7 +114,7 @@ pub struct Council {
     others: Others,
     /// An aside has the floor: the king's words wait for its end.
     held: bool,
-    /// The king has stopped everybody, and what he said before that has not been asked yet.
+    /// The open turns were interrupted: a second interrupt before they have ended takes back what waits.
     stopped: bool,
     closed: bool,
 }
@@ -297,6 +297,8 @@ impl Council {
                     if self.held {
                         return;
                     }
+                    // An interrupt holds for the turns that it stopped.
+                    self.stopped = false;
                     if self.next_resumed() {
                         continue;
                     }
@@ -307,7 +309,6 @@ impl Council {
                     let Some(words) = self.waiting.pop_front() else {
                         return;
                     };
-                    self.stopped = false;
                     let draft = drafts::king(&words, now);
                     fx.commands.push(Command::Save(Box::new(draft)));
                     self.stage = Stage::Saving(words);

@@ -163,6 +163,26 @@ fn a_second_interrupt_takes_back_what_waits() {
 }
 
 #[test]
+fn an_interrupt_that_is_over_does_not_make_the_next_one_the_second() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.op(Op::Interrupt);
+    for name in ["claude", "codex", "cursor"] {
+        bench.fail(name, FailureKind::Cancelled);
+    }
+    bench.op(Op::Retry { seat: None });
+    bench.say("and this");
+    bench.op(Op::Interrupt);
+    for name in ["claude", "codex", "cursor"] {
+        bench.fail(name, FailureKind::Cancelled);
+    }
+    let back = |e: &Event| matches!(e, Event::SayTakenBack { .. });
+    assert!(!bench.events.iter().any(back));
+    assert_eq!(bench.speaking(), ["claude", "codex", "cursor"]);
+    assert!(bench.prompt("claude").contains("and this"));
+}
+
+#[test]
 fn an_interrupt_before_the_question_is_on_disk_counts() {
     let mut bench = Bench::new(Setup::default());
     bench.hold = true;
