@@ -21,12 +21,22 @@ pub fn between(one: &str, two: &str) -> Option<&'static str> {
     (a.1 == b.1 && a.0 != b.0).then_some("their numbers differ")
 }
 
-/// Whether a text begins with yes or no.
+/// Whether a text begins with yes or no as an answer: with punctuation behind it, or nothing. "No doubt: ship it." and
+/// "Si on attend …" begin a sentence.
 fn side(text: &str) -> Option<bool> {
     let text = prose::bare(&prose::without_thoughts(text)).to_lowercase();
-    let first = text
-        .split(|c: char| !c.is_alphanumeric())
-        .find(|word| !word.is_empty())?;
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let end = text.find(|c: char| !c.is_alphanumeric());
+    let (first, rest) = text.split_at(end.unwrap_or(text.len()));
+    let mut behind = rest.chars();
+    let answers = match behind.next() {
+        None | Some('\n') => true,
+        Some(c) if c.is_whitespace() => matches!(behind.next(), Some('-' | '–' | '—' | '(')),
+        Some(c) => !matches!(c, '-' | '\'' | '’' | '/' | '_'),
+    };
+    if !answers {
+        return None;
+    }
     match (YES.contains(&first), NO.contains(&first)) {
         (true, false) => Some(true),
         (false, true) => Some(false),
@@ -66,6 +76,8 @@ mod tests {
             ("Yes, ship it.", "No. Wait for the audit."),
             ("Ja.", "Nein, lieber nicht."),
             ("是的。", "不是。"),
+            ("**Yes** because it is tested.", "No - not yet."),
+            ("Oui", "Non\nConfiance : 0,9"),
             ("About 40 km.", "About 400 km."),
             ("42", "43\nConfidence: 0.9"),
             ("12 %", "21 %"),
@@ -82,6 +94,10 @@ mod tests {
             ("Use 2 queues and a lock.", "Use two queues and a lock."),
             ("In 1945, in May.", "It ended in 1945."),
             ("Nothing to add.", "Yes."),
+            ("No doubt about it: ship it.", "Yes, ship it."),
+            ("No-brainer: ship it.", "Yes."),
+            ("Si on attend, on perd.", "Non."),
+            ("Ja nicht warten!", "Nein."),
         ] {
             assert_eq!(between(a, b), None, "{a:?} {b:?}");
         }
