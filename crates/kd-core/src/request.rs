@@ -275,7 +275,7 @@ impl Usage {
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
         self.repeats += other.repeats;
-        self.certainty = self.certainty.max(other.certainty);
+        self.certainty = self.certainty.and(other.certainty);
     }
 
     /// Whether any token was counted: no request uses none.

@@ -39,9 +39,7 @@ impl Price {
 }
 
 /// How exactly an amount is known.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// As the provider counted.
@@ -51,6 +49,8 @@ pub enum Certainty {
     AtMost,
     /// A lower bound: a request ended without a count, and nothing bounded it. Shown as `≥`.
     AtLeast,
+    /// An estimate: a sum of upper and lower bounds. Shown as `≈`.
+    About,
 }
 
 impl Certainty {
@@ -59,12 +59,24 @@ impl Certainty {
         *self == Certainty::Exact
     }
 
-    /// What stands before a number.
+    /// How exactly the sum of two amounts is known.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, Certainty::Exact) => one,
+            (Certainty::Exact, other) => other,
+            (one, other) if one == other => one,
+            _ => Certainty::About,
+        }
+    }
+
+    /// The sign before a number.
     pub fn sign(self) -> &'static str {
         match self {
             Certainty::Exact => "",
             Certainty::AtMost => "≤ ",
             Certainty::AtLeast => "≥ ",
+            Certainty::About => "≈ ",
         }
     }
 }
@@ -90,7 +102,7 @@ impl Add for Spent {
             calls: self.calls.saturating_add(other.calls),
             tokens: self.tokens.saturating_add(other.tokens),
             pico_usd: self.pico_usd.saturating_add(other.pico_usd),
-            certainty: self.certainty.max(other.certainty),
+            certainty: self.certainty.and(other.certainty),
         }
     }
 }
@@ -147,7 +159,7 @@ impl Spent {
     /// The same as an upper bound.
     #[must_use]
     pub fn bound(mut self) -> Self {
-        self.certainty = self.certainty.max(Certainty::AtMost);
+        self.certainty = self.certainty.and(Certainty::AtMost);
         self
     }
 
@@ -231,7 +243,7 @@ pub fn is_free(backend: &str) -> bool {
 /// `$0.0123`, with its mark where it is a bound. A bound is rounded away from what it bounds.
 pub fn money(usd: f64, certainty: Certainty) -> String {
     let shown = match certainty {
-        Certainty::Exact => usd,
+        Certainty::Exact | Certainty::About => usd,
         Certainty::AtMost => (usd * 1e4 - 1e-6).ceil() / 1e4,
         Certainty::AtLeast => (usd * 1e4 + 1e-6).floor() / 1e4,
     };
@@ -414,6 +426,46 @@ mod tests {
         assert_eq!(call.pico_usd, 150_000 * 1_000_000);
         assert!((call.usd() - 0.15).abs() < 1e-12);
         assert_eq!(Price::per_million(1e-7, 0.0).input, 1);
+    }
+
+    #[test]
+    fn a_sum_is_no_bound_that_its_parts_do_not_make() {
+        use Certainty::{About, AtLeast, AtMost, Exact};
+        for (one, two, sum) in [
+            (Exact, Exact, Exact),
+            (Exact, AtMost, AtMost),
+            (Exact, AtLeast, AtLeast),
+            (Exact, About, About),
+            (AtMost, AtMost, AtMost),
+            (AtLeast, AtLeast, AtLeast),
+            (AtMost, AtLeast, About),
+            (About, AtMost, About),
+            (About, AtLeast, About),
+        ] {
+            let spent = |certainty| Spent {
+                calls: 1,
+                tokens: 20,
+                pico_usd: pico(0.01),
+                certainty,
+            };
+            let used = |certainty| Usage {
+                certainty,
+                ..Usage::default()
+            };
+            for (a, b) in [(one, two), (two, one)] {
+                assert_eq!((spent(a) + spent(b)).certainty, sum);
+                let mut usage = used(a);
+                usage.add(&used(b));
+                assert_eq!(usage.certainty, sum);
+            }
+        }
+        let both = Spent {
+            tokens: 20,
+            certainty: AtMost.and(AtLeast),
+            ..Spent::default()
+        };
+        assert_eq!(both.words(", "), "0 calls, ≈ 20 tokens");
+        assert_eq!(money(0.01, About), "≈ $0.0100");
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn agrees(told: &Told, account: Spent, bill: &Bill, at: &str) {
                 );
                 assert!(bill.uncounted, "{who} doubts without a reason: {at}");
             }
-            Certainty::AtLeast => panic!("{who} lost count: {at}"),
+            Certainty::AtLeast | Certainty::About => panic!("{who} lost count: {at}"),
         }
     }
 }

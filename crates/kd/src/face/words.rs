@@ -230,6 +230,7 @@ mod tests {
             (Certainty::Exact, "1,200 tokens in, 42 out, $0.0123"),
             (Certainty::AtMost, "≤ 1,200 tokens in, 42 out, ≤ $0.0124"),
             (Certainty::AtLeast, "≥ 1,200 tokens in, 42 out, ≥ $0.0123"),
+            (Certainty::About, "≈ 1,200 tokens in, 42 out, ≈ $0.0123"),
         ] {
             assert_eq!(total(&used(certainty)), text);
         }
