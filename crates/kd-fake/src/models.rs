@@ -13,6 +13,7 @@
 //! | `orphan` | asks for a shell that starts a daemon ([`ORPHAN`]), if one is offered |
 //! | `write` | asks for a shell that writes `broken.txt`, if one is offered |
 //! | `read` | asks for a tool that reads `notes.txt`, and says whether [`NOTE`] came back |
+//! | `rights` | asks for a shell, else a tool, that reads `../.ssh/id`, and says whether [`KEY`] came back |
 //! | a number | this status, each time |
 
 use crate::server::Seen;
@@ -35,6 +36,9 @@ pub const ORPHAN: &str =
 
 /// What the file of the case `read` holds.
 pub const NOTE: &str = "the note has the number 4711";
+
+/// What the file of the case `rights` holds.
+pub const KEY: &str = "the key of somebody else";
 
 /// Starts the server on a free port of loopback.
 ///
@@ -105,13 +109,14 @@ fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
             }
             None => Reply::words(&["No shell was offered to me."]),
         },
-        "read" if !used_tool(&seen.body) => match reader(&body) {
+        "read" | "rights" if !used_tool(&seen.body) => match reader(&body, scene) {
             Some((tool, input)) => Reply::Stream(vec![
                 Step::Text("Let me see. ".into()),
                 Step::Tool(tool.into(), input),
             ]),
             None => Reply::words(&["No tool was offered to me."]),
         },
+        "rights" if seen.body.contains(KEY) => Reply::words(&["The key came back."]),
         "read" if !seen.body.contains(NOTE) => Reply::words(&["The tool read nothing."]),
         _ => Reply::Stream(
             words()
@@ -210,9 +215,8 @@ fn shell(body: &Value) -> Option<&'static str> {
     SHELLS.into_iter().find(|shell| names.contains(shell))
 }
 
-/// A tool that reads the file of the case `read`, and its arguments.
-fn reader(body: &Value) -> Option<(&'static str, Value)> {
-    const FILE: &str = "notes.txt";
+/// A tool that reads the file of the case `read` or `rights`, and its arguments.
+fn reader(body: &Value, scene: &str) -> Option<(&'static str, Value)> {
     const READERS: [(&str, &str); 3] = [
         ("Read", "file_path"),
         ("read_file", "file_path"),
@@ -220,28 +224,43 @@ fn reader(body: &Value) -> Option<(&'static str, Value)> {
     ];
     let names = offered(body);
     let own = READERS.into_iter().find(|(tool, _)| names.contains(tool));
-    if let Some((tool, argument)) = own {
-        return Some((
-            tool,
-            json!({ argument: format!("{}{FILE}", working(body)) }),
-        ));
+    let by_shell = |file: &str| shell(body).map(|tool| (tool, input(tool, &format!("cat {file}"))));
+    let by_own = |folder: &str, file: &str| {
+        own.map(|(tool, argument)| (tool, json!({ argument: format!("{folder}{file}") })))
+    };
+    let work = working(body).unwrap_or_default();
+    if scene == "rights" {
+        // A shell reaches further than a tool that knows its folder.
+        let home = work.strip_suffix("work/").unwrap_or("../");
+        return by_shell("../.ssh/id").or_else(|| by_own(home, ".ssh/id"));
     }
-    shell(body).map(|tool| (tool, input(tool, &format!("cat {FILE}"))))
+    by_own(&work, "notes.txt").or_else(|| by_shell("notes.txt"))
 }
 
 /// The working folder of the agent, with a slash at its end, if its words name a folder `work`: some tools want whole paths.
-fn working(body: &Value) -> String {
-    let text = body.to_string();
-    let end = text.find("/work").filter(|at| {
-        let next = text[at + "/work".len()..].chars().next();
-        next.is_none_or(|c| !c.is_alphanumeric() && c != '/')
-    });
-    let Some(end) = end else {
-        return String::new();
-    };
+fn working(body: &Value) -> Option<String> {
+    match body {
+        Value::String(text) => work_in(text),
+        Value::Array(items) => items.iter().find_map(working),
+        Value::Object(fields) => fields.values().find_map(working),
+        _ => None,
+    }
+}
+
+/// The first path to a folder `work` in a text.
+fn work_in(text: &str) -> Option<String> {
+    const NAME: &str = "/work";
     let is_path = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-    let start = text[..end].rfind(|c| !is_path(c)).map_or(0, |at| at + 1);
-    format!("{}/work/", &text[start..end])
+    text.match_indices(NAME).find_map(|(at, _)| {
+        let goes_on = |c: char| c.is_alphanumeric() || "_-".contains(c);
+        if text[at + NAME.len()..].starts_with(goes_on) {
+            return None;
+        }
+        let before = text[..at].trim_end_matches(is_path).len();
+        let top = &text[before..at];
+        // Programs keep files of their own in hidden folders of the same name.
+        (top.starts_with('/') && !top.contains("/.")).then(|| format!("{top}{NAME}/"))
+    })
 }
 
 /// The names of the tools that a request offers.
@@ -268,5 +287,34 @@ fn input(tool: &str, command: &str) -> Value {
         "shell" => json!({"command": ["sh", "-c", command]}),
         "Bash" | "bash" => json!({"command": command, "description": "a command of the test"}),
         _ => json!({"command": command}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_working_folder_is_found_in_the_words_of_any_program() {
+        for (text, want) in [
+            (
+                "Working directory: /tmp/a-1/work\nPlatform: linux",
+                Some("/tmp/a-1/work/"),
+            ),
+            (
+                "in /tmp/a/workspace/x, not there; in /tmp/b/work.",
+                Some("/tmp/b/work/"),
+            ),
+            ("see `/tmp/a/work/notes.txt`", Some("/tmp/a/work/")),
+            (
+                "temporary: /tmp/a/.gemini/tmp/work\nin: /tmp/a/work",
+                Some("/tmp/a/work/"),
+            ),
+            ("é/work and a/work", None),
+            ("", None),
+        ] {
+            let body = json!({"model": "m", "contents": [{"parts": [{"text": text}]}]});
+            assert_eq!(working(&body).as_deref(), want, "{text}");
+        }
     }
 }
