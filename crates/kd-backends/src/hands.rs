@@ -3,6 +3,7 @@
 use crate::Backend;
 use crate::adapters::agent_cli::{self, AgentCli, HeldBy};
 use crate::adapters::local::{Engines, Local};
+use crate::adapters::programs::CODEX_READS_SINCE;
 use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
@@ -140,11 +141,16 @@ impl Hands {
     /// # Errors
     /// When no program answers for the member.
     pub fn read_only_by(&self, member: &Member) -> Result<(HeldBy, String), Failure> {
-        let by = self.agent_cli(member)?.held_by();
+        let agent = self.agent_cli(member)?;
+        let by = agent.held_by();
         let own = "by its own flags";
         let words = match (by, rights::held()) {
+            (HeldBy::OwnSandbox, _) if agent.is_told_reads() => {
+                let since = CODEX_READS_SINCE;
+                format!("by its own sandbox, told what commands may read (obeyed since {since})")
+            }
             (HeldBy::OwnSandbox, _) => {
-                "by its own sandbox, which does not work inside Landlock".to_owned()
+                "by its own sandbox, in which commands can read what you can".to_owned()
             }
             (HeldBy::Landlock, version) => {
                 format!(

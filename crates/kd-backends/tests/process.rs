@@ -899,6 +899,57 @@ async fn a_script_that_names_no_program_is_told_how_to() {
     settled();
 }
 
+#[tokio::test]
+async fn codex_is_told_what_its_commands_may_read_while_the_sandbox_is_on() {
+    let stage = Stage::new();
+    // Makes the program and its script.
+    drop(stage.agent("codex", json!([{"record": stage.path("seen")}])));
+    for folder in [".ssh", ".nvm", "work"] {
+        std::fs::create_dir(stage.path(folder)).unwrap();
+    }
+    let home = stage.folder.path().to_str().unwrap();
+    let work = stage.path("work").canonicalize().unwrap();
+    for (sandbox, writable, is_told) in [
+        (true, false, true),
+        (false, false, false),
+        (true, true, false),
+    ] {
+        let env = Env::of([("PATH", home), ("HOME", home)]);
+        let choice = Choice {
+            folder: Some(work.clone()),
+            name: "ada".into(),
+            sandbox,
+            ..Choice::default()
+        };
+        let agent = AgentCli::new(program("codex").unwrap(), choice, env);
+        let asked = Request {
+            writable,
+            ..request("q")
+        };
+        run(&agent, asked).await.2.unwrap_err();
+        let seen = stage.recorded("seen")["args"].clone();
+        let args = seen.as_array().unwrap().iter();
+        let args: Vec<&str> = args.map(|arg| arg.as_str().unwrap()).collect();
+        let filesystem = args.iter().find(|arg| arg.contains(".filesystem="));
+        assert_eq!(filesystem.is_some(), is_told, "{args:?}");
+        assert_eq!(
+            args.contains(&"-s"),
+            !is_told,
+            "the flag would win: {args:?}"
+        );
+        let Some(filesystem) = filesystem else {
+            continue;
+        };
+        for (path, may) in [("work", true), (".nvm", true), (".ssh", false)] {
+            let path = stage.path(path).canonicalize().unwrap();
+            let entry = format!("{}=\"read\"", json!(path));
+            assert_eq!(filesystem.contains(&entry), may, "{filesystem}");
+        }
+        assert!(!filesystem.contains("write"), "{filesystem}");
+    }
+    settled();
+}
+
 /// A shell as an agent. The words may name a file by `$FILE`.
 fn shell(stage: &Stage, words: &str) -> Spec {
     let file = stage.path("file").to_str().unwrap().to_owned();

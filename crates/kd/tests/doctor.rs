@@ -193,6 +193,38 @@ fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
 }
 
 #[test]
+fn the_last_lines_say_what_holds_codex_and_its_adapters() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let own = "by its own sandbox";
+    let told = format!("{own}, told what commands may read (obeyed since 0.120)");
+    let untold = format!("{own}, in which commands can read what you can");
+    for (backend, sandbox, want) in [
+        ("codex", true, &told),
+        ("codex", false, &untold),
+        ("acp", true, &untold),
+    ] {
+        let home = Home::new(&json!({}));
+        let file = home.path().join("codex-acp");
+        std::fs::write(&file, "exit 1\n").unwrap();
+        let config = json!({
+            "council": {"sandbox": sandbox},
+            "agents": {"ada": {"backend": backend, "command": ["/bin/sh", file]}},
+        });
+        std::fs::write(home.config_file(), config.to_string()).unwrap();
+        let mut kd = home.kd(&["doctor", "--json", "ada"]);
+        let said = Said::of(kd.env_remove(SANDBOX).output().unwrap());
+        let report = &said.json()[0];
+        assert_eq!(
+            report["read_only_by"],
+            json!(want),
+            "{backend} {sandbox}: {report}"
+        );
+    }
+}
+
+#[test]
 fn an_agent_that_fails_for_want_of_a_file_is_told_of_the_sandbox() {
     if kd_backends::transport::rights::landlock().is_none() {
         eprintln!("SKIPPED: there is no Landlock here");

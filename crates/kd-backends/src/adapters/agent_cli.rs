@@ -237,6 +237,7 @@ impl AgentCli {
             writable,
             trusted: self.choice.trusted,
             server,
+            reads: None,
         }
     }
 
@@ -278,6 +279,7 @@ impl AgentCli {
                 How::Template { .. } => None,
             },
             server: self.tools(request.writable, request.server())?.0,
+            is_told_reads: self.is_told_reads(),
         };
         Ok((spec, question))
     }
@@ -360,11 +362,7 @@ impl AgentCli {
         if self.held_by() != HeldBy::Landlock || call.writable {
             return Ok(None);
         }
-        if let Some(path) = self.choice.state.iter().find(|path| !reach::is_place(path)) {
-            let said = format!("`agents.{}.state` holds `{path}`", self.choice.agent);
-            return Err(Failure::new(FailureKind::Invalid, said)
-                .advise("write an absolute path, or one that starts with `~/` or `$NAME/`"));
-        }
+        self.check_state()?;
         let (own, words): (Vec<String>, &[String]) = match &self.how {
             How::Known(program) => {
                 let own = program.own.iter().map(|at| (*at).to_owned());
@@ -390,6 +388,42 @@ impl AgentCli {
             .read
             .extend(call.server.map(|server| server.program.clone().into()));
         Ok(Some(rights))
+    }
+
+    /// Whether its own sandbox is told what commands may read: the program of the table is, adapters of it are not.
+    pub(crate) fn is_told_reads(&self) -> bool {
+        let own = matches!(&self.how, How::Known(program) if program.own_sandbox);
+        own && self.choice.sandbox && cfg!(target_os = "linux")
+    }
+
+    /// What commands in its own sandbox may read.
+    ///
+    /// # Errors
+    /// When a path of the configuration cannot be understood.
+    fn reads(&self, program: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
+        self.check_state()?;
+        let words = &self.choice.command;
+        let agent = reach::Agent {
+            program,
+            words,
+            own: &self.choice.state,
+            reads: if words.is_empty() {
+                Reads::Copy
+            } else {
+                Reads::Wide
+            },
+            folder,
+        };
+        Ok(reach::readable(&agent, &self.env))
+    }
+
+    fn check_state(&self) -> Result<(), Failure> {
+        let Some(path) = self.choice.state.iter().find(|path| !reach::is_place(path)) else {
+            return Ok(());
+        };
+        let said = format!("`agents.{}.state` holds `{path}`", self.choice.agent);
+        Err(Failure::new(FailureKind::Invalid, said)
+            .advise("write an absolute path, or one that starts with `~/` or `$NAME/`"))
     }
 
     /// The server of tools as the agent is told of it, and the words that its keeper starts it by. In the sandbox the
@@ -474,7 +508,11 @@ impl AgentCli {
                     env.push((name, value));
                 }
                 let (at, mut args) = self.find(program)?;
-                args.extend(arguments(call));
+                let reads = (self.is_told_reads() && !call.writable)
+                    .then(|| self.reads(&at, call.folder))
+                    .transpose()?;
+                let reads = reads.as_deref();
+                args.extend(arguments(&Call { reads, ..*call }));
                 Launch {
                     program: at,
                     args,

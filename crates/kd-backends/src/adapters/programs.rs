@@ -9,7 +9,9 @@ use crate::transport::process::Gentle;
 use kd_core::request::ToolServer;
 use serde_json::json;
 use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Variables that every program may see.
 pub(super) const SHARED: &[&str] = &[
@@ -125,6 +127,7 @@ pub(super) struct Kept {
 }
 
 /// What arguments and variables depend on.
+#[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) effort: Option<&'a str>,
@@ -134,6 +137,8 @@ pub(super) struct Call<'a> {
     pub(super) trusted: bool,
     /// A server of tools that it is to use.
     pub(super) server: Option<&'a ToolServer>,
+    /// What its commands may read, for a program with a sandbox of its own. None is everything.
+    pub(super) reads: Option<&'a [String]>,
 }
 
 /// Every program we can start.
@@ -464,21 +469,18 @@ fn claude_kept(call: &Call<'_>) -> Vec<OsString> {
 }
 
 fn codex(call: &Call<'_>) -> Vec<OsString> {
-    let sandbox = if call.writable {
-        "workspace-write"
-    } else {
-        "read-only"
-    };
-    let mut args = words(&[
-        "exec",
-        "--json",
-        "-s",
-        sandbox,
+    let mut args = words(&["exec", "--json"]);
+    args.extend(match (call.writable, call.reads) {
+        (true, _) => words(&["-s", "workspace-write"]),
+        (false, None) => words(&["-s", "read-only"]),
+        (false, Some(reads)) => codex_reads(reads),
+    });
+    args.extend(words(&[
         "--skip-git-repo-check",
         "-c",
         "analytics.enabled=false",
         "-C",
-    ]);
+    ]));
     args.push(call.folder.as_os_str().to_owned());
     option(&mut args, "-m", call.model);
     if let Some(effort) = call.effort {
@@ -499,9 +501,41 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
-/// Sandbox, folder and model are said for each thread.
-fn codex_kept(_: &Call<'_>) -> Vec<OsString> {
-    words(&["-c", "analytics.enabled=false", "app-server"])
+/// Folder and model are said for each thread; so is the sandbox, unless it is set here.
+fn codex_kept(call: &Call<'_>) -> Vec<OsString> {
+    let mut args = words(&["-c", "analytics.enabled=false"]);
+    args.extend(call.reads.map(codex_reads).into_iter().flatten());
+    args.extend(words(&["app-server"]));
+    args
+}
+
+/// The first version of Codex that is known to obey [`codex_reads`].
+pub(crate) const CODEX_READS_SINCE: &str = "0.120";
+
+/// Tells Codex that its commands may read these paths and the system, write nothing, and use no network. A version that
+/// knows no such profile takes the mode beside it, by which they can read everything. The flag `-s`, or the parameter of a
+/// thread, would win over the profile.
+fn codex_reads(reads: &[String]) -> Vec<OsString> {
+    let paths = std::iter::once(":minimal").chain(reads.iter().map(String::as_str));
+    let paths: Vec<String> = paths
+        .map(|path| format!("{}=\"read\"", json!(path)))
+        .collect();
+    let (profile, paths) = (codex_profile(), paths.join(","));
+    let settings = [
+        "sandbox_mode=\"read-only\"".to_owned(),
+        format!("permissions.{profile}.filesystem={{{paths}}}"),
+        format!("default_permissions=\"{profile}\""),
+    ];
+    let flags = settings
+        .into_iter()
+        .flat_map(|setting| ["-c".to_owned(), setting]);
+    flags.map(OsString::from).collect()
+}
+
+/// A name that no settings of the user or the project have: Codex would add theirs to the profile.
+fn codex_profile() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| format!("kd-{:016x}", RandomState::new().build_hasher().finish()))
 }
 
 /// Headless and by default, neither the shell nor writing tools are registered.
@@ -639,6 +673,7 @@ mod tests {
                 writable: true,
                 trusted,
                 server: None,
+                reads: None,
             };
             let switches = |program: &Program| -> bool {
                 let mut words: Vec<String> = (program.arguments)(&call)
@@ -663,6 +698,42 @@ mod tests {
     }
 
     #[test]
+    fn codex_is_told_what_its_commands_may_read() {
+        let reads = ["/w/a \"b\"".to_owned()];
+        let call = |reads, writable| Call {
+            model: None,
+            effort: None,
+            folder: Path::new("/w"),
+            writable,
+            trusted: false,
+            server: None,
+            reads,
+        };
+        for arguments in [codex, codex_kept] {
+            let told = |reads, writable| -> Vec<String> {
+                let args = arguments(&call(reads, writable)).into_iter();
+                args.map(|arg| arg.into_string().unwrap()).collect()
+            };
+            let args = told(Some(&reads[..]), false);
+            let profile = codex_profile();
+            let paths = r#"{":minimal"="read","/w/a \"b\""="read"}"#;
+            for setting in [
+                "sandbox_mode=\"read-only\"",
+                &format!("permissions.{profile}.filesystem={paths}"),
+                &format!("default_permissions=\"{profile}\""),
+            ] {
+                assert!(args.iter().any(|arg| arg == setting), "{setting}: {args:?}");
+            }
+            assert!(!args.iter().any(|arg| arg == "-s"), "{args:?}");
+            let has = |args: &[String], word| args.iter().any(|arg| arg.contains(word));
+            assert!(!has(&told(None, false), "permissions"));
+        }
+        let words = |writable| format!("{:?}", codex(&call(None, writable)));
+        assert!(words(false).contains(r#""-s", "read-only""#));
+        assert!(words(true).contains(r#""-s", "workspace-write""#));
+    }
+
+    #[test]
     fn a_server_of_tools_is_named_in_the_words_of_each_program() {
         let server = ToolServer {
             name: "kd".into(),
@@ -677,6 +748,7 @@ mod tests {
             writable: false,
             trusted: false,
             server,
+            reads: None,
         };
         let told = |args: fn(&Call<'_>) -> Vec<OsString>, server| -> Vec<String> {
             args(&call(server))

@@ -4,7 +4,7 @@
 
 use super::programs::{OTHERS, State, program};
 use crate::env::Env;
-use crate::transport::rights::Rights;
+use crate::transport::rights::{Rights, system};
 use std::path::{Path, PathBuf};
 
 /// Folders of programs and of sources in a home, without anybody's keys: those of version managers and package managers.
@@ -176,6 +176,35 @@ pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
         write.push(at);
     }
     Rights { read, write }
+}
+
+/// Longest list of paths that a program is told: the system bounds one argument.
+const TOLD_BYTES_MAX: usize = 96 * 1024;
+
+/// What commands may read in a sandbox of the agent's own: real paths, the most important first. A path
+/// that its settings could take for a pattern is left out.
+pub(super) fn readable(agent: &Agent<'_>, env: &Env) -> Vec<String> {
+    let rights = rights(agent, env);
+    let skills = place("$CODEX_HOME/skills", env).or_else(|| place("~/.codex/skills", env));
+    let more = skills.into_iter().chain(system());
+    let paths = rights.read.into_iter().chain(rights.write).chain(more);
+    let mut told: Vec<String> = Vec::new();
+    let mut length = 0;
+    let plain = |path: &String| !path.contains(['*', '?', '[', '{']) && path != "/";
+    let real = |path: PathBuf| {
+        path.canonicalize()
+            .ok()?
+            .into_os_string()
+            .into_string()
+            .ok()
+    };
+    for path in paths.filter_map(real).filter(plain) {
+        if !told.contains(&path) && length < TOLD_BYTES_MAX {
+            length += path.len() + "\"\"=\"read\",".len();
+            told.push(path);
+        }
+    }
+    told
 }
 
 /// Whether a path of the table, or of `agents.<name>.state`, can be understood: absolute, or from the home or a variable.
@@ -413,6 +442,58 @@ mod tests {
         assert!(rights.write.contains(&home.join(".mine")));
         assert!(!rights.write.iter().any(|at| at.ends_with(".-v")));
         assert!(!home.join(".mine").exists(), "only known folders are made");
+    }
+
+    #[test]
+    fn commands_in_a_sandbox_of_their_own_are_told_real_paths_without_keys() {
+        let top = tempfile::tempdir().unwrap();
+        let home = top.path().canonicalize().unwrap();
+        for folder in [".ssh", ".codex/skills", "src/p", "src/lib[1]", ".nvm"] {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        let env = Env::of([
+            ("HOME", home.to_str().unwrap()),
+            ("PATH", "/usr/bin:/nowhere/bin"),
+        ]);
+        let told = |folder: &str, words: &[String]| {
+            let folder = home.join(folder);
+            let agent = Agent {
+                program: Path::new("/usr/bin/codex"),
+                words,
+                own: &[],
+                reads: if words.is_empty() {
+                    Reads::Copy
+                } else {
+                    Reads::Wide
+                },
+                folder: &folder,
+            };
+            readable(&agent, &env)
+        };
+        let own = |path: &str| home.join(path).to_str().unwrap().to_owned();
+        let paths = told("src/p", &[]);
+        assert_eq!(paths[0], own("src/p"), "first of all the working folder");
+        for path in [own(".codex/skills"), own(".nvm"), "/usr".into()] {
+            assert!(paths.contains(&path), "{path}: {paths:?}");
+        }
+        let words = ["codex".to_owned()];
+        for paths in [paths, told("src/p", &words), told("", &[])] {
+            assert!(
+                paths.iter().all(|path| Path::new(path).exists()),
+                "{paths:?}"
+            );
+            for hidden in [".ssh/id", ".codex/auth.json", ".netrc"] {
+                let at = home.join(hidden);
+                let open = paths.iter().filter(|path| at.starts_with(path));
+                assert_eq!(open.count(), 0, "{hidden}: {paths:?}");
+            }
+        }
+        assert!(
+            !told("src/lib[1]", &[])
+                .iter()
+                .any(|path| path.contains('[')),
+            "no pattern"
+        );
     }
 
     #[test]

@@ -19,6 +19,33 @@ pub struct Rights {
     pub write: Vec<PathBuf>,
 }
 
+/// What every program needs of the system: programs, libraries, settings, names of hosts, certificates.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/snap",
+    "/home/linuxbrew/.linuxbrew",
+    "/proc",
+    "/sys",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/run/nscd",
+    "/run/current-system",
+    "/run/wrappers",
+    "/run/opengl-driver",
+    "/mnt/wsl/resolv.conf",
+    "/var/lib/ca-certificates",
+];
+
 /// The version of Landlock that this system has.
 pub fn landlock() -> Option<i32> {
     #[cfg(target_os = "linux")]
@@ -33,12 +60,18 @@ pub fn held() -> Option<i32> {
     super::keeper::program().and_then(|_| landlock())
 }
 
+/// Folders of programs, libraries and settings that every program needs.
+pub(crate) fn system() -> impl Iterator<Item = PathBuf> {
+    let folders = SYSTEM.iter().map(PathBuf::from);
+    folders.filter(|at| !at.starts_with("/proc") && !at.starts_with("/sys"))
+}
+
 #[cfg(target_os = "linux")]
 pub(super) use platform::ruleset;
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use super::Rights;
+    use super::{Rights, SYSTEM};
     use landlock::{
         ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
         RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
@@ -48,33 +81,6 @@ mod platform {
 
     /// The newest version whose rights are asked for.
     const ABI_ASKED: ABI = ABI::V6;
-
-    /// What every program needs of the system: programs, libraries, settings, names of hosts, certificates.
-    const SYSTEM: &[&str] = &[
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/etc",
-        "/opt",
-        "/nix/store",
-        "/gnu/store",
-        "/snap",
-        "/home/linuxbrew/.linuxbrew",
-        "/proc",
-        "/sys",
-        "/run/systemd/resolve",
-        "/run/resolvconf",
-        "/run/NetworkManager",
-        "/run/nscd",
-        "/run/current-system",
-        "/run/wrappers",
-        "/run/opengl-driver",
-        "/mnt/wsl/resolv.conf",
-        "/var/lib/ca-certificates",
-    ];
 
     pub(super) fn version() -> Option<i32> {
         static VERSION: OnceLock<Option<i32>> = OnceLock::new();

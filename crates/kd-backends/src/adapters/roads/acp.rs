@@ -460,6 +460,7 @@ mod tests {
             writable,
             mode: None,
             server: None,
+            is_told_reads: false,
         }
     }
 
@@ -770,6 +771,7 @@ mod tests {
         };
         let (_, opened) = greeted(Question {
             server: Some(server),
+            is_told_reads: false,
             ..question(false, None)
         });
         assert_eq!(

@@ -110,6 +110,7 @@ mod tests {
             writable: false,
             mode: None,
             server: None,
+            is_told_reads: false,
         }
     }
 

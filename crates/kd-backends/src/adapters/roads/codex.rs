@@ -58,13 +58,15 @@ impl Codex {
         let Some(question) = &self.waiting else {
             return Vec::new();
         };
-        let sandbox = if question.writable {
-            "workspace-write"
-        } else {
-            "read-only"
-        };
         let root = matches!(self.root, Root::Next);
-        let mut params = json!({"cwd": question.folder, "sandbox": sandbox, "approvalPolicy": "never", "ephemeral": !root});
+        let mut params =
+            json!({"cwd": question.folder, "approvalPolicy": "never", "ephemeral": !root});
+        // Said here it would win over what the program was told at its start.
+        match (question.writable, question.is_told_reads) {
+            (true, _) => params["sandbox"] = json!("workspace-write"),
+            (false, false) => params["sandbox"] = json!("read-only"),
+            (false, true) => {}
+        }
         if let Some(model) = &question.model {
             params["model"] = json!(model);
         }
@@ -237,6 +239,7 @@ mod tests {
             writable: false,
             mode: None,
             server: None,
+            is_told_reads: false,
         }
     }
 
@@ -347,6 +350,28 @@ mod tests {
                 .is_empty()
         );
         assert_eq!(talk.ask(question())[1]["method"], "thread/fork");
+    }
+
+    #[test]
+    fn a_thread_leaves_the_sandbox_to_the_start_where_that_set_it() {
+        for (writable, is_told_reads, want) in [
+            (false, false, json!("read-only")),
+            (false, true, Value::Null),
+            (true, false, json!("workspace-write")),
+            (true, true, json!("workspace-write")),
+        ] {
+            let mut talk = Codex::default();
+            talk.ask(Question {
+                writable,
+                is_told_reads,
+                ..question()
+            });
+            let next = talk.hear(&json!({"id": 1, "result": {"userAgent": "x/1"}}));
+            assert_eq!(
+                next[1]["params"]["sandbox"], want,
+                "{writable} {is_told_reads}"
+            );
+        }
     }
 
     #[test]

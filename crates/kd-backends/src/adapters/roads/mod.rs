@@ -68,6 +68,8 @@ pub(super) struct Question {
     pub(super) mode: Option<&'static str>,
     /// A server of tools that it is to use.
     pub(super) server: Option<ToolServer>,
+    /// Whether the program was told at its start what its commands may read in a read-only turn.
+    pub(super) is_told_reads: bool,
 }
 
 /// Our side of a conversation with one process. Pure: what the agent says comes in, what we write goes out, each a
