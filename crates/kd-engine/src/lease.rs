@@ -60,8 +60,8 @@ impl Leases {
         (leases, told)
     }
 
-    /// Takes a member's lease for a turn, or waits for it. Where the folder cannot hold a lock the turn may begin: it
-    /// can still be talked there.
+    /// Takes a member's lease for a turn, or has a thread wait for it. Never waits itself. In a folder that cannot hold
+    /// locks, a read-only one for example, the turn begins without a lease.
     pub(crate) fn take(&mut self, turn: TurnId, member: &str) -> Taken {
         if let Some(held) = self.held.get_mut(member) {
             held.turns.insert(turn);

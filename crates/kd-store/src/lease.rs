@@ -7,8 +7,9 @@ use crate::beneath::Folder;
 use crate::error::Error;
 use crate::layout;
 use crate::lock::{self, Lock};
-use crate::thread::{Thread, beside};
+use crate::thread::{Thread, beside_within};
 use std::ffi::OsStr;
+use std::time::Duration;
 
 /// The right to ask a member of a thread. Dropping it gives it back.
 #[derive(Debug)]
@@ -17,16 +18,24 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease if it is free.
+    /// Takes the lease if it is free, and never waits. The first lease of a member makes its lock file, under the lock of
+    /// the thread: while another process writes there, it is not free.
     pub fn try_take(thread: &Thread, member: &str) -> Result<Option<Lease>, Error> {
-        let (folder, name) = place(thread, member)?;
+        let Some((folder, name)) = place(thread, member, Duration::ZERO)? else {
+            return Ok(None);
+        };
         let lock = Lock::try_take_in(folder, name.as_ref())?;
         Ok(lock.map(|lock| Lease { _lock: lock }))
     }
 
-    /// Takes the lease, waiting for as long as another process has it. The system wakes it; nothing polls.
+    /// Takes the lease, waiting for as long as another process has it. The system wakes it; only a thread's lock that is
+    /// held while the lock file is made is polled.
     pub fn wait(thread: &Thread, member: &str) -> Result<Lease, Error> {
-        let (folder, name) = place(thread, member)?;
+        let (folder, name) = loop {
+            if let Some(place) = place(thread, member, lock::WAIT)? {
+                break place;
+            }
+        };
         let lock = Lock::wait_in(folder, name.as_ref())?;
         Ok(Lease { _lock: lock })
     }
@@ -38,12 +47,21 @@ impl Lease {
     }
 }
 
-/// Where the lease of a member lies, with its file there.
-fn place<'t>(thread: &'t Thread, member: &str) -> Result<(&'t Folder, String), Error> {
+/// The lock file of a member's lease, made if it is missing. `None` when another process held the lock of the thread for
+/// longer than `wait`.
+fn place<'t>(
+    thread: &'t Thread,
+    member: &str,
+    wait: Duration,
+) -> Result<Option<(&'t Folder, String)>, Error> {
     let (folder, name) = (thread.folder(), layout::turn_lock(member));
     if folder.look(&name)?.is_none() {
         // A new name in the folder: the index is to know of it.
-        beside(folder, || folder.lock_file(OsStr::new(&name)).map(drop))?;
+        let make = || folder.lock_file(OsStr::new(&name)).map(drop);
+        match beside_within(folder, wait, make) {
+            Err(Error::LockBusy { .. }) => return Ok(None),
+            made => made?,
+        }
     }
-    Ok((folder, name))
+    Ok(Some((folder, name)))
 }

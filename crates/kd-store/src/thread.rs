@@ -518,7 +518,7 @@ impl Thread {
 
     fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
         let mut all = Messages::default();
-        let mut room = TOGETHER_BYTES_MAX;
+        let mut room = Some(TOGETHER_BYTES_MAX);
         // The newest first: what a question goes on from.
         for entry in entries.iter().rev() {
             let problem = |what| Problem {
@@ -529,12 +529,13 @@ impl Thread {
                 Ok(Some((bytes, time))) => {
                     let (parsed, flaws) = frontmatter::parse(&bytes);
                     let parsed = parsed.map(|p| p.into_message(entry.seq, entry.sender(), time));
-                    let rest = room.checked_sub(bytes.len() as u64);
+                    // What is left out has no gaps: where one message does not fit, no older one does.
+                    let rest = room.and_then(|room| room.checked_sub(bytes.len() as u64));
                     all.messages.extend(parsed.map(|message| match rest {
                         Some(_) => message,
                         None => left_out(message),
                     }));
-                    room = rest.unwrap_or(room);
+                    room = rest;
                     let flaws = flaws.into_iter().rev();
                     all.problems
                         .extend(flaws.map(|flaw| problem(Trouble::Flaw(flaw))));
@@ -601,7 +602,16 @@ pub(crate) fn beside<T>(
     folder: &Folder,
     change: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let _lock = lock_folder(folder)?;
+    beside_within(folder, lock::WAIT, change)
+}
+
+/// The same, waiting up to `wait` for the thread's lock.
+pub(crate) fn beside_within<T>(
+    folder: &Folder,
+    wait: Duration,
+    change: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let _lock = Lock::take_in(folder, layout::THREAD_LOCK.as_ref(), wait)?;
     let index = Index::new(folder);
     let tip = index.tip();
     let done = change();

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_core::SeatName;
+use kd_store::lock::Lock;
 use kd_store::{Layout, Lease, Thread};
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Under this name the test program is a second holder.
 const HOLD: &str = "KD_TEST_HOLDS";
@@ -69,6 +72,19 @@ fn the_lease_of_a_killed_process_is_free_at_once() {
     other.wait().unwrap();
     drop(ours);
     assert_eq!(Lease::holder(&thread, "ada"), Some(std::process::id()));
+}
+
+#[test]
+fn the_first_lease_of_a_member_is_not_waited_for_while_somebody_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path());
+    let writer = Lock::take(&thread.path().join(".kd-thread.lock"), Duration::ZERO).unwrap();
+    // The writer goes on only once this has returned.
+    assert!(Lease::try_take(&thread, "ada").unwrap().is_none());
+    assert!(!thread.path().join(".turn-ada.lock").exists());
+    let waits = thread::spawn(move || Lease::wait(&thread, "ada").map(drop));
+    drop(writer);
+    waits.join().unwrap().unwrap();
 }
 
 #[test]

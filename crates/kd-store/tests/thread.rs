@@ -335,6 +335,24 @@ fn threads_of_one_process_share_one_count() {
 }
 
 #[test]
+fn no_message_older_than_one_that_is_left_out_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["ada"]);
+    let body = "word ".repeat(1 << 20);
+    thread.append(&draft(KING, "short and oldest")).unwrap();
+    for _ in 1..=4 {
+        thread.append(&draft("ada", &body)).unwrap();
+    }
+    let read = thread.messages().unwrap();
+    let whole = read.messages.iter().map(|m| !m.body.starts_with('['));
+    assert_eq!(
+        whole.collect::<Vec<_>>(),
+        [false, false, true, true, true],
+        "a gap in the middle of a conversation"
+    );
+}
+
+#[test]
 fn of_many_long_messages_the_newest_are_whole_and_each_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let thread = thread(dir.path(), &["ada"]);
