@@ -5,13 +5,16 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSyn
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { tmpdir } from "node:os";
+import { createServer, request as forward } from "node:http";
+import { compare } from "./cache.mjs";
 
 const bin = process.env.KD_BIN;
 const modules = join(process.env.SCRATCH, "node_modules");
 const answer = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
 const bench = process.argv.includes("--bench");
 const only = process.env.KD_REAL_CASES?.split(",").filter(Boolean) ?? [];
-const asked = process.argv.slice(2).filter((word) => word !== "--bench");
+const caches = process.argv.includes("--cache");
+const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 
 execFileSync("ip", ["link", "set", "lo", "up"]);
 const top = mkdtempSync(join(tmpdir(), "kd-real-agents-"));
@@ -111,7 +114,7 @@ function stage(agent, scene, more = {}) {
     mkdirSync(dirname(join(home, name)), { recursive: true });
     writeFileSync(join(home, name), words);
   }
-  const { command, env, options } = agents[agent](home, `${url}/${scene}.${agent}-${Date.now()}`);
+  const { command, env, options } = agents[agent](home, `${more.url ?? url}/${scene}.${agent}-${Date.now()}`);
   const member = { ...options, command: [command].flat(), ...more.agent };
   const config = { council: more.council, agents: Object.fromEntries([agent, ...twins].map((name) => [name, member])) };
   mkdirSync(join(home, ".config/kd"), { recursive: true });
@@ -119,13 +122,13 @@ function stage(agent, scene, more = {}) {
   const own = { PATH: process.env.PATH, HOME: home, TMPDIR: top, LANG: "C.UTF-8", ...env };
   return (...args) => {
     const kd = join(bin, "kd");
-    const stdio = [more.input || more.terminal ? "pipe" : "ignore", "pipe", "pipe"];
+    const stdio = [more.input || more.terminal || more.open ? "pipe" : "ignore", "pipe", "pipe"];
     const child = more.terminal
       ? spawn("script", ["-qfec", [kd, ...args].join(" "), "/dev/null"], { cwd: work, env: { ...own, TERM: "xterm" }, stdio })
       : spawn(kd, args, { cwd: work, env: own, stdio });
     // It may leave before it has read everything.
     child.stdin?.on("error", () => {});
-    if (!more.terminal) child.stdin?.end(more.input);
+    if (!more.terminal && !more.open) child.stdin?.end(more.input);
     const run = { child, work, args, out: "", err: "", records: [], watchers: [] };
     createInterface({ input: child.stdout }).on("line", (line) => {
       run.out += `${line}\n`;
@@ -424,6 +427,59 @@ async function stops(agent) {
   await gone("deadline", due);
   const words = Object.entries(took).map(([what, seconds]) => `${what} ${seconds.toFixed(1)} s`);
   console.log(`${agent.padEnd(12)} nobody left after: ${words.join(", ")}`);
+}
+
+/** A server before the model server that keeps the bodies of questions to models. */
+async function between(bodies) {
+  const proxy = createServer((from, to) => {
+    let body = Buffer.alloc(0);
+    from.on("data", (data) => (body = Buffer.concat([body, data])));
+    from.on("end", () => {
+      const question = /\/(messages|responses)(\?|$)/.test(from.url) && JSON.parse(body);
+      // Titles and the like have no tools.
+      if (question?.tools?.length) bodies.push(question);
+      const on = forward(url + from.url, { method: from.method, headers: from.headers }, (answered) => {
+        to.writeHead(answered.statusCode, answered.headers);
+        answered.pipe(to);
+      });
+      on.on("error", () => to.destroy());
+      on.end(body);
+    });
+  });
+  await new Promise((done) => proxy.listen(0, "127.0.0.1", done));
+  return proxy;
+}
+
+/** A chat of fifty turns, and what its prompts cost beside a session that is resumed. */
+async function kept(agent) {
+  const bodies = [];
+  const proxy = await between(bodies);
+  const more = { open: true, url: `http://127.0.0.1:${proxy.address().port}`, council: { members: [agent], auto_messages: 0 } };
+  const run = stage(agent, "answer", more)("chat", "--plain");
+  for (let turn = 1; turn <= 50; turn += 1) {
+    const done = run.until((line) => line.startsWith("kd: your turn"));
+    run.child.stdin.write(`Point ${turn}: ${"what follows for the schema, the indexes and the migration? ".repeat(12)}\n`);
+    await inTime(done, 120e3, `turn ${turn}`);
+  }
+  run.child.stdin.end("/quit\n");
+  await inTime(run.ended, 20e3, "end");
+  proxy.close();
+  expect("requests", bodies.length, 50);
+  for (const body of bodies) {
+    const said = (body.messages ?? body.input).filter((message) => message.role === "assistant");
+    expect("answers of a session before", said.length, 0);
+  }
+  const { fresh, resumed, plain } = compare(agent, bodies, answer);
+  const ratio = fresh / resumed;
+  console.log(`${agent.padEnd(12)} ${Math.round(plain / 1000)} k tokens sent; beside a resumed session ${ratio.toFixed(2)} times, without a cache ${(plain / resumed).toFixed(2)} times`);
+  return ratio;
+}
+
+if (caches) {
+  const ratios = [];
+  for (const agent of asked) ratios.push(await kept(agent));
+  server.stdin.end();
+  process.exit(ratios.every((ratio) => ratio < 2) ? 0 : 1);
 }
 
 if (bench) {
