@@ -84,7 +84,7 @@ fn a_council_decides_and_its_record_decides_the_same_again() {
     assert_eq!(object["verdict"]["cites"], json!([2, 3, 4]));
     let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
     assert!(
-        page.contains("<svg") && !page.contains("<script"),
+        page.contains("class=\"bar\"") && !page.contains("<script"),
         "charts, and no markup of a model's"
     );
 
@@ -111,6 +111,61 @@ fn a_council_decides_and_its_record_decides_the_same_again() {
             .out
             .contains("nothing is remembered")
     );
+}
+
+#[test]
+fn the_page_shows_what_the_rule_counted_and_what_reviewers_said() {
+    let home = home(["yes", "yes", "no"]);
+    let plan = json!({"council": {"size": 4, "members": [
+        {"model": "ann", "role": "opinion-giver", "persona": "Deep Reasoner", "weight": 0.4},
+        {"model": "bob", "role": "opinion-giver", "weight": 0.5},
+        {"model": "cyd", "role": "opinion-giver", "weight": 2},
+        {"model": "ann", "role": "synthesizer"},
+    ], "voting": {"method": "weighted"}}});
+    std::fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+    let args = [
+        "deliberate",
+        "--plan",
+        "plan.json",
+        "--seed",
+        "3",
+        "--json",
+        "--export",
+        "r.html",
+        QUESTION,
+    ];
+    let said = home.run(&args).json();
+    let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
+    // Two heads of three are for yes; the weights are for no.
+    assert_eq!(said["verdict"]["winner"], "no");
+    let no = page.find("<div>no</div>").expect("a bar");
+    let wide = |at: usize| {
+        let rest = &page[at..];
+        let from = rest.find("width:").expect("a width") + 6;
+        rest[from..]
+            .split('%')
+            .next()
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+    };
+    let yes = page.find("<div>yes</div>").expect("a bar");
+    assert!(wide(no) > wide(yes), "{page}");
+    for part in [
+        "<th>Weight</th>",
+        "<td>0.4</td>",
+        "<td>Deep Reasoner</td>",
+        " of 10): &lt;script&gt;alert(1)&lt;/script&gt;",
+        "ann-synthesizer: see its message",
+    ] {
+        assert!(page.contains(part), "{part} in\n{page}");
+    }
+    // A narrow screen scrolls tables and wraps everything else.
+    assert_eq!(
+        page.matches("<table>").count(),
+        page.matches("<div class=\"wide\"><table>").count()
+    );
+    assert!(!page.contains("**") && !page.contains(": </li>"), "{page}");
 }
 
 #[test]

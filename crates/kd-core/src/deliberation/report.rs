@@ -1,6 +1,6 @@
 //! What faces show of a deliberation, folded from events: stages and who is at what, counts, comparisons, the trend. The same fold serves a live terminal, a replayed log and an export.
 
-use super::fact::{Counted, Fact, Grouping};
+use super::fact::{Counted, Fact, Grouping, Rated};
 use super::iteration::Decision;
 use super::ledger::Spent;
 use super::plan::Plan;
@@ -97,6 +97,9 @@ pub struct SeatReport {
     pub state: SeatState,
     /// What came of it, in a few words.
     pub what: String,
+    /// What a reviewer said of each answer. Not in JSON: the events have it.
+    #[serde(skip)]
+    pub reviews: Vec<Rated>,
 }
 
 /// What a seat is at in a stage.
@@ -228,6 +231,7 @@ impl Report {
                             turn: None,
                             state: SeatState::Waiting,
                             what: String::new(),
+                            reviews: Vec::new(),
                         })
                         .collect(),
                 });
@@ -312,6 +316,11 @@ impl Report {
                         .map(|r| (seat.clone(), r.seat.clone(), r.rating)),
                 );
                 self.read(seat, what.join(", "), notice);
+                let seats = self.stages.last_mut().into_iter();
+                let mut seats = seats.flat_map(|stage| &mut stage.seats);
+                if let Some(found) = seats.find(|s| s.seat == *seat) {
+                    found.reviews.clone_from(ratings);
+                }
             }
             Fact::BallotRead {
                 seat,

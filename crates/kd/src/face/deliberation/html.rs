@@ -1,5 +1,7 @@
-//! The record as one HTML page: no scripts, nothing fetched; the charts are SVG. Every word of a model is escaped.
+//! The record as one HTML page: no scripts, nothing fetched; charts are bars of CSS, as wide as the
+//! screen allows. Every word of a model is escaped.
 
+use kd_core::deliberation::Counted;
 use kd_core::deliberation::map::{Rows, Stance};
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::deliberation::why;
@@ -13,7 +15,9 @@ body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);background:var(--paper
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid var(--line)}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:.4rem 0}details{margin:.4rem 0}summary{cursor:pointer}
-.faint{color:var(--faint)}.holds{color:var(--hold)}.opposes{color:var(--oppose)}svg{max-width:100%;height:auto}text{fill:var(--ink);font:12px system-ui,sans-serif}";
+.wide{overflow-x:auto}td,h1,h2,li,p,summary{overflow-wrap:anywhere}.wide td{min-width:5rem}
+.bar{display:flex;gap:.5rem;align-items:center;margin:.1rem 0 .5rem}.bar i{height:1rem;background:var(--bar)}.bar b{font-weight:normal;white-space:nowrap}
+.faint{color:var(--faint)}.holds{color:var(--hold)}.opposes{color:var(--oppose)}";
 
 pub(super) fn page(report: &Report, messages: &[Message]) -> String {
     let mut out = String::from(
@@ -82,52 +86,42 @@ fn vote(report: &Report, out: &mut String) {
         escape(&counted.rule),
         counted.form.word()
     );
-    let votes: Vec<usize> = (0..counted.candidates.len())
-        .map(|c| {
-            counted
-                .firsts
-                .iter()
-                .filter(|f| f.candidate == Some(c))
-                .count()
-        })
-        .collect();
-    let most = votes.iter().copied().max().unwrap_or(0).max(1);
-    let height = 26 * votes.len() + 6;
+    standing(counted, out);
+    let weight = |seat: &str| {
+        let plan = report.plan.as_ref()?;
+        let found = plan.seats.iter().find(|s| s.name().as_str() == seat)?;
+        Some(found.member.weight)
+    };
+    let weights = counted.firsts.iter();
+    let weighted = weights
+        .flat_map(|f| weight(f.seat.as_str()))
+        .any(|w| w != 1.0);
+    let head = if weighted { "<th>Weight</th>" } else { "" };
     let _ = writeln!(
         out,
-        "<svg viewBox=\"0 0 640 {height}\" role=\"img\" aria-label=\"votes for each answer\">"
+        "<div class=\"wide\"><table><tr><th>Member</th>{head}<th>First choice</th><th>Says</th><th>Reason</th></tr>"
     );
-    for (at, (name, n)) in counted.candidates.iter().zip(&votes).enumerate() {
-        let y = 26 * at;
-        let wide = 300 * n / most;
-        let short: String = name.chars().take(38).collect();
-        let _ = writeln!(
-            out,
-            "<text x=\"0\" y=\"{}\">{}</text><rect x=\"290\" y=\"{}\" width=\"{wide}\" height=\"16\" fill=\"var(--bar)\"/><text x=\"{}\" y=\"{}\">{n}</text>",
-            y + 16,
-            escape(&short),
-            y + 4,
-            296 + wide,
-            y + 16
-        );
-    }
-    out.push_str("</svg>\n<table><tr><th>Member</th><th>First choice</th><th>Says</th><th>Reason</th></tr>\n");
     for first in &counted.firsts {
         let choice = first.candidate.and_then(|c| counted.candidates.get(c));
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td>{}<td>{}</td><td>{}</td><td>{}</td></tr>",
             escape(first.seat.as_str()),
+            match weight(first.seat.as_str()).filter(|_| weighted) {
+                Some(weight) => format!("<td>{weight}</td>"),
+                None if weighted => "<td></td>".to_owned(),
+                None => String::new(),
+            },
             choice.map_or("<span class=\"faint\">abstains</span>".to_owned(), |c| {
                 escape(c)
             }),
             first
                 .confidence
                 .map_or(String::new(), |c| format!("{:.0} %", c * 100.0)),
-            escape(&first.reason)
+            rich(&first.reason)
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
     for line in counted
         .rounds
         .iter()
@@ -139,6 +133,67 @@ fn vote(report: &Report, out: &mut String) {
     }
 }
 
+/// A bar for each candidate: what the rule counted, or, where the rule has no standing, how many put it first.
+fn standing(counted: &Counted, out: &mut String) {
+    let scores: Option<Vec<f64>> = counted
+        .scores
+        .iter()
+        .map(|s| number(s.as_deref()?))
+        .collect();
+    let scores =
+        scores.filter(|s| s.len() == counted.candidates.len() && s.iter().all(|n| *n >= 0.0));
+    let heads = |c| {
+        counted
+            .firsts
+            .iter()
+            .filter(|f| f.candidate == Some(c))
+            .count()
+    };
+    let (values, what): (Vec<f64>, _) = match &scores {
+        Some(scores) => (scores.clone(), "the standing that the rule counted"),
+        None => (
+            (0..counted.candidates.len())
+                .map(|c| heads(c) as f64)
+                .collect(),
+            "how many put it first",
+        ),
+    };
+    let most = values
+        .iter()
+        .copied()
+        .fold(0.0, f64::max)
+        .max(f64::MIN_POSITIVE);
+    let _ = writeln!(out, "<p class=\"faint\">Bars: {what}.</p>");
+    for (at, (name, value)) in counted.candidates.iter().zip(&values).enumerate() {
+        let shown = match (&scores, counted.scores.get(at)) {
+            (Some(_), Some(Some(score))) => escape(score),
+            _ => value.to_string(),
+        };
+        let _ = writeln!(
+            out,
+            "<div>{}</div>{}",
+            rich(name),
+            bar(value / most, &shown)
+        );
+    }
+}
+
+/// A bar of this share of the width, and what stands beside it.
+fn bar(share: f64, shown: &str) -> String {
+    let wide = (share * 75.0).clamp(0.0, 75.0);
+    format!("<div class=\"bar\"><i style=\"width:{wide:.1}%\"></i><b>{shown}</b></div>")
+}
+
+/// The number at the beginning of a standing: `3`, `3.3`, `7/2`.
+fn number(standing: &str) -> Option<f64> {
+    let word = standing.split_whitespace().next()?;
+    let number = match word.split_once('/') {
+        Some((over, under)) => over.parse::<f64>().ok()? / under.parse::<f64>().ok()?,
+        None => word.trim_end_matches('%').parse().ok()?,
+    };
+    number.is_finite().then_some(number)
+}
+
 fn map(report: &Report, out: &mut String) {
     let map = report.map();
     if map.claims.is_empty() && map.missing.is_empty() {
@@ -148,7 +203,10 @@ fn map(report: &Report, out: &mut String) {
         Rows::Claims => ("Claims and members", "Claim", "● says", "○ contradicts"),
         Rows::Answers => ("Answers and members", "Answer", "● holds", "○ opposes"),
     };
-    let _ = write!(out, "<h2>{title}</h2><table><tr><th>{head}</th>");
+    let _ = write!(
+        out,
+        "<h2>{title}</h2><div class=\"wide\"><table><tr><th>{head}</th>"
+    );
     for member in &map.members {
         let _ = write!(out, "<th>{}</th>", escape(member.as_str()));
     }
@@ -164,7 +222,7 @@ fn map(report: &Report, out: &mut String) {
                 "<tr><th colspan=\"{columns}\" class=\"faint\">{words}</th></tr>"
             );
         }
-        let _ = write!(out, "<tr><td>{}</td>", escape(&claim.claim));
+        let _ = write!(out, "<tr><td>{}</td>", rich(&claim.claim));
         for (_, stance) in &claim.stances {
             let (class, word) = match stance {
                 Stance::Holds => ("holds", holds),
@@ -175,7 +233,7 @@ fn map(report: &Report, out: &mut String) {
         }
         out.push_str("</tr>\n");
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
     for line in &map.missing {
         let _ = writeln!(out, "<p>Not covered: {}</p>", escape(line));
     }
@@ -202,39 +260,18 @@ fn trend(report: &Report, out: &mut String) {
     if trend.is_empty() {
         return;
     }
-    let x = |at: usize| 40.0 + 560.0 * at as f64 / (trend.len().max(2) - 1) as f64;
-    let y = |c: f64| 110.0 - 100.0 * c;
-    let points: Vec<String> = trend
-        .iter()
-        .enumerate()
-        .map(|(at, c)| format!("{:.1},{:.1}", x(at), y(*c)))
-        .collect();
-    let _ = writeln!(
-        out,
-        "<h2>Agreement by pass</h2><svg viewBox=\"0 0 640 140\" role=\"img\" aria-label=\"agreement by pass\">\
-         <line x1=\"40\" y1=\"110\" x2=\"620\" y2=\"110\" stroke=\"var(--line)\"/><line x1=\"40\" y1=\"10\" x2=\"40\" y2=\"110\" stroke=\"var(--line)\"/>\
-         <text x=\"12\" y=\"16\">1.0</text><text x=\"12\" y=\"114\">0.0</text>\
-         <polyline points=\"{}\" fill=\"none\" stroke=\"var(--bar)\" stroke-width=\"2\"/>",
-        points.join(" ")
-    );
-    for (at, c) in trend.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"var(--bar)\"/><text x=\"{:.1}\" y=\"130\">pass {}: {c:.2}</text>",
-            x(at),
-            y(*c),
-            x(at).min(560.0),
-            at + 1
-        );
+    out.push_str("<h2>Agreement by pass</h2>\n");
+    for (at, agreement) in trend.iter().enumerate() {
+        let shown = format!("pass {}: {agreement:.2}", at + 1);
+        let _ = writeln!(out, "{}", bar(*agreement, &shown));
     }
-    out.push_str("</svg>\n");
 }
 
 fn plan(report: &Report, out: &mut String) {
     let Some(plan) = &report.plan else { return };
     let _ = writeln!(
         out,
-        "<h2>The plan</h2><p>Protocol {}, rule {}, {}. {}</p><table><tr><th>Seat</th><th>Role</th><th>Model</th></tr>",
+        "<h2>The plan</h2><p>Protocol {}, rule {}, {}. {}</p><div class=\"wide\"><table><tr><th>Seat</th><th>Role</th><th>Persona</th><th>Weight</th><th>Model</th></tr>",
         escape(&plan.protocol),
         escape(&plan.voting.method),
         escape(&plan.answers.words()),
@@ -244,14 +281,16 @@ fn plan(report: &Report, out: &mut String) {
         let model = seat.member.model.as_deref().unwrap_or("its own");
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}: {}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}: {}</td></tr>",
             escape(seat.name().as_str()),
             escape(&seat.role),
+            escape(seat.persona.as_deref().unwrap_or_default()),
+            seat.member.weight,
             escape(&seat.member.backend),
             escape(model)
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
 }
 
 fn stages(report: &Report, out: &mut String) {
@@ -264,6 +303,8 @@ fn stages(report: &Report, out: &mut String) {
         );
         for seat in &stage.seats {
             let state = match seat.state {
+                // A conclusion or a summary is a message, and stands below.
+                SeatState::Replied if seat.what.is_empty() => "see its message".into(),
                 SeatState::Replied => seat.what.clone(),
                 SeatState::Failed => format!("failed: {}", seat.what),
                 SeatState::Cut => format!("not asked: {}", seat.what),
@@ -273,8 +314,19 @@ fn stages(report: &Report, out: &mut String) {
                 out,
                 "<li>{}: {}</li>",
                 escape(seat.seat.as_str()),
-                escape(&state)
+                rich(&state)
             );
+            let said = seat.reviews.iter().filter(|r| !r.weakness.is_empty());
+            for review in said {
+                let about = escape(review.seat.as_str());
+                let _ = writeln!(
+                    out,
+                    "<li class=\"faint\">{} on {about} ({} of 10): {}</li>",
+                    escape(seat.seat.as_str()),
+                    review.rating,
+                    rich(&review.weakness)
+                );
+            }
         }
         out.push_str("</ul></details>\n");
     }
@@ -329,6 +381,15 @@ mod tests {
             rich("**Do <it>.** 2 ** 3\n**now**"),
             "**Do &lt;it&gt;.** 2 ** 3\n<b>now</b>"
         );
+        for (standing, wanted) in [
+            ("3", Some(3.0)),
+            ("3.3 points", Some(3.3)),
+            ("7/2", Some(3.5)),
+            ("1/0", None),
+            ("none", None),
+        ] {
+            assert_eq!(number(standing), wanted, "{standing}");
+        }
         let page = page(&Report::default(), &[]);
         assert!(
             !page.contains("<script") && !page.contains("http://") && !page.contains("https://")
