@@ -452,6 +452,13 @@ fn seats(
         .members
         .clone()
         .or_else(|| choice.members.clone());
+    if let (Some(listed), None) = (&settings.council.members, settings.council.size) {
+        // The seed's schema requires it.
+        notices.push(format!(
+            "`council.size` is missing: the {} listed members take part",
+            listed.len()
+        ));
+    }
     let mut wanted: Vec<MemberPlan> = match listed {
         Some(listed) => listed,
         None => {
@@ -810,6 +817,15 @@ mod tests {
             )
         };
         assert_eq!(reserves(&config), (0, false));
+        let sizeless = |config: &Config| {
+            let notices = plan(config, &brief).unwrap().notices;
+            notices
+                .iter()
+                .any(|n| n.contains("`council.size` is missing"))
+        };
+        assert!(sizeless(&config), "the seed's schema requires it");
+        config.deliberation.council.size = Some(3);
+        assert!(!sizeless(&config));
         config.deliberation.iteration.strategy = Strategy::Escalate;
         assert_eq!(reserves(&config), (2, true));
     }
