@@ -6,6 +6,9 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
+import struct
+import tempfile
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -330,7 +333,67 @@ def several_large_messages(box: Box) -> str | None:
     return looks(box, ["ask --continue", "export", "export --format json", "council show", "council list", "council status", "chat --plain", "council retry", "why", "fsck", "mcp, tools only", "chat"])
 
 
+FORUM_LOOKS = ["forum read", "trust", "forum agents", "forum run-once", "doctor", "ask", "fsck", "config show"]
+
+
+def forum_journal(other: str) -> Callable[[Box], str | None]:
+    """A journal that SQLite rolls back when it opens the forum, and that names a file for it to delete."""
+
+    def attack(box: Box) -> str | None:
+        box.own()
+        files = forum_file()
+        page = files[".kd/forum.db"][:4096]
+        magic = bytes([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7])
+        total = 1 + sum(page[at] for at in range(len(page) - 200, 0, -200))
+        name = (other if other.startswith("..") else str(box.home / other)).encode()
+        head = (magic + struct.pack(">IIIII", 1, 1, len(files[".kd/forum.db"]) // 4096, 512, 4096)).ljust(512, b"\0")
+        end = struct.pack(">I", 2**30 // 4096 + 1) + name + struct.pack(">II", len(name), sum(name)) + magic
+        files[".kd/forum.db-journal"] = head + struct.pack(">I", 1) + page + struct.pack(">I", total & 0xFFFFFFFF) + end
+        box.unpacked(files)
+        box.before()
+        return looks(box, FORUM_LOOKS)
+
+    return attack
+
+
+def forum_columns(computed: str) -> Callable[[Box], str | None]:
+    """A forum whose columns are computed."""
+
+    def attack(box: Box) -> str | None:
+        box.own()
+        box.unpacked({})
+        box.kd("forum", "post", "Bees", "words")
+        db = box.work / ".kd" / "forum.db"
+        with sqlite3.connect(db) as made:
+            made.execute("PRAGMA journal_mode = DELETE")
+            for _ in range(6):
+                made.execute("INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, NULL, NULL FROM posts")
+            made.commit()
+            made.execute("PRAGMA writable_schema = ON")
+            made.execute("UPDATE sqlite_master SET sql = replace(sql, 'body TEXT NOT NULL', ?) WHERE name = 'posts'", (f"body TEXT AS ({computed}) VIRTUAL",))
+            made.commit()
+        made.close()
+        box.before()
+        return looks(box, FORUM_LOOKS)
+
+    return attack
+
+
+def forum_file() -> dict[str, str | bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "forum.db"
+        made = sqlite3.connect(path)
+        made.execute("CREATE TABLE x (a)")
+        made.commit()
+        made.close()
+        return {".kd/forum.db": path.read_bytes()}
+
+
 def cases() -> Iterator[Case]:
+    for other in ("../../.ssh/id_ed25519", ".ssh/id_ed25519", ".bashrc"):
+        yield Case(f"shapes/a journal that names {other}", "SQLite deletes a file of the user", forum_journal(other))
+    for computed in ("printf('%.30000000c', 'x')", "iif(printf('%.20000c', 'a') GLOB '*a*a*a*a*a*a*a*a*a*a*b', 'x', 'y')"):
+        yield Case(f"shapes/a forum that computes {computed[:12]}", "a command hangs, or takes more than 200 MiB", forum_columns(computed))
     for kind in KINDS:
         yield Case(f"shapes/.kd is {kind}", NO["ran"], kd_is(kind))
     for name in (".kd/config.json", ".kd/current", ".kd/memory.json", f"{sample.BRANCH}/state.json", f"{sample.THREAD}/thread.json", f"{sample.THREAD}/0002-ada.md", f"{sample.THREAD}/.kd-index.jsonl", f"{sample.THREAD}/.kd-events.jsonl", f"{sample.THREAD}/.kd-thread.lock", ".kd/forum.db", ".kd/roles/skeptic.md"):

@@ -67,7 +67,7 @@ pub(super) fn build(
             .replace("{why}", why)
     };
     // The persona, the phase prompts and the leave to write files are those of every council.
-    let mut prompt = prompt::build(rules, member, history.into(), prompt::Manner::Answer);
+    let mut prompt = prompt::build(rules, member, history, prompt::Manner::Answer);
     if !plain && !matches!(part, Part::Decide { .. } | Part::Alone) {
         prompt.rules = format!("{}\n{}", prompt.rules, fill(RULES))
             .trim()

@@ -24,6 +24,8 @@ const STATEMENTS: usize = 128;
 
 /// The longest text of a row, far above the longest post.
 const TEXT_BYTES_MAX: i32 = 32 << 20;
+/// The most text of one result.
+const ROWS_BYTES_MAX: usize = 64 << 20;
 /// What a file may not do, whoever made it: run triggers and views, call functions from its schema, write its own pages.
 const CONFIG: [(DbConfig, bool); 4] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
@@ -46,6 +48,14 @@ pub(super) enum Value {
 pub(super) struct Row(Vec<Value>);
 
 impl Row {
+    fn bytes(&self) -> usize {
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        };
+        self.0.iter().map(text).sum()
+    }
+
     /// A whole number; 0 where there is none.
     pub(super) fn int(&self, at: usize) -> i64 {
         self.maybe_int(at).unwrap_or(0)
@@ -64,6 +74,14 @@ impl Row {
             Some(Value::Real(n)) => *n,
             Some(Value::Int(n)) => *n as f64,
             _ => 0.0,
+        }
+    }
+
+    /// Text as the file has it. It must not reach a terminal.
+    pub(super) fn raw(&self, at: usize) -> String {
+        match self.0.get(at) {
+            Some(Value::Text(text)) => text.clone(),
+            _ => String::new(),
         }
     }
 
@@ -199,6 +217,7 @@ impl Db {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_NOFOLLOW, links == Links::Refused);
+        super::shape::check_journal(path)?;
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         for (what, on) in CONFIG {
             connection.set_db_config(what, on)?;
@@ -213,6 +232,14 @@ impl Db {
         )?;
         Ok(Self {
             link: Link::Sqlite(connection),
+            depth: 0,
+        })
+    }
+
+    /// An empty database in memory.
+    pub(super) fn in_memory() -> Result<Self, ForumError> {
+        Ok(Self {
+            link: Link::Sqlite(rusqlite::Connection::open_in_memory()?),
             depth: 0,
         })
     }
@@ -243,10 +270,18 @@ impl Db {
                 let mut statement = connection.prepare_cached(&numbered(sql))?;
                 let width = statement.column_count();
                 let mut found = statement.query(rusqlite::params_from_iter(args))?;
-                let mut rows = Vec::new();
+                let (mut rows, mut bytes) = (Vec::new(), 0);
                 while let Some(row) = found.next()? {
                     let cells = (0..width).map(|at| row.get_ref(at).map(Value::from_sqlite));
-                    rows.push(Row(cells.collect::<Result<_, _>>()?));
+                    let row = Row(cells.collect::<Result<_, _>>()?);
+                    bytes += row.bytes();
+                    if bytes > ROWS_BYTES_MAX {
+                        return Err(ForumError::Database(format!(
+                            "more than {} MiB of text at once",
+                            ROWS_BYTES_MAX >> 20
+                        )));
+                    }
+                    rows.push(row);
                 }
                 Ok(rows)
             }

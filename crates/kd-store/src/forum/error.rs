@@ -20,6 +20,14 @@ pub enum ForumError {
         /// In the database's words.
         why: String,
     },
+    /// Its file is not as kd makes it: whoever made it may want SQLite to act on other files.
+    #[error("the forum {place} is not used: {why}")]
+    NotOurs {
+        /// A path.
+        place: String,
+        /// What is strange about it.
+        why: String,
+    },
     /// It was written by a newer version.
     #[error("the forum {place} is of form {found}; this version knows {known}")]
     Newer {
@@ -72,6 +80,7 @@ impl ForumError {
             Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
             Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
             Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),
+            Self::NotOurs { .. } => "move it away, and kd makes a new forum; it may come from somebody else".into(),
             Self::Newer { .. } => "use the newer kd, or another store".into(),
             Self::Missing { what: "thread" | "post", .. } => "`kd forum read` lists the threads".into(),
             Self::Missing { what: "motion", .. } => "`kd forum motions` lists them".into(),

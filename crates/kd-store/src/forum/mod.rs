@@ -17,6 +17,7 @@ mod runs;
 mod schema;
 mod search;
 mod seen;
+mod shape;
 mod threads;
 
 pub use act::Caller;
@@ -104,6 +105,9 @@ impl ForumStore {
             Place::File(path) => own::make_own(db, path, state).map(|_| ()),
             Place::Server(_) => Ok(()),
         };
+        if db.is_sqlite() {
+            shape::check_tables(&mut db, &shown)?;
+        }
         schema::migrate(&mut db, &shown, lock.as_deref(), &mut enter)?;
         let own = match place {
             Place::File(path) => own::is_own(&mut db, path, state)?,

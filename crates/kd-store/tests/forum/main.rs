@@ -8,5 +8,6 @@
 mod governance;
 mod runs;
 mod servers;
+mod shape;
 mod talk;
 mod together;

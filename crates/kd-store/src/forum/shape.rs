@@ -1,0 +1,128 @@
+//! What a forum file must look like before SQLite may act on it. A file from elsewhere can name other files in its
+//! journal, which SQLite then deletes, and can compute its columns, which takes any amount of memory.
+
+use super::db::Db;
+use super::error::ForumError;
+use super::schema;
+use kd_core::clean::clean_line;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// The end of a journal that belongs to a transaction over several files. The name of the file that lists them stands
+/// before it. A forum is one file, so no journal of ours ends so.
+const SUPER_JOURNAL_END: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+/// Tables, indexes and what the search keeps beside its table.
+const ENTRIES_MAX: usize = 200;
+/// Changes of form that another process may make while we look.
+const LOOKS: usize = 5;
+
+/// One row of `sqlite_schema`: type, name, table and text.
+pub(super) type Entry = [String; 4];
+
+/// Refuses a database whose journal names another file.
+///
+/// # Errors
+/// It does, or it cannot be read.
+pub(super) fn check_journal(database: &Path) -> Result<(), ForumError> {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-journal");
+    let path = Path::new(&name);
+    let failed = |why: String| ForumError::File {
+        path: path.to_path_buf(),
+        why,
+    };
+    let opened = File::options()
+        .read(true)
+        .custom_flags((rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits() as i32)
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(failed(e.to_string())),
+    };
+    let meta = file.metadata().map_err(|e| failed(e.to_string()))?;
+    if !meta.is_file() {
+        return Err(failed("it is not a regular file".into()));
+    }
+    let mut end = [0; SUPER_JOURNAL_END.len()];
+    let Some(at) = meta.len().checked_sub(end.len() as u64) else {
+        return Ok(());
+    };
+    file.read_exact_at(&mut end, at)
+        .map_err(|e| failed(e.to_string()))?;
+    if end == SUPER_JOURNAL_END {
+        return Err(ForumError::NotOurs {
+            place: database.display().to_string(),
+            why: "its journal names another file, which SQLite would delete".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a SQLite store whose tables are not those that its form has.
+///
+/// # Errors
+/// Something was added, left out or changed, or the database fails.
+pub(super) fn check_tables(db: &mut Db, place: &str) -> Result<(), ForumError> {
+    let mut strange = None;
+    for _ in 0..LOOKS {
+        let form = schema::version(db)?;
+        let (Some(known), found) = (schema::tables(form)?, entries(db)?) else {
+            // A newer form: it is refused with the version that it needs.
+            return Ok(());
+        };
+        strange = first_strange(known, &found);
+        // Somebody may bring the store to another form at this moment.
+        if strange.is_none() || schema::version(db)? == form {
+            break;
+        }
+    }
+    match strange {
+        None => Ok(()),
+        Some(name) => Err(ForumError::NotOurs {
+            place: place.to_owned(),
+            why: format!("its `{}` is not as kd makes it", clean_line(&name, 60)),
+        }),
+    }
+}
+
+/// What stands in `sqlite_schema`. Nothing of it has been evaluated then.
+///
+/// # Errors
+/// The database fails, or holds more than any forum.
+pub(super) fn entries(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
+    let sql = format!(
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' \
+         ORDER BY name LIMIT {ENTRIES_MAX}"
+    );
+    let rows = db.rows(&sql, &[])?;
+    Ok(rows
+        .iter()
+        .map(|row| [row.raw(0), row.raw(1), row.raw(2), row.raw(3)])
+        .collect())
+}
+
+/// The name of the first entry that is not in both.
+fn first_strange(known: &[Entry], found: &[Entry]) -> Option<String> {
+    let extra = found.iter().find(|one| !known.iter().any(|k| fits(k, one)));
+    let missing = || known.iter().find(|k| !found.iter().any(|one| fits(k, one)));
+    extra.or_else(missing).map(|[_, name, ..]| name.clone())
+}
+
+/// Whether an entry is as we would make it. What the search keeps beside its table is made by SQLite, whose versions
+/// differ: there the names count, and that nothing is computed.
+fn fits(known: &Entry, found: &Entry) -> bool {
+    let [kind, name, table, sql] = known;
+    let same = [kind, name, table] == [&found[0], &found[1], &found[2]];
+    let by_sqlite = name.starts_with("words_");
+    let computed = || {
+        let text = found[3].to_ascii_lowercase();
+        text.matches('(').count() > 2
+            || ["generated", " as", "check", "default"]
+                .iter()
+                .any(|word| text.contains(word))
+    };
+    same && (*sql == found[3] || by_sqlite && !computed())
+}
