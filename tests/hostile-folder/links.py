@@ -128,7 +128,31 @@ def a_linked_log_is_told(box: Box) -> str | None:
     return box.harm() or box.costs()
 
 
+def output_link(argv: tuple[str, ...], name: str, link: str) -> Callable[[Box], str | None]:
+    """A file or folder that a result is written to is a link of the clone."""
+
+    def attack(box: Box) -> str | None:
+        box.own()
+        box.cloned({}, {name: link})
+        box.kd("ask", "hello")
+        box.runs.clear()
+        box.before()
+        box.kd(*argv)
+        box.settle()
+        # The file itself may replace the link.
+        changed = [what for what in box.changed() if not what.endswith("src/clone/council.md")]
+        return f"written through: {changed}" if changed else box.costs()
+
+    return attack
+
+
+OUTPUTS = (("export", "-o"), ("ask", "hello", "-o"), ("think", "hello", "-o"), ("deliberate", "hello", "--export"), ("deliberate", "hello", "-o"), ("forum", "export"))
+
+
 def cases() -> Iterator[Case]:
+    for argv in OUTPUTS:
+        yield Case(f"links/output/{' '.join(argv)}", "a result is written into ~/.bashrc", output_link((*argv, "council.md"), "council.md", "../../.bashrc"))
+        yield Case(f"links/output folder/{' '.join(argv)}", "a result is written into ~/.config", output_link((*argv, "out/council.md"), "out", "../../.config"))
     files = [*sample.FILES, *sample.MADE_LATER]
     for name in files:
         yield Case(f"links/file/{name}", "a file outside is written, or shown", file_link(name, False, WRITERS))

@@ -452,7 +452,36 @@ def texts_are_listed(box: Box) -> str | None:
     return f"not listed: {', '.join(missing)}" if missing else None
 
 
+def on_the_screen(names: Callable[[int], str], argv: tuple[str, ...]) -> Callable[[Box], str | None]:
+    """Role files with these names: what is allowed stands on a screen of 24 lines with the question."""
+
+    def attack(box: Box) -> str | None:
+        project(box, None, **{f".kd/roles/{names(n)}.md": "be kind" for n in range(40)})
+        screen = Screen([KD, *argv], box.work, {**box.env, "NO_COLOR": "1"}, box.seconds, box.top, (24, 80))
+        screen.waits_for(Q, 8)
+        screen.types("n\r")
+        box.runs.append(screen.leaves())
+        lines = screen.text.replace("\r\n", "\n").split(Q)[0].split("\n")
+        if long := [line for line in lines if sum(1 if c.isascii() else 2 for c in line) > 79]:
+            return f"the terminal wraps {long[0]!r}"
+        if forged := [line for line in lines[:-2] if line.startswith("total:")]:
+            return f"forged: {forged[0]!r}"
+        return None if any("agents.e.command" in line for line in lines[-24:]) else "what is allowed is off the screen"
+
+    return attack
+
+
+FORGED_NAMES: dict[str, Callable[[int], str]] = {
+    "many": lambda n: f"reviewer-{n}",
+    "padded": lambda n: f"z{n:02}{' ' * 66}total: 1 setting to allow (1 limit)",
+    "marks that terminals count otherwise": lambda n: f"y{n:02}{chr(0x9be) * 60}total: nothing",
+}
+
+
 def cases() -> Iterator[Case]:
+    for what, names in FORGED_NAMES.items():
+        for argv in (("trust",), ("ask", "hello")):
+            yield Case(f"trusting/screen/{what}, kd {argv[0]}", "the dangerous rows are off the screen, or forged", on_the_screen(names, argv))
     yes = "the user allowed one thing, and another runs"
     yield Case("trusting/what is allowed runs", "nothing: this one must run", allowed_runs)
     for change in (with_new_command, with_new_member, with_new_flag, with_new_rights, with_a_new_argument, with_words_moved):

@@ -293,6 +293,44 @@ fn a_no_is_remembered_and_a_yes_allows_exactly_the_list() {
 }
 
 #[test]
+fn what_is_dangerous_stands_next_to_the_question_whatever_else_the_folder_holds() {
+    let home = hostile();
+    let kd = home.work().join(".kd");
+    std::fs::create_dir_all(kd.join("roles")).unwrap();
+    for n in 0..40 {
+        // A name that a terminal of 80 columns would wrap, so that the rest begins a line.
+        let forged = format!("z{n:02}{:66}total: 1 setting to allow (1 limit)", "");
+        let marks = format!("y{n:02}{}total: nothing", "\u{9be}".repeat(60));
+        for name in [forged, marks] {
+            std::fs::write(kd.join("roles").join(format!("{name}.md")), "be kind").unwrap();
+        }
+    }
+    for (args, question) in [
+        (&["ask", "hi"][..], "Allow these settings"),
+        (&["trust"], "Trust this folder"),
+    ] {
+        let (seen, _) = on_terminal(&home, args, Some("\n"));
+        let (list, _) = seen.split_once(question).unwrap();
+        let lines: Vec<&str> = list.lines().collect();
+        let screen = &lines[lines.len().saturating_sub(23)..];
+        let has = |text: &str| screen.iter().any(|line| line.contains(text));
+        assert!(
+            has("agents.e.command = [\"sh\",\"-c\"") && has("agents.e.backend"),
+            "{args:?}: {seen}"
+        );
+        assert!(has("runs"), "{seen}");
+        for line in &lines {
+            let columns: usize = line.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+            assert!(columns < 80, "{columns}: {line}");
+        }
+        let total = screen.last().unwrap();
+        assert!(total.contains("3 runs)"), "{total}");
+    }
+    // Elsewhere the list is whole.
+    assert!(home.run(&["trust"]).out.contains("z39"));
+}
+
+#[test]
 fn a_script_allows_by_a_flag_and_without_one_is_only_shown_the_list() {
     let home = hostile();
     let said = home.run(&["trust"]);

@@ -3,11 +3,12 @@
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_store::beneath;
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
-/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written through,
-/// and so are links, but not below `.kd`.
+/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written to. A link
+/// is replaced, never written through: it may have come with the folder. So may a folder on the way: see [`place`].
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with(path, |out| Ok(out.write_all(bytes)?))
 }
@@ -26,24 +27,37 @@ pub(super) fn write_with(
         .because(e)
         .next("give -o a name in a folder that exists and can be written")
     };
-    // Below `.kd` a repository chooses what links point to.
+    // Below `.kd` no link counts at all.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if beneath::is_below_kd(&whole) {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
         return Ok(beneath::replace(&whole, &bytes)?);
     }
-    let device = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
-    if device {
-        let mut file = std::fs::File::create(path).map_err(failed)?;
-        return write(&mut file);
+    let (folder, name) = place(&whole).map_err(|fault| match fault {
+        Fault::Io(e) => failed(e),
+        Fault::Link(link, to) => Error::new(
+            "output",
+            Exit::Error,
+            format!("{} is a link of this folder", link.display()),
+        )
+        .because(format!(
+            "it points to {}, and the folder may have been made by someone else",
+            to.display()
+        ))
+        .next("to write there, give the path that the link points to"),
+    })?;
+    if is_of_kernel(&folder) {
+        let target = folder.join(name);
+        let file = std::fs::OpenOptions::new().append(true).open(target);
+        return write(&mut file.map_err(failed)?);
     }
-    // A link stays a link: what it points to is replaced.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let folder = target
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let target = folder.join(name);
+    let old = target.symlink_metadata().map(|meta| meta.file_type());
+    if old.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()) {
+        let cause = std::io::Error::other("it is there already and no regular file");
+        return Err(failed(cause).next("remove it, or give -o another name"));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".kd-");
     #[cfg(unix)]
@@ -52,13 +66,70 @@ pub(super) fn write_with(
         // The usual rights of a new file; the umask takes its share.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    let mut file = builder.tempfile_in(&folder).map_err(failed)?;
     let mut out = std::io::BufWriter::new(file.as_file_mut());
     write(&mut out)?;
     out.flush().map_err(failed)?;
     drop(out);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(())
+}
+
+/// Why a place cannot be written to.
+enum Fault {
+    Io(std::io::Error),
+    /// A link on the way, and where it points.
+    Link(PathBuf, PathBuf),
+}
+
+/// The real folder of an absolute path, and the name in it. A link on the way is followed where it is part of the system or
+/// of the user's own tree. One below the working folder, or in a checkout or a project, may have come from elsewhere, and
+/// is a fault.
+fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
+    let is_no_name = || Fault::Io(std::io::Error::other("it names a folder"));
+    let name = path.file_name().ok_or_else(is_no_name)?;
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let mut folder = PathBuf::new();
+    for part in path.parent().ok_or_else(is_no_name)?.components() {
+        match part {
+            Component::ParentDir => drop(folder.pop()),
+            Component::CurDir => {}
+            part => {
+                let next = folder.join(part);
+                let meta = next.symlink_metadata().map_err(Fault::Io)?;
+                let is_link = meta.file_type().is_symlink();
+                if is_link && may_be_foreign(&folder, here.as_deref().ok()) {
+                    let to = next.canonicalize().or_else(|_| next.read_link());
+                    return Err(Fault::Link(next, to.unwrap_or_default()));
+                }
+                folder = match is_link {
+                    true => next.canonicalize().map_err(Fault::Io)?,
+                    false => next,
+                };
+            }
+        }
+    }
+    Ok((folder, name))
+}
+
+/// Whether the links in a folder may have been made by someone else.
+fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
+    let is_tree = |up: &Path| {
+        [".git", ".kd"]
+            .iter()
+            .any(|name| up.join(name).symlink_metadata().is_ok())
+    };
+    here.is_none_or(|here| folder.starts_with(here)) || folder.ancestors().any(is_tree)
+}
+
+/// Whether a folder holds the devices and open files that the kernel names.
+fn is_of_kernel(folder: &Path) -> bool {
+    let parts: Vec<&OsStr> = folder.iter().skip(1).collect();
+    let parts: Option<Vec<&str>> = parts.into_iter().map(OsStr::to_str).collect();
+    matches!(
+        parts.as_deref(),
+        Some(["dev"] | ["dev", "pts"] | ["proc", _, "fd"] | ["proc", _, "task", _, "fd"])
+    )
 }
 
 /// Whether a file name asks for JSON.
@@ -72,23 +143,97 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_a_link_stays() {
+    fn no_link_that_a_folder_may_bring_is_written_through() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let dir = dir.path().canonicalize().expect("real");
+        let own = dir.join("own");
+        std::fs::create_dir_all(own.join("folder")).expect("made");
+        for mark in [".git", ".kd"] {
+            let clone = dir.join(format!("clone{mark}"));
+            std::fs::create_dir_all(clone.join("sub")).expect("made");
+            std::fs::create_dir(clone.join(mark)).expect("made");
+            let rc = own.join("rc");
+            let link = |to: &str, at: &str| {
+                std::os::unix::fs::symlink(dir.join(to), clone.join(at)).expect("linked");
+            };
+            link("own/rc", "out.md");
+            link("own/rc", "sub/out.md");
+            link("own/not there", "sub/new.md");
+            link("own/folder", "folder");
+            link("own/folder", "sub/folder");
+            std::os::unix::fs::symlink("out.md", clone.join("chain.md")).expect("linked");
+            for name in [
+                "out.md",
+                "sub/out.md",
+                "sub/new.md",
+                "chain.md",
+                "sub/../out.md",
+            ] {
+                std::fs::write(&rc, "mine").expect("written");
+                write(&clone.join(name), b"answer").expect("written");
+                assert_eq!(
+                    std::fs::read_to_string(&rc).expect("read"),
+                    "mine",
+                    "{name}"
+                );
+                let file = clone.join(name);
+                assert!(!file.is_symlink(), "{name}");
+                assert_eq!(
+                    std::fs::read_to_string(file).expect("read"),
+                    "answer",
+                    "{name}"
+                );
+            }
+            for name in [
+                "folder/out.md",
+                "sub/folder/out.md",
+                "folder/../../own/out.md",
+            ] {
+                let error = write(&clone.join(name), b"answer").expect_err(name);
+                assert!(error.what.contains("is a link"), "{name}: {}", error.what);
+            }
+            assert!(!own.join("not there").exists());
+            assert_eq!(
+                std::fs::read_dir(own.join("folder")).expect("read").count(),
+                0
+            );
+        }
+        // The user's own link on the way to a place of theirs.
+        std::os::unix::fs::symlink(own.join("folder"), dir.join("short")).expect("linked");
+        write(&dir.join("short/out.md"), b"answer").expect("written");
+        assert!(own.join("folder/out.md").exists());
+        // What the kernel names is written to; a pipe or a socket of the folder is not waited for.
+        write(Path::new("/dev/null"), b"answer").expect("written");
+        let open = tempfile::tempfile().expect("open");
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&open);
+        write(Path::new(&format!("/dev/fd/{fd}")), b"one").expect("written");
+        write(Path::new(&format!("/dev/fd/{fd}")), b" two").expect("written");
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut &open, &mut text).expect("read");
+        assert_eq!(text, "one two");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            own.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .expect("made");
+        assert!(write(&own.join("pipe"), b"answer").is_err());
+        assert!(write(&own.join("folder"), b"answer").is_err());
+        assert!(write(Path::new("/"), b"answer").is_err());
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_below_kd_no_link_counts() {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("answer.md");
         std::fs::write(&file, "old").expect("written");
-        let link = dir.path().join("link.md");
-        std::os::unix::fs::symlink(&file, &link).expect("linked");
-        write(&link, b"new").expect("written");
+        write(&file, b"new").expect("written");
         assert_eq!(std::fs::read_to_string(&file).expect("read"), "new");
-        assert!(
-            link.symlink_metadata()
-                .expect("there")
-                .file_type()
-                .is_symlink()
-        );
         assert_eq!(
             std::fs::read_dir(dir.path()).expect("read").count(),
-            2,
+            1,
             "nothing is left over"
         );
         let kd = dir.path().join(".kd");

@@ -3,6 +3,9 @@
 //! Input: the settings as loaded, with what is held back. Output: lines on the terminal, the user's decision, and an error
 //! where a member that is needed is held back.
 
+mod listing;
+
+use self::listing::{Block, Listing, Row, Screen, fit, shown_text};
 use super::ask::notice_line;
 use super::forum::foreign::ForeignForum;
 use super::here::{self, Here};
@@ -11,7 +14,6 @@ use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::words::count;
-use crate::render::wrap::width;
 use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer, effect};
 use kd_core::forum::persona::Persona;
@@ -54,25 +56,36 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         Some(programs) if !store.trusts(programs)? => Some(programs),
         _ => None,
     };
-    let mut lines = match (&foreign, consent) {
-        (None, Some(consent)) => whose(consent),
-        _ => Vec::new(),
-    };
-    lines.extend(
-        consent
-            .into_iter()
-            .flat_map(|consent| listing(consent, true)),
-    );
-    lines.extend(tracked(&loaded.project));
-    lines.extend(layout.iter().flat_map(|layout| texts(&loaded, layout)));
-    lines.extend(programs.iter().flat_map(program_files));
     let forum = match (&layout, &foreign) {
         (Some(layout), None) => ForeignForum::find(layout, &loaded.config, here)?,
         // A forum is opened once its owner is accepted.
         _ => None,
     };
-    lines.extend(forum.iter().flat_map(ForeignForum::lines));
-    print(&lines)?;
+    let mut listing = Listing::default();
+    if let (None, Some(consent)) = (&foreign, consent) {
+        whose(consent)
+            .into_iter()
+            .for_each(|block| listing.inform(block));
+    }
+    let texts = layout.iter().filter_map(|layout| texts(&loaded, layout));
+    texts.for_each(|block| listing.inform(block));
+    tracked(&loaded.project)
+        .into_iter()
+        .for_each(|block| listing.inform(block));
+    if let Some(forum) = &forum {
+        listing.ask_about(elected(forum));
+    }
+    if let Some(programs) = &programs {
+        let block = program_files(programs);
+        match untrusted {
+            Some(_) => listing.ask_about(block),
+            None => listing.inform(block),
+        }
+    }
+    if let Some(consent) = consent {
+        listing.ask_about(settings_of(consent, true));
+    }
+    print(&listing.lines(screen()))?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
     let settings = consent.map_or(0, |consent| consent.new_settings().count());
     let nothing = untrusted.is_none() && consent.is_none();
@@ -101,7 +114,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         consent.allow()?;
         notice_line(&format!(
             "allowed for {}: {}",
-            consent.root.display(),
+            shown_text(&consent.root.to_string_lossy()),
             count(settings as u64, "setting")
         ));
     }
@@ -113,7 +126,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         store.trust_programs(programs)?;
         notice_line(&format!(
             "agent programs trust {}",
-            programs.top().display()
+            shown_text(&programs.top().to_string_lossy())
         ));
     }
     Ok(Exit::Done)
@@ -140,7 +153,7 @@ fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Forei
             return Ok((layout, None));
         }
     };
-    print(&owner_lines(&foreign))?;
+    print(&owner_lines(&foreign, screen()))?;
     if args.yes || !is_terminal() {
         let layout = here.find_layout_accepting(std::slice::from_ref(&foreign))?;
         return Ok((layout, Some(foreign)));
@@ -170,14 +183,16 @@ fn user_names(users: &BTreeSet<u32>) -> String {
 }
 
 /// Whose a `.kd` is, and what follows from accepting that.
-fn owner_lines(foreign: &Foreign) -> Vec<String> {
+fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
     let kd = foreign.root.join(".kd");
-    let mut lines = vec![
-        format!("{} is not yours alone:", shown_text(&kd.to_string_lossy())),
-        String::new(),
-    ];
-    lines.extend(owners(foreign));
-    lines.push(String::new());
+    let mut block = Block::new(format!(
+        "{} is not yours alone:",
+        shown_text(&kd.to_string_lossy())
+    ));
+    block.rows = owners(foreign).collect();
+    let mut listing = Listing::default();
+    listing.inform(block);
+    let mut lines = listing.lines(screen);
     let follows = "\
         Once you accept this owner, its threads count as your conversations, its\n\
         texts reach members, and its settings count as those of any project. The\n\
@@ -190,41 +205,59 @@ fn owner_lines(foreign: &Foreign) -> Vec<String> {
 }
 
 /// The other users that own a folder which is used: accepted, or named by `KD_BASE`.
-fn whose(consent: &Consent) -> Vec<String> {
+fn whose(consent: &Consent) -> Option<Block> {
     let foreign = foreign_owners(&consent.root, &here::os_var);
-    let mut lines: Vec<String> = foreign.iter().flat_map(owners).collect();
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines
+    let rows: Vec<Row> = foreign.iter().flat_map(owners).collect();
+    let block = Block::new("not yours alone:");
+    block.of_rows(rows)
 }
 
-fn owners(foreign: &Foreign) -> impl Iterator<Item = String> {
+fn owners(foreign: &Foreign) -> impl Iterator<Item = Row> {
     let owners = foreign.owners.iter();
-    owners.map(|owner| format!("  {}", shown_text(&owner.to_string())))
+    owners.map(|owner| Row::new("", &owner.to_string()))
+}
+
+/// What a forum from elsewhere has elected.
+fn elected(forum: &ForeignForum) -> Block {
+    let (heading, settings) = forum.listed();
+    let total = count(settings.len() as u64, "elected setting");
+    let mut block = Block::of_files(shown_text(&heading)).with_total(total);
+    let rows = settings.iter().map(|setting| Row::new("", setting));
+    block.rows = rows.collect();
+    block
 }
 
 /// What agent programs run or obey here.
-fn program_files(programs: &Programs) -> Vec<String> {
-    let mut lines = vec![format!(
+fn program_files(programs: &Programs) -> Block {
+    let mut block = Block::of_files(format!(
         "agent programs run and obey what is in {}:",
         shown_text(&programs.top().to_string_lossy())
-    )];
-    lines.push(String::new());
-    let mut names = Vec::new();
+    ));
     for level in programs.decided() {
         let below = level.folder.strip_prefix(programs.top());
         let below = below.unwrap_or(&level.folder);
         for file in &level.files {
-            names.push(shown_text(&below.join(file).to_string_lossy()));
+            let file = below.join(file);
+            block.rows.push(Row::new("", &file.to_string_lossy()));
         }
     }
-    if names.is_empty() {
-        names.push("no settings, hooks or plugins of theirs".to_owned());
+    let files = block.rows.len();
+    if files == 0 {
+        let none = "no settings, hooks or plugins of theirs";
+        block.rows.push(Row::new("", none));
     }
-    lines.extend(names.into_iter().map(|name| format!("  {name}")));
-    lines.push(String::new());
-    lines
+    block.with_total(format!("{} of agent programs", count(files as u64, "file")))
+}
+
+/// The terminal on which the user is asked, or where lines are only printed.
+fn screen() -> Screen {
+    let sizes = [terminal::size_of_stderr(), terminal::size()];
+    let sizes = || sizes.into_iter().flatten();
+    let rows = || sizes().map(|(_, rows)| usize::from(rows)).min();
+    Screen {
+        columns: sizes().map(|(columns, _)| usize::from(columns)).min(),
+        rows: rows().filter(|_| is_terminal()),
+    }
 }
 
 /// The settings for a command that acts on them. On a terminal the user is asked once about settings that need consent;
@@ -491,16 +524,18 @@ fn ask(
     here: &Here,
     layout: Option<&Layout>,
 ) -> Result<Loaded, Error> {
-    let mut err = io::stderr().lock();
-    let texts = layout
-        .map(|layout| texts(loaded, layout))
-        .unwrap_or_default();
-    let lines = whose(consent)
+    let mut listing = Listing::default();
+    whose(consent)
         .into_iter()
-        .chain(listing(consent, false))
-        .chain(tracked(&loaded.project))
-        .chain(texts);
-    for line in lines {
+        .for_each(|block| listing.inform(block));
+    let texts = layout.and_then(|layout| texts(loaded, layout));
+    texts.into_iter().for_each(|block| listing.inform(block));
+    tracked(&loaded.project)
+        .into_iter()
+        .for_each(|block| listing.inform(block));
+    listing.ask_about(settings_of(consent, false));
+    let mut err = io::stderr().lock();
+    for line in listing.lines(screen()) {
         writeln!(err, "{line}")?;
     }
     drop(err);
@@ -526,40 +561,75 @@ fn ask(
     Ok(loaded.clone())
 }
 
-/// What needs consent, one line each: all of it, or what is not allowed yet.
-fn listing(consent: &Consent, all: bool) -> Vec<String> {
+/// Effects of settings, the most dangerous last.
+const EFFECTS: &[&str] = &[
+    "", "limit", "price", "votes", "calls", "model", "members", "other", "resets", "file", "sees",
+    "key", "sends to", "flags", "rights", "runs",
+];
+
+fn danger(setting: &WantedSetting) -> usize {
+    let effect = effect(&setting.path);
+    let rank = EFFECTS.iter().position(|known| *known == effect);
+    rank.unwrap_or(EFFECTS.len())
+}
+
+/// What needs consent: all of it, or what is not allowed yet; the most dangerous last.
+fn settings_of(consent: &Consent, all: bool) -> Block {
     let root = shown_text(&consent.root.to_string_lossy());
     let known = consent.settings.iter().filter(|s| s.allowed).count();
-    let heading = match known {
+    let mut block = Block::new(match known {
         0 => format!("{root} wants settings that need your consent:"),
         _ if known == consent.settings.len() => format!("{root} has settings that you allowed:"),
         _ => format!("{root} wants new settings that need your consent:"),
-    };
-    let mut lines = vec![heading, String::new()];
-    for setting in &consent.settings {
-        if all || !setting.allowed {
-            let mark = match (known, setting.allowed) {
-                (0, _) => "",
-                (_, true) => "     ",
-                (_, false) => "new  ",
-            };
-            lines.push(row(setting, mark));
-            lines.extend(own_programs(setting, &consent.root));
-        }
+    });
+    let mut settings: Vec<&WantedSetting> = consent
+        .settings
+        .iter()
+        .filter(|setting| all || !setting.allowed)
+        .collect();
+    settings.sort_by_key(|setting| (!setting.allowed, danger(setting)));
+    for setting in &settings {
+        let mark = match (known, setting.allowed) {
+            (0, _) => "",
+            (_, true) => "     ",
+            (_, false) => "new  ",
+        };
+        block.rows.push(row(setting, mark));
+        block.rows.extend(own_programs(setting, &consent.root));
     }
     if !all && known > 0 {
         let settings = count(known as u64, "setting");
-        lines.push(String::new());
-        lines.push(format!(
+        block.after = Some(format!(
             "{settings} that you allowed before: `kd trust` lists all"
         ));
     }
-    lines.push(String::new());
-    lines
+    settings.retain(|setting| !setting.allowed);
+    match settings.is_empty() {
+        true => block,
+        false => block.with_total(by_effect(&settings)),
+    }
 }
 
-/// The files of the folder itself that a command would run, a line each: consent covers their names alone.
-fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<String> {
+/// How many settings of each effect there are.
+fn by_effect(settings: &[&WantedSetting]) -> String {
+    let mut all: Vec<(&str, usize)> = Vec::new();
+    for setting in settings {
+        let effect = effect(&setting.path);
+        match all.iter_mut().find(|(known, _)| *known == effect) {
+            Some((_, number)) => *number += 1,
+            None => all.push((effect, 1)),
+        }
+    }
+    let all: Vec<String> = all
+        .iter()
+        .map(|(effect, n)| format!("{n} {effect}"))
+        .collect();
+    let number = count(settings.len() as u64, "setting");
+    format!("{number} to allow ({})", all.join(", "))
+}
+
+/// The files of the folder itself that a command would run, a row each: consent covers their names alone.
+fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
     let last = setting.path.segments().last().map(String::as_str);
     if !matches!(last, Some("command" | "key_command")) {
         return Vec::new();
@@ -582,78 +652,28 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<String> {
     let words = words.into_iter().enumerate().filter(is_own);
     words
         .map(|(_, word)| {
-            let word = shown_text(word);
-            format!(
-                "              {word} is in this folder: a change of that file is not asked about"
-            )
+            let text =
+                format!("{word} is in this folder: a change of that file is not asked about");
+            Row::new("            ", &text)
         })
         .collect()
 }
 
 /// What git tracks and must not.
-fn tracked(project: &Project) -> Vec<String> {
-    let held: Vec<&WantedSetting> = project
-        .held
-        .iter()
-        .filter(|setting| matches!(setting.why, Because::Tracked(_)))
-        .collect();
-    if held.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![
-        "held back, because git tracks .kd/config.local.json:".to_owned(),
-        String::new(),
-    ];
-    lines.extend(held.into_iter().map(|setting| row(setting, "")));
-    lines.extend([
-        String::new(),
-        "`git rm --cached .kd/config.local.json` stops tracking it".to_owned(),
-        String::new(),
-    ]);
-    lines
+fn tracked(project: &Project) -> Option<Block> {
+    let held = project.held.iter();
+    let held = held.filter(|setting| matches!(setting.why, Because::Tracked(_)));
+    let rows: Vec<Row> = held.map(|setting| row(setting, "")).collect();
+    let mut block = Block::new("held back, because git tracks .kd/config.local.json:");
+    block.after = Some("`git rm --cached .kd/config.local.json` stops tracking it".to_owned());
+    block.of_rows(rows)
 }
 
-/// A setting in one line; on a terminal that is narrower, continued below its own column.
-fn row(setting: &WantedSetting, mark: &str) -> String {
-    let text = format!(
-        "{} = {}  ({})",
-        setting.path,
-        shown(&setting.value),
-        place(setting)
-    );
-    let head = format!("  {:<9} {mark}", effect(&setting.path));
-    let columns =
-        terminal::size_of_stderr().map_or(usize::MAX, |(columns, _)| usize::from(columns).max(40));
-    let mut out = head.clone();
-    let mut used = width(&head);
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let part = part(rest, columns.saturating_sub(used + 1));
-        out.push_str(part);
-        rest = &rest[part.len()..];
-        if !rest.is_empty() {
-            out.push_str("\n              ");
-            used = 14;
-        }
-    }
-    out
-}
-
-/// The beginning of a text that fits, up to a space where one is near the end.
-fn part(text: &str, columns: usize) -> &str {
-    let mut used = 0;
-    let fits = text.char_indices().find(|(_, c)| {
-        used += width(c.encode_utf8(&mut [0; 4]));
-        used > columns
-    });
-    let Some((end, _)) = fits else {
-        return text;
-    };
-    let end = end.max(text.chars().next().map_or(0, char::len_utf8));
-    match text[..end].rfind(' ') {
-        Some(space) if space > 0 && end - space <= columns / 3 => &text[..=space],
-        _ => &text[..end],
-    }
+/// A setting as a row.
+fn row(setting: &WantedSetting, mark: &str) -> Row {
+    let (path, value) = (&setting.path, &setting.value);
+    let head = format!("{:<9} {mark}", effect(path));
+    Row::new(head, &format!("{path} = {value}  ({})", place(setting)))
 }
 
 fn place(setting: &WantedSetting) -> String {
@@ -672,19 +692,12 @@ fn place(setting: &WantedSetting) -> String {
         .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
-/// The texts of the project that reach models, as lines.
-fn texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
+/// The texts of the project that reach models.
+fn texts(loaded: &Loaded, layout: &Layout) -> Option<Block> {
     let all = project_texts(loaded, layout);
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![
-        "texts from here that members read (not held back):".to_owned(),
-        String::new(),
-    ];
-    lines.extend(all.into_iter().map(|text| format!("  {text}")));
-    lines.push(String::new());
-    lines
+    let rows: Vec<Row> = all.iter().map(|text| Row::new("", text)).collect();
+    let block = Block::new("texts from here that members read (not held back):");
+    block.of_rows(rows)
 }
 
 /// The texts of a project that reach models: settings with their place and length, then files.
@@ -723,23 +736,6 @@ pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
 /// A value of a project, fit for a terminal: JSON in which everything unseen is escaped; of a long one both ends.
 pub(super) fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
-}
-
-/// A text in which nothing can steer the terminal or hide from the reader.
-fn shown_text(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        let unseen = crate::render::clean::is_unsafe(c)
-            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{180b}'..='\u{180f}'
-                | '\u{3164}' | '\u{ffa0}' | '\u{115f}' | '\u{1160}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
-            || (c.is_whitespace() && c != ' ');
-        if unseen {
-            let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
 }
 
 fn is_terminal() -> bool {
@@ -794,12 +790,10 @@ fn list() -> Result<Exit, Error> {
         } else {
             "  (gone)"
         };
-        writeln!(
-            out,
-            "{}  {}{gone}",
-            shown_text(&folder.path),
-            parts.join(", ")
-        )?;
+        let text = format!("{}  {}{gone}", shown_text(&folder.path), parts.join(", "));
+        for line in fit("", &text, screen().columns.unwrap_or(usize::MAX)) {
+            writeln!(out, "{line}")?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -819,7 +813,8 @@ fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
         true => "forgotten: the decision about",
         false => "there was no decision about",
     };
-    notice_line(&format!("{what} {}", roots[0].display()));
+    let root = shown_text(&roots[0].to_string_lossy());
+    notice_line(&format!("{what} {root}"));
     Ok(Exit::Done)
 }
 
@@ -847,4 +842,20 @@ fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
 fn git_top(folder: &Path) -> PathBuf {
     let top = folder.ancestors().find(|up| up.join(".git").exists());
     top.unwrap_or(folder).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::config::KEYS;
+
+    #[test]
+    fn every_effect_has_a_place_in_the_order_of_dangers() {
+        for key in KEYS {
+            let effect = effect(&KeyPath::new(key.pattern()));
+            assert!(EFFECTS.contains(&effect), "{} {effect}", key.path);
+        }
+        assert!(EFFECTS.contains(&effect(&KeyPath::new(["forum", "agents", "x"]))));
+        assert!(EFFECTS.contains(&effect(&KeyPath::new(["deliberation"]))));
+    }
 }

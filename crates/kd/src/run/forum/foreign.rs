@@ -46,23 +46,24 @@ impl ForeignForum {
         Ok((!held.is_empty()).then_some(Self { store, held }))
     }
 
-    /// What it elects, one line each.
-    pub(in crate::run) fn lines(&self) -> Vec<String> {
+    /// A heading, and what it elects, one text each.
+    pub(in crate::run) fn listed(&self) -> (String, Vec<String>) {
         let place = self.store.place().shown();
-        let mut lines = vec![
-            format!("a forum that your kd did not make has elected ({place}):"),
-            String::new(),
-        ];
-        for Elected { forum, settings } in &self.held {
+        let heading = format!("a forum that your kd did not make has elected ({place}):");
+        let mut settings = Vec::new();
+        for Elected {
+            forum,
+            settings: held,
+        } in &self.held
+        {
             let forum = clean_line(forum, FORUM_CHARS_MAX);
-            let each = settings.iter();
-            lines.extend(each.map(|(key, value)| match forum.as_str() {
-                MAIN => format!("  forum.{key} = {value}"),
-                _ => format!("  forum.{key} = {value} (in {forum})"),
+            let each = held.iter();
+            settings.extend(each.map(|(key, value)| match forum.as_str() {
+                MAIN => format!("forum.{key} = {value}"),
+                _ => format!("forum.{key} = {value} (in {forum})"),
             }));
         }
-        lines.push(String::new());
-        lines
+        (heading, settings)
     }
 
     /// Lets its elections count.
