@@ -374,6 +374,10 @@ def forum_columns(computed: str) -> Callable[[Box], str | None]:
             made.commit()
         made.close()
         box.before()
+        for more in (["read", "1"], ["search", "words"], ["export"]):
+            box.kd("forum", *more)
+            if found := box.harm() or box.costs():
+                return f"kd forum {more[0]}: {found}"
         return looks(box, FORUM_LOOKS)
 
     return attack
