@@ -119,6 +119,7 @@ fn the_kind_of_a_question_is_recognised_in_five_languages() {
                 Kind::YesNo => "yes-no".into(),
                 Kind::Number => "number".into(),
                 Kind::Date => "date".into(),
+                Kind::List => "list".into(),
                 Kind::Open => "open".into(),
             };
             count += 1;

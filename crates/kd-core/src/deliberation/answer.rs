@@ -2,7 +2,7 @@
 //! key is found the answer is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
-use crate::reading::{self, Answer, Options, Step, Unread, Wanted, date};
+use crate::reading::{self, Answer, Options, Step, Unread, Wanted, asked, date};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -151,6 +151,25 @@ impl AnswerKind {
         }
     }
 
+    /// Reads the key of a reply to a question, however it is written.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn read_for(&self, question: &str, reply: &str) -> Result<(String, Step), Unread> {
+        match self {
+            Self::Number if asked::is_two_numbers(reply, question) => Err(Unread::Ambiguous),
+            Self::Date => self.read(&asked::with_days_first(reply, question)),
+            Self::Choice { options } if *options == ["yes", "no"] => {
+                let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
+                match (self.read(reply), side) {
+                    (Err(Unread::Missing), Some(side)) => Ok((side.to_owned(), Step::Words)),
+                    (read, _) => read,
+                }
+            }
+            _ => self.read(reply),
+        }
+    }
+
     /// Reads the key of a reply, however it is written.
     ///
     /// # Errors
@@ -161,13 +180,14 @@ impl AnswerKind {
             Self::Number => Wanted::Number,
             Self::Json => Wanted::Json,
             Self::Date => Wanted::Date,
-            Self::Exact | Self::Set | Self::Judged | Self::Text => Wanted::Short,
+            Self::Set => Wanted::List,
+            Self::Exact | Self::Judged | Self::Text => Wanted::Short,
         };
         let (answer, step) = reading::read(&wanted, reply)?;
         let key = match (self, answer) {
             (Self::Choice { options }, Answer::Option(at)) => options.get(at).cloned(),
             (_, Answer::Option(_)) => None,
-            (Self::Number | Self::Date, Answer::Text(key)) => Some(key),
+            (Self::Number | Self::Date | Self::Set, Answer::Text(key)) => Some(key),
             (_, Answer::Text(text)) => self.key(&text),
         };
         key.map(|key| (key, step)).ok_or(Unread::Missing)

@@ -207,6 +207,7 @@ pub fn answers_of(asked: &str) -> AnswerKind {
         },
         Kind::Number => AnswerKind::Number,
         Kind::Date => AnswerKind::Date,
+        Kind::List => AnswerKind::Set,
         Kind::Open => AnswerKind::Text,
     }
 }

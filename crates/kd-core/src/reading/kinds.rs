@@ -1,8 +1,10 @@
 //! How answers to a question can be compared, from the form of the question, in English, German, French, Spanish and
-//! Chinese. Input: the question. Output: its options, yes or no, a number, a date; open text otherwise.
+//! Chinese. Input: the question. Output: its options, yes or no, a number, a date, a list; open text otherwise.
 
 use super::folded::Folded;
+use super::kind_words::{DATE, NUMBER, OPEN, OR, YES_NO};
 use super::language::{Language, is_han};
+use super::{lists, moments, option_names, quantities};
 
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,388 +17,11 @@ pub enum Kind {
     Number,
     /// A day.
     Date,
+    /// All of some things, in any order.
+    List,
     /// Open text: explanations, lists without an end, code.
     Open,
 }
-
-/// Words that ask for something that no program can compare.
-const OPEN: &[&str] = &[
-    "why",
-    "explain",
-    "describe",
-    "write",
-    "draft",
-    "summarize",
-    "summarise",
-    "how do",
-    "how can",
-    "how should",
-    "how would",
-    "tell me",
-    "discuss",
-    "what do you think",
-    "what should",
-    "give me",
-    "implement",
-    "refactor",
-    "translate",
-    "suggest",
-    "compare",
-    "analyze",
-    "list ",
-    "name ",
-    "warum",
-    "erkläre",
-    "beschreibe",
-    "schreibe",
-    "schreib",
-    "wie kann",
-    "wie soll",
-    "wie funktioniert",
-    "fasse",
-    "erzähl",
-    "übersetze",
-    "vergleiche",
-    "nenne",
-    "was hältst",
-    "wieso",
-    "pourquoi",
-    "explique",
-    "décris",
-    "décrivez",
-    "écris",
-    "rédige",
-    "comment",
-    "résume",
-    "traduis",
-    "raconte",
-    "que penses",
-    "cite ",
-    "por qué",
-    "explica",
-    "describe",
-    "escribe",
-    "redacta",
-    "cómo",
-    "resume",
-    "traduce",
-    "cuéntame",
-    "qué opinas",
-    "enumera",
-    "nombra",
-    "为什么",
-    "解释",
-    "描述",
-    "写",
-    "如何",
-    "怎么",
-    "怎样",
-    "总结",
-    "翻译",
-    "介绍",
-    "列出",
-    "谈谈",
-];
-
-/// Words that ask for a number.
-const NUMBER: &[&str] = &[
-    "how many",
-    "how much",
-    "how old",
-    "how tall",
-    "how far",
-    "how high",
-    "how deep",
-    "how fast",
-    "how long is",
-    "how long was",
-    "how heavy",
-    "calculate",
-    "compute",
-    "what is the sum",
-    "what is the product",
-    "what is the value of",
-    "what's the value of",
-    "what is the square root",
-    "estimate",
-    "what percentage",
-    "what number",
-    "which number",
-    "what year",
-    "which year",
-    "in what year",
-    "the number of",
-    "solve for",
-    "solve the equation",
-    "evaluate the",
-    "what is the total",
-    "what is the area",
-    "what is the probability",
-    "what is the remainder",
-    "what is the average",
-    "what is the speed of",
-    "how wide",
-    "what is the distance",
-    "what is the population",
-    "what is the atomic number",
-    "what is the boiling point",
-    "give the number",
-    "in which year",
-    "what is the result of",
-    "find the value",
-    "wie viele",
-    "wie viel",
-    "wieviele",
-    "wieviel",
-    "wie alt",
-    "wie hoch",
-    "wie weit",
-    "wie groß",
-    "wie lang ist",
-    "wie schwer",
-    "wie tief",
-    "wie schnell",
-    "berechne",
-    "rechne",
-    "was ergibt",
-    "was ist die summe",
-    "in welchem jahr",
-    "welches jahr",
-    "wie lautet die summe",
-    "schätze",
-    "löse die gleichung",
-    "wie breit",
-    "was ist die wurzel",
-    "welche zahl",
-    "wie groß ist",
-    "combien",
-    "calcule",
-    "calculez",
-    "quel est le nombre",
-    "quelle est la somme",
-    "en quelle année",
-    "quelle année",
-    "quel âge",
-    "estime",
-    "estimez",
-    "quelle est la valeur",
-    "quelle est la distance",
-    "résous",
-    "résolvez",
-    "quel nombre",
-    "quel est le résultat",
-    "quel est le produit",
-    "quelle est la hauteur",
-    "quelle est la racine",
-    "quel pourcentage",
-    "cuánto",
-    "cuánta",
-    "cuántos",
-    "cuántas",
-    "cuanto",
-    "cuantos",
-    "cuantas",
-    "calcula",
-    "calcule",
-    "qué año",
-    "que año",
-    "cuál es la suma",
-    "cuál es el producto",
-    "qué edad",
-    "resuelve",
-    "cuál es el valor",
-    "cuál es el resultado",
-    "qué número",
-    "estima",
-    "cuál es la distancia",
-    "cuál es la raíz",
-    "qué porcentaje",
-    "多少",
-    "几个",
-    "几岁",
-    "几年",
-    "几月",
-    "几天",
-    "几只",
-    "几条",
-    "几",
-    "计算",
-    "哪一年",
-    "哪年",
-    "等于",
-    "求",
-    "多高",
-    "多远",
-    "多长",
-    "多大",
-    "多重",
-    "估计",
-];
-
-/// Words that ask for a day.
-const DATE: &[&str] = &[
-    "on what date",
-    "on which date",
-    "what date",
-    "which date",
-    "what is the date",
-    "on what day",
-    "on which day",
-    "what day was",
-    "exact date",
-    "an welchem tag",
-    "an welchem datum",
-    "welches datum",
-    "an welchem tage",
-    "wann genau",
-    "genaues datum",
-    "à quelle date",
-    "quelle date",
-    "quel jour",
-    "date exacte",
-    "en qué fecha",
-    "qué fecha",
-    "qué día",
-    "fecha exacta",
-    "哪一天",
-    "什么日期",
-    "哪天",
-    "几月几日",
-    "几号",
-];
-
-/// The words between the last two of several options.
-const OR: &[&str] = &[
-    " or ", " oder ", " ou ", " o ", " vs. ", " vs ", " versus ", "还是", "或者", "或", " bzw. ",
-];
-
-/// Verbs at the beginning of a question that is answered by yes or no.
-const YES_NO: &[&str] = &[
-    "is",
-    "isn't",
-    "are",
-    "aren't",
-    "was",
-    "wasn't",
-    "were",
-    "do",
-    "does",
-    "doesn't",
-    "don't",
-    "did",
-    "didn't",
-    "can",
-    "can't",
-    "could",
-    "will",
-    "won't",
-    "would",
-    "should",
-    "shouldn't",
-    "has",
-    "have",
-    "had",
-    "may",
-    "must",
-    "shall",
-    "am",
-    "might",
-    "ist",
-    "sind",
-    "war",
-    "waren",
-    "hat",
-    "haben",
-    "hatte",
-    "kann",
-    "können",
-    "könnte",
-    "soll",
-    "sollen",
-    "sollte",
-    "sollten",
-    "muss",
-    "müssen",
-    "darf",
-    "dürfen",
-    "wird",
-    "werden",
-    "würde",
-    "gibt",
-    "gab",
-    "lohnt",
-    "stimmt",
-    "reicht",
-    "braucht",
-    "brauche",
-    "brauchen",
-    "geht",
-    "funktioniert",
-    "macht",
-    "liegt",
-    "gehört",
-    "enthält",
-    "besteht",
-    "unterstützt",
-    "wurde",
-    "wurden",
-    "bin",
-    "bist",
-    "passt",
-    "hilft",
-    "est-ce",
-    "est-il",
-    "est-elle",
-    "existe-t-il",
-    "y",
-    "peut-on",
-    "faut-il",
-    "doit-on",
-    "devrait-on",
-    "peut-il",
-    "sont-ils",
-    "sont-elles",
-    "a-t-il",
-    "a-t-elle",
-    "as-tu",
-    "avez-vous",
-    "pouvez-vous",
-    "devons-nous",
-    "est-on",
-    "ai-je",
-    "suis-je",
-    "dois-je",
-    "puis-je",
-    "devrais-je",
-    "vaut-il",
-    "¿es",
-    "¿está",
-    "¿están",
-    "¿son",
-    "¿fue",
-    "¿fueron",
-    "¿puede",
-    "¿pueden",
-    "¿puedo",
-    "¿podemos",
-    "¿debe",
-    "¿debería",
-    "¿deberíamos",
-    "¿debo",
-    "¿debemos",
-    "¿hay",
-    "¿existe",
-    "¿tiene",
-    "¿tienen",
-    "¿vale",
-    "¿conviene",
-    "¿era",
-    "¿será",
-    "¿sirve",
-    "¿funciona",
-    "¿ha",
-    "¿se",
-];
 
 /// The kind of a question.
 pub fn of(asked: &str) -> Kind {
@@ -411,12 +36,15 @@ pub fn of(asked: &str) -> Kind {
     let question = last_question(asked);
     let lower = question.trim().to_lowercase().replace('’', "'");
     let starts = |words: &[&str]| words.iter().any(|w| begins(&lower, w));
+    if let Some(options) = option_names::compared(question).and_then(distinct) {
+        return Kind::Choice(options);
+    }
     if let Some(options) = either_or(question)
         && !OPEN.iter().any(|w| begins(&lower, w) && *w != "compare")
     {
         return Kind::Choice(options);
     }
-    if DATE.iter().any(|w| holds(&lower, w)) {
+    if DATE.iter().any(|w| holds(&lower, w)) || moments::is_asked(&lower) {
         return Kind::Date;
     }
     let first = lower.split([' ', ',']).next().unwrap_or_default();
@@ -437,10 +65,16 @@ pub fn of(asked: &str) -> Kind {
     if is_chinese_yes_no(&lower) && !has_or {
         return Kind::YesNo;
     }
+    if lists::is_asked(&lower) || question.len() < asked.trim().len() && lists::is_asked(asked) {
+        return Kind::List;
+    }
     if starts(OPEN) || lower.starts_with("list") {
         return Kind::Open;
     }
-    if NUMBER.iter().any(|w| holds(&lower, w)) || is_arithmetic(&lower) {
+    if NUMBER.iter().any(|w| holds(&lower, w))
+        || is_arithmetic(&lower)
+        || quantities::is_asked(&lower)
+    {
         return Kind::Number;
     }
     Kind::Open
@@ -705,6 +339,8 @@ fn either_or(question: &str) -> Option<Vec<String>> {
         .trim()
         .trim_matches(['?', '？', '.', '"', '¿', '“', '”'])
         .trim();
+    let second = option_names::without_shared(second, before);
+    let second = option_names::without_infinitive(second, question);
     let listed = before.trim_end().trim_end_matches([',', '，', '、']);
     let head_cues = [
         ":",
@@ -744,11 +380,55 @@ fn either_or(question: &str) -> Option<Vec<String>> {
     let short = |text: &str| words(text) <= 4 && !text.is_empty();
     // `Which of Paris, Lyon or Nice is largest?`: the last option ends where a verb begins.
     let verbs = [
-        " is ", " are ", " fits ", " makes ", " has ", " was ", " have ", " would ", " should ",
-        " ist ", " sind ", " hat ", " liegt ", " est ", " a ", " sont ", " es ", " tiene ",
-        " son ", " est-", "更", "哪", " for ", " für ", " pour ", " para ", " in ", " to ", " as ",
-        " when ", " wenn ", " si ", " with ", " at ", " on ", " zum ", " zur ", " by ", " from ",
-        ",", "，",
+        " is ",
+        " are ",
+        " fits ",
+        " makes ",
+        " has ",
+        " was ",
+        " have ",
+        " would ",
+        " should ",
+        " ist ",
+        " sind ",
+        " hat ",
+        " liegt ",
+        " est ",
+        " a ",
+        " sont ",
+        " es ",
+        " tiene ",
+        " son ",
+        " est-",
+        "更",
+        "哪",
+        " for ",
+        " für ",
+        " pour ",
+        " para ",
+        " in ",
+        " to ",
+        " as ",
+        " when ",
+        " wenn ",
+        " si ",
+        " with ",
+        " at ",
+        " on ",
+        " zum ",
+        " zur ",
+        " by ",
+        " from ",
+        ",",
+        "，",
+        " le matin",
+        " le soir",
+        " por la mañana",
+        " por la noche",
+        " am morgen",
+        " am abend",
+        " quand ",
+        " cuando ",
     ];
     let folded = Folded::new(second);
     let second_end = verbs
@@ -776,7 +456,10 @@ fn either_or(question: &str) -> Option<Vec<String>> {
     }
     // `Which is better, tea or coffee?`: what stands behind the comma, if that is short.
     if let Some(comma) = comma {
-        let first = bare(listed.get(comma..)?);
+        let first = bare(option_names::without_shared(
+            listed.get(comma..)?.trim(),
+            listed.get(..comma)?,
+        ));
         let earlier = pieces(listed.get(..comma)?);
         let lone = |text: &String| words(text) == 1;
         if short(&first) {
@@ -827,6 +510,9 @@ fn either_or(question: &str) -> Option<Vec<String>> {
             options.push(second);
             return distinct(options);
         }
+    }
+    if let Some(options) = option_names::chinese(listed, &second).filter(|_| han) {
+        return distinct(options);
     }
     // Two single words, or two names of the same make.
     let first = match han {
@@ -881,6 +567,8 @@ fn bare(text: &str) -> String {
         "either ",
         "the ",
         "an ",
+        "ein ",
+        "dem ",
         "entweder ",
         "den ",
         "die ",
@@ -909,11 +597,13 @@ fn distinct(options: Vec<String>) -> Option<Vec<String>> {
     seen.sort();
     seen.dedup();
     let reserved = [
-        "not", "nicht", "no", "non", "more", "less", "mehr", "so", "both", "neither", "why", "不",
-        "it", "is",
+        "not", "nicht", "no", "non", "more", "less", "mehr", "so", "why", "不", "it", "is",
     ];
+    // Of two things "both" is no third one.
+    let both = options.len() < 3 && seen.iter().any(|o| o == "both" || o == "neither");
     let fits = seen.len() == options.len()
         && options.len() >= 2
+        && !both
         && !seen.iter().any(|o| reserved.contains(&o.as_str()));
     fits.then_some(options)
 }

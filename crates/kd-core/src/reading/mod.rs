@@ -2,15 +2,21 @@
 //! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
 //! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
 
+pub mod asked;
 pub mod contrast;
 pub mod date;
 mod folded;
 pub mod json;
+mod kind_words;
 pub mod kinds;
 pub mod language;
+pub mod lists;
+mod moments;
 pub mod number;
+mod option_names;
 pub mod options;
 pub mod prose;
+mod quantities;
 mod refusal;
 pub mod sameness;
 mod sayings;
@@ -113,6 +119,8 @@ pub enum Wanted {
     Date,
     /// A JSON value.
     Json,
+    /// Things in any order.
+    List,
     /// A short text.
     Short,
 }
@@ -371,6 +379,9 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
         }
         (_, Value::String(text)) => text.trim().to_owned(),
         (_, Value::Number(n)) => n.to_string(),
+        (Wanted::List, value @ Value::Array(_)) => {
+            return Ok(lists::of_value(value).map(|items| Answer::Text(items.join(", "))));
+        }
         (_, Value::Array(items)) if items.len() == 1 => return of_value(wanted, &items[0]),
         (Wanted::Short, Value::Array(items))
             if items.iter().all(|i| i.is_string() || i.is_number()) =>
@@ -396,12 +407,14 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
         return Ok(None);
     }
     match wanted {
-        Wanted::Option(_) | Wanted::Number | Wanted::Date => match in_prose(wanted, &text) {
-            Ok((answer, _)) => Ok(Some(answer)),
-            // Another object may hold the answer.
-            Err(Unread::Missing) => Ok(None),
-            Err(why) => Err(why),
-        },
+        Wanted::Option(_) | Wanted::Number | Wanted::Date | Wanted::List => {
+            match in_prose(wanted, &text) {
+                Ok((answer, _)) => Ok(Some(answer)),
+                // Another object may hold the answer.
+                Err(Unread::Missing) => Ok(None),
+                Err(why) => Err(why),
+            }
+        }
         _ => Ok(Some(Answer::Text(prose::bare(&text)))),
     }
 }
@@ -409,7 +422,10 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let said = match wanted {
         Wanted::Option(options) => prose::option(text, options).map(Answer::Option),
-        Wanted::Number => prose::number(text, Language::of(text)).map(Answer::Text),
+        Wanted::Number => match asked::percentage(text).or_else(|| asked::count(text)) {
+            Some(key) => Said::LastLine(Answer::Text(key)),
+            None => prose::number(text, Language::of(text)).map(Answer::Text),
+        },
         Wanted::Date => prose::date(text).map(Answer::Text),
         Wanted::Json => {
             let at = text.find(['[', '{']);
@@ -423,6 +439,7 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
                 None => Said::Nothing,
             }
         }
+        Wanted::List => list(text),
         Wanted::Short => short(text),
     };
     match said {
@@ -432,6 +449,22 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         Said::Several => Err(Unread::Ambiguous),
         Said::Refused => Err(Unread::Refused),
         Said::Nothing => Err(Unread::Missing),
+    }
+}
+
+/// The things of a list: of a labelled line, else of a short text or of bullets.
+fn list(text: &str) -> Said<Answer> {
+    let taken = |text: &str| lists::items(text).map(|items| Answer::Text(items.join(", ")));
+    if let Some(answer) = prose::labelled_text(text).as_deref().and_then(taken) {
+        return Said::Labelled(answer);
+    }
+    if prose::is_refusal(text) {
+        return Said::Refused;
+    }
+    let whole = prose::bare(text);
+    match taken(text).filter(|_| whole.len() <= 2 * SHORT_BYTES_MAX) {
+        Some(answer) => Said::Words(answer),
+        None => Said::Nothing,
     }
 }
 

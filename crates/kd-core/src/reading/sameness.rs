@@ -139,7 +139,7 @@ fn code(text: &str) -> String {
 }
 
 /// Words in lower case, without marks that carry no meaning.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split_whitespace()
         .map(|word| {
             word.to_lowercase()

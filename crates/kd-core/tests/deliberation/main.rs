@@ -3,6 +3,7 @@
 mod budget;
 mod families;
 mod faults;
+mod mixed;
 mod passes;
 mod protocols;
 mod room;

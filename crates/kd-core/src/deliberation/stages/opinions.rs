@@ -187,7 +187,7 @@ pub(super) fn answer_in(plan: &Plan, reply: &Reply<'_>) -> Taken {
     let sure = object_with(plan, reply.text, &["confidence"])
         .and_then(|(value, _)| stated_confidence(&value))
         .or_else(|| confidence_in(reply.text));
-    match plan.answers.read(reply.decisive()) {
+    match plan.answers.read_for(&plan.question, reply.decisive()) {
         Ok((key, step)) => (Some(key), sure, reply.noted(note(step))),
         Err(why) => (None, sure, Some(format!("it abstains: {}", why.words()))),
     }
@@ -197,7 +197,7 @@ pub(super) fn answer_in(plan: &Plan, reply: &Reply<'_>) -> Taken {
 pub(super) fn unread(plan: &Plan, text: &str) -> Option<Unread> {
     match plan.answers {
         AnswerKind::Text => None,
-        _ => plan.answers.read(text).err(),
+        _ => plan.answers.read_for(&plan.question, text).err(),
     }
 }
 

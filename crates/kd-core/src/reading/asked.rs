@@ -1,0 +1,179 @@
+//! What the language of a question tells about a bare reply to it: whether `12/10/1492` begins with the day, that
+//! `1.440` can be two numbers, and that `不需要` says no.
+
+use super::language::{Language, is_han};
+use super::number;
+use std::borrow::Cow;
+
+/// A reply with dates such as `12/10/1492` in the order of the question's language, day first but in English.
+pub fn with_days_first(reply: &str, question: &str) -> String {
+    let first = matches!(
+        Language::of(question),
+        Language::German | Language::French | Language::Spanish
+    );
+    if !first {
+        return reply.to_owned();
+    }
+    let mut out = String::with_capacity(reply.len());
+    let mut run = String::new();
+    // A run of digits and strokes is a date, or stays as it is.
+    for c in reply.chars().chain(['\0']) {
+        if c.is_ascii_digit() || c == '/' {
+            run.push(c);
+            continue;
+        }
+        let parts: Vec<usize> = run.split('/').map(str::len).collect();
+        match matches!(parts.as_slice(), [1 | 2, 1 | 2, 4]) {
+            true => out.push_str(&run.replace('/', ".")),
+            false => out.push_str(&run),
+        }
+        run.clear();
+        if c != '\0' {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a bare number can be two numbers: `1.440` in reply to a German question, with no word that tells.
+pub fn is_two_numbers(reply: &str, question: &str) -> bool {
+    let asked = Language::of(question);
+    if !matches!(asked, Language::German | Language::Spanish) || reply.contains(['{', '[']) {
+        return false;
+    }
+    let own = Language::of(reply);
+    let here = number::numbers(reply, own);
+    let there = number::numbers(reply, asked);
+    // Words of its own language decide.
+    own == Language::English && !has_words(reply) && here != there
+}
+
+/// Whether there are words beside numbers and short units.
+fn has_words(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphabetic())
+        .any(|word| word.chars().count() > 3)
+}
+
+/// Yes or no in a short Chinese statement: `不需要。`, `需要`, `没有`.
+pub fn chinese_side(reply: &str) -> Option<bool> {
+    const UNDECIDED: &[&str] = &["不一定", "不知道", "不确定", "不清楚", "不好说", "难说"];
+    const STILL_YES: &[&str] = &["不错", "不得不", "没错", "没问题", "不仅", "不可否认"];
+    const YES: &[&str] = &[
+        "需要", "应该", "应当", "可以", "能", "会", "有", "是", "对", "要", "值得", "必须",
+    ];
+    let text = reply.trim().trim_matches(['*', '"', '“', '”', ' ']);
+    let clause = text
+        .split(['，', '。', '；', '！', ',', '.', ';'])
+        .next()?
+        .trim();
+    let length = clause.chars().count();
+    if length == 0 || length > 8 || !clause.chars().all(is_han) {
+        return None;
+    }
+    let starts = |words: &[&str]| words.iter().any(|w| clause.starts_with(w));
+    if starts(UNDECIDED) || text.contains("还是") || text.contains('或') {
+        return None;
+    }
+    if starts(&["不", "没", "未", "否", "非"]) {
+        return Some(starts(STILL_YES));
+    }
+    let plain = !clause.contains(['不', '没', '否']) && !text.contains('但');
+    (starts(YES) && plain).then_some(true)
+}
+
+/// A share restated as a percentage: `40/250 = 0.16, so 16 percent` gives `16`.
+pub fn percentage(line: &str) -> Option<String> {
+    let line = line.trim();
+    let line = line.lines().next_back().map(Cow::Borrowed)?;
+    let language = Language::of(&line);
+    let all = number::numbers(&line, language);
+    let (last, before) = all.split_last()?;
+    let unit = line.get(last.end..)?.trim_start().to_lowercase();
+    let is_percent = [
+        "%",
+        "percent",
+        "per cent",
+        "prozent",
+        "pour cent",
+        "por ciento",
+    ]
+    .iter()
+    .any(|u| unit.starts_with(u));
+    let value = |key: &str| key.parse::<f64>().ok();
+    let whole = value(&last.key)?;
+    let restated = before
+        .iter()
+        .filter_map(|n| value(&n.key))
+        .any(|share| (share * 100.0 - whole).abs() < 1e-9);
+    (is_percent && restated).then(|| last.key.clone())
+}
+
+/// A number with what it counts behind a colon: `There are 3: red, 4 and 5` does not, `There are 3: 2, 3 and 5` does.
+pub fn count(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (head, tail) = text.split_once([':', '：'])?;
+    let language = Language::of(text);
+    let [one] = number::numbers(head, language).try_into().ok()?;
+    let listed = number::numbers(tail, language).len();
+    let one: number::Number = one;
+    (listed >= 2 && one.key.parse() == Ok(listed)).then_some(one.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_comes_first_but_in_english() {
+        let spanish = "¿Qué día llegó Colón a América?";
+        assert_eq!(with_days_first("El 12/10/1492.", spanish), "El 12.10.1492.");
+        let english = "On what day did he arrive?";
+        assert_eq!(with_days_first("12/10/1492", english), "12/10/1492");
+    }
+
+    #[test]
+    fn what_can_be_two_numbers_is_told() {
+        let german = "Wie viele Minuten hat ein Tag?";
+        assert!(is_two_numbers("1.440", german));
+        assert!(is_two_numbers("2.962 m", german));
+        for plain in ["1440", "5,75", "Ein Tag hat 1.440 Minuten.", "1.5"] {
+            assert!(!is_two_numbers(plain, german), "{plain}");
+        }
+        assert!(!is_two_numbers("1.440", "How many are there?"));
+    }
+
+    #[test]
+    fn short_chinese_statements_take_a_side() {
+        for (text, side) in [
+            ("不需要。", Some(false)),
+            ("没有", Some(false)),
+            ("需要", Some(true)),
+            ("没问题。", Some(true)),
+            ("不一定", None),
+            ("要看情况而定的啊各位", None),
+            ("", None),
+        ] {
+            assert_eq!(chinese_side(text), side, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_count_comes_before_what_it_counts() {
+        assert_eq!(count("There are 3: 2, 3 and 5.").as_deref(), Some("3"));
+        assert_eq!(count("There are 4: 2, 3 and 5."), None);
+        assert_eq!(count("Answer: 3"), None);
+    }
+
+    #[test]
+    fn a_restated_share_is_its_percentage() {
+        assert_eq!(
+            percentage("40/250 = 0.16, so 16 percent").as_deref(),
+            Some("16")
+        );
+        assert_eq!(
+            percentage("45/180 = 0,25, also 25 %").as_deref(),
+            Some("25")
+        );
+        assert_eq!(percentage("either 0.2 or 30 %"), None);
+    }
+}
