@@ -458,7 +458,7 @@ fn list(text: &str) -> Said<Answer> {
     if let Some(answer) = prose::labelled_text(text).as_deref().and_then(taken) {
         return Said::Labelled(answer);
     }
-    if prose::is_refusal(text) {
+    if refusal::is_all(text) {
         return Said::Refused;
     }
     let whole = prose::bare(text);
