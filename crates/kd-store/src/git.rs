@@ -31,19 +31,27 @@ pub(crate) fn tracks(file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return false;
     };
+    tracks_any(folder, &[name.to_string_lossy().as_ref()])
+}
+
+/// Whether git tracks one of these files of a folder, by one command.
+pub(crate) fn tracks_any(folder: &Path, names: &[&str]) -> bool {
     let Some(checkout) = Checkout::find(folder) else {
         return false;
     };
-    let pathspec = format!(":(icase,literal){}", name.to_string_lossy());
-    let args = ["ls-files", "--error-unmatch", "--", &pathspec];
-    let output = GitCommand::without_filters(folder).output(&args);
-    match output.ok().and_then(|output| output.status.code()) {
-        Some(0) => true,
-        Some(1) => false,
+    let pathspecs = names.iter().map(|name| format!(":(icase,literal){name}"));
+    let pathspecs: Vec<String> = pathspecs.collect();
+    let mut args = vec!["ls-files", "--"];
+    args.extend(pathspecs.iter().map(String::as_str));
+    match GitCommand::without_filters(folder).output(&args) {
+        Ok(output) if output.status.success() => !output.stdout.is_empty(),
         _ => {
-            let name = name.as_encoded_bytes();
             let index = read_bounded(&checkout.git_dir.join("index"));
-            index.is_none_or(|index| index.windows(name.len()).any(|window| window == name))
+            let holds = |index: &[u8], name: &str| {
+                let mut windows = index.windows(name.len().max(1));
+                windows.any(|window| window == name.as_bytes())
+            };
+            index.is_none_or(|index| names.iter().any(|name| holds(&index, name)))
         }
     }
 }

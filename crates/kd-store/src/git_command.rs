@@ -14,7 +14,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Settings that take the place of those of the repository.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 10] = [
+    // Larger files are compared as binary ones: git takes twice their size in memory otherwise.
+    "core.bigFileThreshold=16m",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -53,6 +55,8 @@ const FILTERS_MAX: usize = 256;
 
 /// The longest that one command takes. A pipe in the place of a file that the settings name holds git up for ever.
 const TIME_MAX: Duration = Duration::from_secs(60);
+/// The same for commands that look at no file's content, which are quick.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
 /// The most that is read of what a command prints.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 
@@ -130,7 +134,7 @@ impl GitCommand {
         Self {
             folder: folder.to_path_buf(),
             filters: Vec::new(),
-            limit: TIME_MAX,
+            limit: LOOK_TIME_MAX,
         }
     }
 

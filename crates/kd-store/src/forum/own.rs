@@ -99,7 +99,7 @@ fn notes(state: &Path) -> PathBuf {
 
 fn is_tracked(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    ["", "-wal", "-journal"]
-        .iter()
-        .any(|end| git::tracks(&file.with_file_name(format!("{name}{end}"))))
+    let names = ["", "-wal", "-journal"].map(|end| format!("{name}{end}"));
+    let folder = file.parent().unwrap_or(Path::new("."));
+    git::tracks_any(folder, &names.each_ref().map(String::as_str))
 }
