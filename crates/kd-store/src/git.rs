@@ -25,6 +25,36 @@ const POINTER_BYTES_MAX: u64 = 64 << 10;
 /// Worktrees of one repository that are looked at.
 const WORKTREES_MAX: usize = 1000;
 
+/// The top of the checkout that a folder is in: the nearest folder, itself included, that holds `.git`, whatever that is.
+/// Git and agent programs look no further up either.
+pub fn top(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|up| up.join(".git").exists())
+}
+
+/// The folders outside of a checkout where git keeps its data: of a linked worktree, and of a submodule. A `.git` file
+/// that came with the folder can name any place, so one counts only where git made the link: the shared folder lists the
+/// worktree, or it is below `.git/modules` of a checkout above. All links in their paths are resolved.
+pub fn data_outside(top: &Path) -> Vec<PathBuf> {
+    let Some(checkout) = Checkout::at(top) else {
+        return Vec::new();
+    };
+    let Ok(git_dir) = checkout.git_dir.canonicalize() else {
+        return Vec::new();
+    };
+    if checkout.is_linked() {
+        return vec![checkout.common_dir(), git_dir];
+    }
+    let is_module_of = |above: &Path| {
+        let modules = above.join(".git/modules").canonicalize();
+        modules.is_ok_and(|modules| git_dir.starts_with(&modules) && git_dir != modules)
+    };
+    let is_module = top.canonicalize().is_ok_and(|top| {
+        let mut above = top.ancestors().skip(1);
+        top.join(".git").is_file() && above.any(is_module_of)
+    });
+    if is_module { vec![git_dir] } else { Vec::new() }
+}
+
 /// Whether git tracks a file. No program that the repository names is run. Where git itself cannot tell, a file of that
 /// name in the index counts as tracked.
 pub(crate) fn tracks(file: &Path) -> bool {
@@ -189,4 +219,95 @@ fn common_of(root: &Path, git_dir: &Path) -> Option<PathBuf> {
 fn worktree_of(entry: &Path) -> Option<PathBuf> {
     let text = read_small(&entry.join("gitdir"), POINTER_BYTES_MAX)?;
     Some(entry.join(text.trim()).parent()?.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_git_file_opens_no_folder_that_git_did_not_link() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        let folder = home.join("src/clone");
+        for made in [
+            ".ssh/worktrees/x",
+            "src/clone",
+            "src/.git",
+            "other/.git/worktrees/w",
+        ] {
+            fs::create_dir_all(home.join(made)).unwrap();
+        }
+        // Git folders that have everything but a link back to this place.
+        for at in [
+            ".ssh",
+            ".ssh/worktrees/x",
+            "other/.git",
+            "other/.git/worktrees/w",
+        ] {
+            fs::write(home.join(at).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        for at in [".ssh/worktrees/x", "other/.git/worktrees/w"] {
+            fs::write(home.join(at).join("commondir"), "../..\n").unwrap();
+            let elsewhere = format!("{}/elsewhere/.git\n", home.display());
+            fs::write(home.join(at).join("gitdir"), elsewhere).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), home.join("src/link")).unwrap();
+        let absolute = |to: &str| home.join(to).display().to_string();
+        for to in [
+            "/x/y",
+            "/",
+            "../../.ssh",
+            "../../.ssh/worktrees/x",
+            "../link/worktrees/x",
+            "../../../../../../..",
+            "../.git",
+            &absolute(".ssh/worktrees/x"),
+            &absolute("other/.git/worktrees/w"),
+        ] {
+            fs::write(folder.join(".git"), format!("gitdir: {to}\n")).unwrap();
+            assert_eq!(top(&folder), Some(folder.as_path()));
+            assert_eq!(data_outside(&folder), Vec::<PathBuf>::new(), "{to}");
+        }
+    }
+
+    #[test]
+    fn what_git_linked_is_found() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        let (worktree, module) = (home.join("w"), home.join("p/sub"));
+        for made in ["w", "p/sub", "p/.git/worktrees/w", "p/.git/modules/sub"] {
+            fs::create_dir_all(home.join(made)).unwrap();
+        }
+        let git = home.join("p/.git");
+        for at in ["", "worktrees/w", "modules/sub"] {
+            fs::write(git.join(at).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        let own = git.join("worktrees/w");
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        fs::write(own.join("gitdir"), format!("{}/.git\n", worktree.display())).unwrap();
+        fs::write(
+            worktree.join(".git"),
+            format!("gitdir: {}\n", own.display()),
+        )
+        .unwrap();
+        assert_eq!(data_outside(&worktree), [git.clone(), own]);
+        fs::write(module.join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        assert_eq!(data_outside(&module), [git.join("modules/sub")]);
+        assert_eq!(data_outside(&home.join("p")), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_pipe_or_an_endless_file_in_the_place_of_git_is_passed_over() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.join(".git"))
+            .status();
+        assert!(made.unwrap().success());
+        assert_eq!(data_outside(folder), Vec::<PathBuf>::new());
+        fs::remove_file(folder.join(".git")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join(".git")).unwrap();
+        assert_eq!(data_outside(folder), Vec::<PathBuf>::new());
+    }
 }

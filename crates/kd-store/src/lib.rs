@@ -13,7 +13,7 @@ pub mod find;
 pub mod forum;
 pub mod frontmatter;
 pub mod fsck;
-mod git;
+pub mod git;
 pub mod git_command;
 mod index;
 pub mod json;

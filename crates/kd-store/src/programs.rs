@@ -7,7 +7,7 @@
 use crate::beneath::{Folder, Kind};
 use crate::bounds;
 use crate::error::Error;
-use crate::git::Checkout;
+use crate::git::{self, Checkout};
 use crate::trust::Fingerprint;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -56,8 +56,7 @@ impl Programs {
     /// Where a file cannot be read, or there are too many.
     pub fn look(folder: &Path) -> Result<Programs, Error> {
         let folder = folder.canonicalize().map_err(Error::io("open", folder))?;
-        let top = folder.ancestors().find(|up| up.join(".git").exists());
-        let top = top.unwrap_or(&folder);
+        let top = git::top(&folder).unwrap_or(&folder);
         let mut levels = Vec::new();
         for up in folder.ancestors() {
             levels.push(Level::look(up)?);

@@ -19,6 +19,7 @@ use kd_core::config::{KeyPath, Layer, effect};
 use kd_core::forum::persona::Persona;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
 use kd_store::find::{Foreign, foreign_owners};
+use kd_store::git;
 use kd_store::owner::user_name;
 use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
@@ -830,18 +831,13 @@ fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
         roots.extend(settings.repository().map(Path::to_path_buf));
         roots.push(layout.root().to_path_buf());
     }
-    let top = git_top(folder);
+    let top = git::top(folder).unwrap_or(folder).to_path_buf();
     if roots.is_empty() {
         roots.push(top.clone());
     }
     let up = folder.ancestors().take_while(|up| up.starts_with(&top));
     roots.extend(up.map(Path::to_path_buf));
     Ok(roots)
-}
-
-fn git_top(folder: &Path) -> PathBuf {
-    let top = folder.ancestors().find(|up| up.join(".git").exists());
-    top.unwrap_or(folder).to_path_buf()
 }
 
 #[cfg(test)]
