@@ -161,19 +161,42 @@ def bare_inside(box: Box) -> str | None:
     return nothing_runs(box, cwd=box.work / "docs")
 
 
-def program_in_the_folder(name: str) -> Callable[[Box], str | None]:
-    """A program of the folder is not taken for one on the PATH."""
+def program_in_the_folder(name: str, path: str = "") -> Callable[[Box], str | None]:
+    """A program of the folder is not taken for one on the PATH, even where the PATH has entries that mean the folder."""
 
     def attack(box: Box) -> str | None:
         user(box)
+        if path and name != "git":
+            box.own((), council={"members": [name], "conclude": False})
+        box.env["PATH"] = path + box.env["PATH"]
         text = Path(script(box, name)).read_text()
         box.cloned({f"{folder}{name}": text for folder in ("", "bin/", "node_modules/.bin/", ".kd/bin/")})
-        for path in box.work.rglob(name):
-            path.chmod(0o755)
+        for planted in box.work.rglob(name):
+            planted.chmod(0o755)
         box.before()
         return nothing_runs(box, commands=["ask", "doctor", "council review", "forum run-once", "model list"])
 
     return attack
+
+
+def python_modules(box: Box) -> str | None:
+    """A user without a model: Python, which fetches the built-in one, imports nothing from the folder."""
+    # Nothing answers at either place, and pip does not try for long.
+    box.env |= {"HF_ENDPOINT": "http://127.0.0.1:9", "PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0", "PIP_TIMEOUT": "1"}
+    del box.env["KD_OFFLINE"]
+    for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        del box.env[key]
+    text = f"open({str(box.canary / 'ran')!r}, 'a').write('a module of the folder\\n')\n"
+    names = ("pip", "zipfile", "shutil", "runpy", "pkgutil", "sitecustomize", "usercustomize")
+    box.cloned({f"{name}.py": text for name in names} | {"pip/__init__.py": text, "pip/__main__.py": text})
+    box.before()
+    for words in (("ask", "hello"), ("model", "pull")):
+        run = box.kd(*words)
+        if "pip" not in run.err:
+            raise RuntimeError(f"kd {' '.join(words)} did not try pip: {run.err[-300:]}")
+        if harm := box.harm():
+            return f"kd {' '.join(words)}: {harm}"
+    return box.costs()
 
 
 def cases() -> Iterator[Case]:
@@ -184,3 +207,8 @@ def cases() -> Iterator[Case]:
     yield Case("programs/a bare repository in a clone", "git runs what a folder of a clone names", bare_inside)
     for name in ("git", "claude", "codex", "sh"):
         yield Case(f"programs/in the folder/{name}", "a program of the folder is run for one on the PATH", program_in_the_folder(name))
+    for name in ("git", "claude", "codex"):
+        for path in (".:", ":", "bin:"):
+            would = "a program of the folder is run because the PATH has an entry that means the folder"
+            yield Case(f"programs/on the PATH/{path}{name}", would, program_in_the_folder(name, path))
+    yield Case("programs/modules of Python", "Python imports a module of the folder", python_modules)

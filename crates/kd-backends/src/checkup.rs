@@ -6,6 +6,7 @@
 
 use crate::adapters::agent_cli::HeldBy;
 use crate::dialects;
+use crate::env::Env;
 use crate::hands::Hands;
 use futures::StreamExt;
 use kd_core::request::Deadlines;
@@ -73,7 +74,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
     if agent {
         match hands.program(member) {
             Ok(program) => {
-                report.version = version(&program).await;
+                report.version = version(&program, &hands.env).await;
                 report.program = Some(program);
                 if let Ok((by, words)) = hands.read_only_by(member) {
                     (report.held_by, report.read_only_by) = (Some(by), Some(words));
@@ -216,11 +217,14 @@ fn blame(report: &mut Report, failure: &Failure) {
     report.advice = Some(failure.hint().to_owned());
 }
 
-/// What a program says of its version, one line of it.
-async fn version(program: &Path) -> Option<String> {
-    let mut command = Command::new(program);
+/// What a program says of its version, one line of it. It runs outside of the working folder: launchers of Node.js, Python
+/// and Bun read settings there.
+async fn version(program: &Path, env: &Env) -> Option<String> {
+    let mut command = Command::new(std::path::absolute(program).ok()?);
     command
         .arg("--version")
+        .current_dir("/")
+        .env("PATH", env.search_path())
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true);

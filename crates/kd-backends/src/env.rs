@@ -1,5 +1,6 @@
 //! The environment as this crate sees it: names in, values out. Tests bring their own; nothing else reads `std::env`.
 
+use kd_core::search_path;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -26,9 +27,22 @@ impl Env {
         Self(Arc::new(move |name| map.get(name).cloned()))
     }
 
-    /// The value of a variable; none when it is unset or empty.
+    /// The value of a variable; none when it is unset or empty. `PATH` is returned without its relative entries: see
+    /// [`search_path::absolute`].
     pub fn get(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|v| !v.is_empty())
+        let value = (self.0)(name).filter(|v| !v.is_empty())?;
+        match name {
+            "PATH" => search_path::absolute(Some(value.as_ref()))
+                .into_string()
+                .ok(),
+            _ => Some(value),
+        }
+    }
+
+    /// The folders in which a program that `kd` starts for itself is looked for.
+    pub fn search_path(&self) -> String {
+        self.get("PATH")
+            .unwrap_or_else(|| search_path::DEFAULT.to_owned())
     }
 
     /// Whether a switch is on: set to anything but `0`, `false` or `no`.
@@ -68,6 +82,14 @@ impl fmt::Debug for Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_working_folder_is_no_place_for_programs() {
+        let env = Env::of([("PATH", ".:/a::bin:/b:")]);
+        assert_eq!(env.get("PATH").as_deref(), Some("/a:/b"));
+        assert_eq!(Env::of([("PATH", ".")]).search_path(), search_path::DEFAULT);
+        assert_eq!(Env::of([("A", "1")]).search_path(), search_path::DEFAULT);
+    }
 
     #[test]
     fn empty_counts_as_unset_and_home_is_expanded() {

@@ -39,7 +39,7 @@ pub struct Options {
 pub struct Hands {
     providers: BTreeMap<String, ProviderConfig>,
     local: LocalConfig,
-    env: Env,
+    pub(crate) env: Env,
     clients: Arc<Clients>,
     services: Mutex<BTreeMap<String, Arc<Service>>>,
     engines: Arc<Engines>,

@@ -81,7 +81,7 @@ impl KeySource {
                 .find_map(|n| env.get(n))
                 .and_then(|v| Key::new(&v))),
             KeySource::File(path) => from_file(path).map(Some),
-            KeySource::Command(argv) => from_command(argv).await.map(Some),
+            KeySource::Command(argv) => from_command(argv, env).await.map(Some),
         }
     }
 }
@@ -107,7 +107,18 @@ fn from_file(path: &Path) -> Result<Key, Failure> {
     })
 }
 
-async fn from_command(argv: &[String]) -> Result<Key, Failure> {
+/// The folder that a key command runs in: the home, so that `python3 -m keyring` or a launcher with settings for each
+/// folder takes no code from a project. A command with a word such as `./tools/key` means the working folder.
+fn folder_of(argv: &[String], env: &Env) -> Option<PathBuf> {
+    let is_here = |word: &String| word.starts_with("./") || word.starts_with("../");
+    if argv.iter().any(is_here) {
+        return None;
+    }
+    let home = env.home().filter(|home| home.is_dir());
+    Some(home.unwrap_or_else(|| "/".into()))
+}
+
+async fn from_command(argv: &[String], env: &Env) -> Result<Key, Failure> {
     let Some((program, args)) = argv.split_first() else {
         return Err(auth(
             "the key command is empty".into(),
@@ -115,8 +126,13 @@ async fn from_command(argv: &[String]) -> Result<Key, Failure> {
         ));
     };
     let run = async {
-        let mut child = tokio::process::Command::new(program)
+        let mut command = tokio::process::Command::new(program);
+        if let Some(folder) = folder_of(argv, env) {
+            command.current_dir(folder);
+        }
+        let mut child = command
             .args(args)
+            .env("PATH", env.search_path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -163,6 +179,23 @@ mod tests {
 
     fn command(script: &str) -> KeySource {
         KeySource::Command(vec!["sh".into(), "-c".into(), script.into()])
+    }
+
+    #[tokio::test]
+    async fn a_key_command_runs_in_the_home_and_searches_no_relative_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let shown = home.to_str().unwrap();
+        let env = Env::of([("HOME", shown), ("PATH", ".:/usr/bin:/bin")]);
+        let key = command("pwd; exit").key(&env).await.unwrap().unwrap();
+        assert_eq!(key.expose(), shown);
+        let key = command("echo $PATH").key(&env).await.unwrap().unwrap();
+        assert_eq!(key.expose(), "/usr/bin:/bin");
+        for here in ["./x", "../x"] {
+            let argv = ["sh", "-c", "pwd", here].map(str::to_owned);
+            let key = KeySource::Command(argv.to_vec()).key(&env).await;
+            assert_ne!(key.unwrap().unwrap().expose(), shown, "{here}");
+        }
     }
 
     #[tokio::test]

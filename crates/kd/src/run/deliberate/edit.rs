@@ -7,8 +7,10 @@ use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::deliberation::Plan;
 use kd_core::planner::{self, OwnedBrief, Planned};
+use kd_core::search_path;
 use serde_json::Value;
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 
 /// Opens the plan, and reads back what the person made of it.
@@ -41,8 +43,15 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
         .map_err(failed)?;
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
+    let home = here.var("HOME").filter(|home| Path::new(home).is_dir());
+    // No code of the working folder: neither on the way to the editor nor as settings beside it.
     let status = Command::new(program)
         .args(words)
+        .env(
+            "PATH",
+            search_path::absolute(std::env::var_os("PATH").as_deref()),
+        )
+        .current_dir(home.as_deref().unwrap_or("/"))
         .arg(file.path())
         .status()
         .map_err(failed)?;
