@@ -1446,3 +1446,68 @@ async fn an_agent_with_rights_reaches_what_it_may_and_nothing_else() {
         .collect();
     assert!(left.is_empty(), "its temporary files are gone: {left:?}");
 }
+
+#[tokio::test]
+async fn an_agent_with_more_rights_than_a_socket_holds_starts() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    let mut spec = shell(&stage, "echo up");
+    // Half a megabyte of paths: homes with thousands of files have them.
+    let many = (0..10_000).map(|n| stage.path(&format!("a-folder-with-a-long-name-{n:05}")));
+    spec.rights = Some(Rights {
+        read: many.collect(),
+        write: Vec::new(),
+    });
+    is_up(&mut Running::start(spec).unwrap()).await;
+}
+
+#[tokio::test]
+async fn more_rights_than_a_plan_holds_are_refused_in_words() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    let mut spec = shell(&stage, "echo up");
+    spec.rights = Some(Rights {
+        read: vec![format!("/{}", "x".repeat(5 << 20)).into()],
+        write: Vec::new(),
+    });
+    let error = Running::start(spec).unwrap_err().to_string();
+    assert!(error.contains("council.sandbox"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sandbox_that_cannot_be_set_up_is_told() {
+    if !is_held() {
+        return;
+    }
+    let stage = Stage::new();
+    // A script without a first line that names its program is waited for, a program is not.
+    let script = stage.path("script");
+    std::fs::write(&script, "echo up\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for program in [Path::new("/bin/sh"), &script] {
+        let mut spec = shell(&stage, "echo up");
+        spec.program = program.into();
+        spec.rights = Some(Rights::default());
+        // Its folder for temporary files cannot be made.
+        let nowhere = stage.path("nowhere").to_str().unwrap().to_owned();
+        spec.env.push(("TMPDIR".into(), nowhere));
+        let told = match Running::start(spec) {
+            Ok(mut running) => {
+                assert!(running.read().await.unwrap().is_empty());
+                let seen = running.exit().await;
+                assert_eq!(seen.how, Exit::Code(126));
+                seen.stderr
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(
+            told.contains("the sandbox could not be set up: No such file"),
+            "{program:?}: {told}"
+        );
+    }
+    settled();
+}

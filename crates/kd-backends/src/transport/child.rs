@@ -158,6 +158,14 @@ impl Child {
         false
     }
 
+    /// Why its keeper could not start it.
+    pub(super) fn why(&self) -> Option<&str> {
+        #[cfg(target_os = "linux")]
+        return self.keeper.as_ref()?.why.as_deref();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     /// How it exited, if it has.
     ///
     /// # Errors
@@ -208,6 +216,18 @@ struct Keeper {
     news: Option<tokio::net::UnixStream>,
     /// The beginning of a note.
     begun: Vec<u8>,
+    /// Why the program was not started.
+    why: Option<String>,
+}
+
+/// What is said where the keeper could not take the agent's rights away.
+#[cfg(target_os = "linux")]
+fn unheld(error: i32) -> String {
+    let error = match error {
+        0 => "the reason is not known".to_owned(),
+        error => io::Error::from_raw_os_error(error).to_string(),
+    };
+    format!("the sandbox could not be set up: {error}")
 }
 
 #[cfg(target_os = "linux")]
@@ -215,7 +235,6 @@ impl Keeper {
     /// Starts a keeper that starts the program.
     fn start(keeper: &Path, start: &Start<'_>, ends: Ends) -> io::Result<(Self, Pid)> {
         let certain = startable(start.program, start.folder)?;
-        let (socket, theirs) = UnixStream::pair()?;
         let plan = Plan {
             gentle: start.gentle,
             grace: u64::try_from(start.grace.as_millis()).unwrap_or(u64::MAX),
@@ -223,7 +242,8 @@ impl Keeper {
             temporary: start.temporary.map(Path::to_path_buf),
             tools: start.tools.to_vec(),
         };
-        (&socket).write_all(&plan.bytes()?)?;
+        let plan = plan.bytes()?;
+        let (socket, theirs) = UnixStream::pair()?;
         let socket_name = match start.tools {
             [] => String::new(),
             _ => tools::name(),
@@ -243,16 +263,30 @@ impl Keeper {
             socket,
             news: None,
             begun: Vec::new(),
+            why: None,
         };
-        if !certain {
-            // Only the system knows whether it runs such a file.
-            if let Some(Note::Failed(error)) = keeper.wait_for_note()? {
+        match keeper.begin(&plan, certain) {
+            Ok(()) => Ok((keeper, pid)),
+            Err(error) => {
+                // A keeper whose socket is closed, or that has failed, exits.
+                drop(keeper);
                 let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-                return Err(io::Error::from_raw_os_error(error));
+                Err(error)
             }
         }
-        keeper.socket.set_nonblocking(true)?;
-        Ok((keeper, pid))
+    }
+
+    /// Hands the plan to the running keeper: the socket need not have room for all of it. Waits until the program has
+    /// started where that is not certain.
+    fn begin(&mut self, plan: &[u8], certain: bool) -> io::Result<()> {
+        self.socket.write_all(plan)?;
+        // Otherwise only the system knows whether it runs such a file.
+        let note = if certain { None } else { self.wait_for_note()? };
+        match note {
+            Some(Note::Failed(error)) => Err(io::Error::from_raw_os_error(error)),
+            Some(Note::Unheld(error)) => Err(io::Error::other(unheld(error))),
+            _ => self.socket.set_nonblocking(true),
+        }
     }
 
     /// The first note.
@@ -280,8 +314,14 @@ impl Keeper {
             self.begun.clear();
             match Note::of(note) {
                 Some(Note::Exited(status)) => return Ok(Some(ExitStatus::from_raw(status))),
+                Some(Note::Unheld(error)) => self.why = Some(unheld(error)),
                 // As shells tell of a program that cannot be run.
-                Some(Note::Failed(_)) => return Ok(Some(ExitStatus::from_raw(126 << 8))),
+                Some(Note::Failed(error)) => {
+                    let error = io::Error::from_raw_os_error(error);
+                    let why = || format!("the program could not be started: {error}");
+                    self.why.get_or_insert_with(why);
+                    return Ok(Some(ExitStatus::from_raw(126 << 8)));
+                }
                 _ => {}
             }
         }

@@ -141,7 +141,7 @@ mod platform {
     /// The number under which a keeper finds its socket.
     pub(in super::super) const CONTROL: i32 = 3;
     /// The largest plan that is read.
-    const PLAN_MAX: u32 = 1024 * 1024;
+    const PLAN_MAX: u32 = 4 * 1024 * 1024;
     /// How long the agent may take to obey a signal when nobody is left to say how long.
     const ALONE: Duration = Duration::from_secs(1);
     /// How long killed processes may take to be gone before they are looked for again.
@@ -170,7 +170,14 @@ mod platform {
         /// The bytes to write into the socket first.
         pub(in super::super) fn bytes(&self) -> io::Result<Vec<u8>> {
             let text = serde_json::to_vec(self)?;
-            let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            if length > PLAN_MAX {
+                return Err(io::Error::other(format!(
+                    "the paths that it may use take {} KiB, more than {} KiB: start it in a folder with fewer files, or set `council.sandbox` to false",
+                    text.len() / 1024,
+                    PLAN_MAX / 1024
+                )));
+            }
             Ok([&length.to_le_bytes()[..], &text].concat())
         }
 
@@ -194,6 +201,8 @@ mod platform {
         Started,
         /// It could not be started, for this reason of the system's.
         Failed(i32),
+        /// Its rights could not be taken away, for this reason of the system's; 0 is none. `Failed` follows.
+        Unheld(i32),
         /// It exited; the status is that of wait(2).
         Exited(i32),
     }
@@ -206,6 +215,7 @@ mod platform {
             let (kind, value) = match self {
                 Note::Started => (b's', 0),
                 Note::Failed(error) => (b'f', error),
+                Note::Unheld(error) => (b'u', error),
                 Note::Exited(status) => (b'x', status),
             };
             let [a, b, c, d] = i32::to_le_bytes(value);
@@ -219,6 +229,7 @@ mod platform {
             match kind {
                 b's' => Some(Note::Started),
                 b'f' => Some(Note::Failed(value)),
+                b'u' => Some(Note::Unheld(value)),
                 b'x' => Some(Note::Exited(value)),
                 _ => None,
             }
@@ -287,7 +298,7 @@ mod platform {
             Ok(tools) => tools,
             Err(error) => return failed(&control, error.raw_os_error().unwrap_or(0)),
         };
-        let root = match start(&plan) {
+        let root = match start(&plan, &control) {
             Ok(root) => root,
             Err(error) => {
                 tidy(plan.temporary.as_deref());
@@ -340,7 +351,7 @@ mod platform {
     }
 
     /// Starts the agent, in a session of its own. Our own death is its death, too.
-    fn start(plan: &Plan) -> io::Result<i32> {
+    fn start(plan: &Plan, control: &UnixStream) -> io::Result<i32> {
         let mut args = std::env::args_os().skip(2);
         let program = args.next().ok_or_else(|| io::Error::other("no program"))?;
         // The command is only what forks: it becomes the agent in the end of `become_after`, which runs no shell for a
@@ -348,7 +359,13 @@ mod platform {
         let mut command = Command::new(&program);
         let argv: Vec<OsString> = std::iter::once(program).chain(args).collect();
         let keeper = getpid();
-        let mut domain = plan.rights.as_ref().map(|r| domain(r, plan)).transpose()?;
+        let unheld = |error: io::Error, control: &UnixStream| {
+            tell(control, Note::Unheld(number_of(&error)));
+            error
+        };
+        let domain = plan.rights.as_ref().map(|r| domain(r, plan)).transpose();
+        let mut domain = domain.map_err(|error| unheld(error, control))?;
+        let control = control.try_clone()?;
         become_after(&mut command, &argv, move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(keeper) {
@@ -356,12 +373,26 @@ mod platform {
             }
             setsid()?;
             if let Some(domain) = domain.take() {
-                domain.restrict_self().map_err(io::Error::other)?;
+                let held = domain.restrict_self().map_err(io::Error::other);
+                held.map_err(|error| unheld(error, &control))?;
             }
             Ok(())
         })?;
         // Nobody has waited for it yet, so the number is its own.
         i32::try_from(command.spawn()?.id()).map_err(io::Error::other)
+    }
+
+    /// The system's number for an error, which may be below others; 0 is none.
+    fn number_of(error: &io::Error) -> i32 {
+        let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(error) = at {
+            let number = error.downcast_ref().and_then(io::Error::raw_os_error);
+            if let Some(number) = number {
+                return number;
+            }
+            at = error.source();
+        }
+        0
     }
 
     /// The domain that the agent enters, with a folder for its temporary files.

@@ -273,7 +273,10 @@ impl Running {
         }
         ExitSeen {
             how: self.exit.map_or(Exit::Unseen, how),
-            stderr: self.stderr(),
+            stderr: self
+                .child
+                .why()
+                .map_or_else(|| self.stderr(), str::to_owned),
         }
     }
 

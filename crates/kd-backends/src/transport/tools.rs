@@ -23,11 +23,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The first argument of a bridge.
 pub(crate) const BRIDGE: &str = "kd-tools-bridge";
 /// Servers of one agent that may run at the same time.
 const SERVERS_MAX: usize = 16;
+/// How long to wait before the next connection when there is no room for one.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Bytes carried at once.
 const CHUNK: usize = 64 * 1024;
@@ -63,8 +66,14 @@ impl Tools {
                 // A bridge whose server cannot be started reads an end of file.
                 Ok((stream, _)) if is_welcome(&stream) => drop(self.start(stream)),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::INTR | Errno::CONNABORTED) => {}
+                    // Room may come when another server ends.
+                    Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                        std::thread::sleep(PAUSE);
+                    }
+                    _ => return,
+                },
             }
         }
     }
