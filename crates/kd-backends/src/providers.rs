@@ -152,10 +152,13 @@ impl Service {
         forms.get(model).copied().unwrap_or_default()
     }
 
-    /// Remembers how a model is to be asked, for as long as the process runs.
-    pub(crate) fn remember_form(&self, model: &str, form: AskedForm) {
+    /// Remembers that a model takes nothing stricter than this form, for as long as the process runs. Returns how to ask
+    /// it: another member may have learned of a stricter refusal meanwhile.
+    pub(crate) fn remember_form(&self, model: &str, form: AskedForm) -> AskedForm {
         let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
-        forms.insert(model.to_owned(), form);
+        let known = forms.entry(model.to_owned()).or_default();
+        *known = form.max(*known);
+        *known
     }
 
     /// The service of this name: the known row under the configured settings; none when neither is there.
@@ -423,6 +426,18 @@ mod tests {
                 .is_none()
         );
         assert!(service("nobody", None, &Env::default()).is_none());
+    }
+
+    #[test]
+    fn a_slow_member_does_not_take_back_what_a_fast_one_learned_of_a_model() {
+        let service = service("openai", None, &Env::of([("X", "y")])).unwrap();
+        assert_eq!(service.form("m"), AskedForm::Schema);
+        let fast = [AskedForm::Object, AskedForm::Words];
+        assert_eq!(fast.map(|form| service.remember_form("m", form)), fast);
+        let slow = service.remember_form("m", AskedForm::Object);
+        assert_eq!(slow, AskedForm::Words);
+        assert_eq!(service.form("m"), AskedForm::Words);
+        assert_eq!(service.form("another"), AskedForm::Schema);
     }
 
     #[test]

@@ -280,12 +280,18 @@ impl Permit {
         self.answer
     }
 
-    /// The request is about to leave.
-    pub fn sending(&self) {
+    /// Marks the request as sent, right before it is.
+    ///
+    /// # Errors
+    /// When the turn was closed meanwhile and its reservation with it: nobody would count the request, so it must not be
+    /// sent.
+    pub fn sending(&self) -> Result<(), Failure> {
         let mut books = lock(&self.account.0.books);
-        if let Some(open) = books.open.get_mut(&self.reservation) {
-            open.sent = true;
-        }
+        let Some(open) = books.open.get_mut(&self.reservation) else {
+            return Err(over());
+        };
+        open.sent = true;
+        Ok(())
     }
 
     /// The request never left.
@@ -377,7 +383,7 @@ impl Books {
                 continue;
             };
             if node.closed {
-                return Err(Failure::new(FailureKind::Cancelled, "the turn is over"));
+                return Err(over());
             }
             if let Err(cut) = node.account.fits(most + keep) {
                 return Err(refusal(cut, &node.account, most, keep));
@@ -451,6 +457,10 @@ fn uncounted() -> (Spent, Usage) {
     (spent, usage)
 }
 
+fn over() -> Failure {
+    Failure::new(FailureKind::Cancelled, "not sent: the turn is over")
+}
+
 fn no_price() -> Failure {
     Failure::new(
         FailureKind::Limit,
@@ -491,4 +501,31 @@ fn refusal(cut: Cut, account: &Account, most: Spent, keep: Spent) -> Failure {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_was_closed_sends_nothing_that_it_had_reserved() {
+        let run = Spending::default();
+        let turn = run.turn(Spent::default());
+        let permits = [
+            turn.reserve(Worst::default()).unwrap(),
+            turn.reserve_program("codex", None).unwrap(),
+        ];
+        assert_eq!(turn.close(), Used::default());
+        for permit in permits {
+            let failure = permit.sending().unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Cancelled);
+        }
+        assert_eq!(run.used(), Spent::default());
+        // What was sent before counts in full.
+        let turn = run.turn(Spent::default());
+        let permit = turn.reserve(Worst::default()).unwrap();
+        permit.sending().unwrap();
+        assert_eq!(turn.close().requests, 1);
+        assert_eq!(run.used().calls, 1);
+    }
 }

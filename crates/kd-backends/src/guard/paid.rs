@@ -76,8 +76,10 @@ impl Backend for Paid {
         stream::unfold(
             (inner, Some(permit)),
             |(mut inner, mut permit)| async move {
-                if let Some(permit) = &permit {
-                    permit.sending();
+                if let Some(reserved) = &permit
+                    && let Err(failure) = reserved.sending()
+                {
+                    return Some((Err(failure), (stream::empty().boxed(), None)));
                 }
                 let item = inner.next().await?;
                 if let Ok(Delta::Finished { usage, .. }) = &item
@@ -89,5 +91,44 @@ impl Backend for Paid {
             },
         )
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::FailureKind;
+    use kd_core::spending::Spent;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts the questions that reach it.
+    #[derive(Default)]
+    struct Counts(AtomicUsize);
+
+    impl Backend for Arc<Counts> {
+        fn ask(&self, _: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+            let counts = Arc::clone(self);
+            stream::once(async move {
+                counts.0.fetch_add(1, Ordering::Relaxed);
+                Ok(Delta::Text { text: "x".into() })
+            })
+            .boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_was_closed_asks_nobody() {
+        let counts = Arc::new(Counts::default());
+        let turn = Spending::default().turn(Spent::default());
+        let paid = Paid::program(Arc::new(Arc::clone(&counts)), &turn, "codex", None);
+        let stream = paid.ask(crate::testing::request("x"));
+        turn.close();
+        let said: Vec<_> = stream.collect().await;
+        let kinds: Vec<_> = said
+            .iter()
+            .map(|r| r.as_ref().map_err(|f| f.kind))
+            .collect();
+        assert_eq!(kinds, [Err(FailureKind::Cancelled)]);
+        assert_eq!(counts.0.load(Ordering::Relaxed), 0);
     }
 }

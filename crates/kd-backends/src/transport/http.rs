@@ -48,7 +48,7 @@ pub(crate) trait Dialect: Send + Sync {
 }
 
 /// How the form of an answer is asked for. Services and models that refuse one are asked by the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AskedForm {
     /// By its schema.
     #[default]
@@ -406,15 +406,15 @@ impl Call {
     /// Sends the request; an answer with a good status comes back. A service that refuses the form of the answer is
     /// asked again, less strictly, and so from then on.
     async fn begin(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Failure> {
+        let mut form = self.service.form(&self.model);
         loop {
-            let form = self.service.form(&self.model);
-            match self.send(request).await {
+            match self.send(request, form).await {
                 Err(Refusal::Form(_)) if form != AskedForm::Words => {
                     let next = match form {
                         AskedForm::Schema => AskedForm::Object,
                         _ => AskedForm::Words,
                     };
-                    self.service.remember_form(&self.model, next);
+                    form = self.service.remember_form(&self.model, next);
                 }
                 Ok(answer) => return Ok(answer),
                 Err(Refusal::Form(failure) | Refusal::Other(failure)) => return Err(failure),
@@ -423,9 +423,8 @@ impl Call {
     }
 
     /// The permit for a request, and its body: where money or tokens are short, with a tighter bound of the answer.
-    fn paid(&self, request: &Request) -> Result<(Permit, Vec<u8>), Failure> {
+    fn paid(&self, request: &Request, form: AskedForm) -> Result<(Permit, Vec<u8>), Failure> {
         let (service, dialect) = (&self.service, self.dialect);
-        let form = service.form(&self.model);
         let write = |request: &Request| {
             let body = body(dialect, &service.base, &self.model, request, form);
             serde_json::to_vec(&body).map_err(|error| {
@@ -450,7 +449,11 @@ impl Call {
         Ok((permit, body))
     }
 
-    async fn send(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Refusal> {
+    async fn send(
+        &mut self,
+        request: &Request,
+        form: AskedForm,
+    ) -> Result<(reqwest::Response, Permit), Refusal> {
         self.key = self.service.key().await?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -473,11 +476,11 @@ impl Call {
             headers.insert(name, value);
         }
         let base = &self.service.base;
-        let (permit, body) = self.paid(request)?;
+        let (permit, body) = self.paid(request, form)?;
         let url = self.dialect.url(base, &self.model);
         let call = self.service.client()?.post(url).headers(headers).body(body);
         let (mut response, permit) = post(call, permit)
-            .await
+            .await?
             .map_err(|error| status::unreachable(&self.service, &error))?;
         let code = response.status();
         let mime = response
@@ -517,12 +520,15 @@ impl Call {
 }
 
 /// Sends a request: the only way to a service, and it takes a permit. One that reached nobody costs nothing.
+///
+/// # Errors
+/// When the turn is over; nothing is sent then.
 async fn post(
     call: reqwest::RequestBuilder,
     permit: Permit,
-) -> Result<(reqwest::Response, Permit), reqwest::Error> {
-    permit.sending();
-    match call.send().await {
+) -> Result<reqwest::Result<(reqwest::Response, Permit)>, Failure> {
+    permit.sending()?;
+    Ok(match call.send().await {
         Ok(response) => Ok((response, permit)),
         Err(error) => {
             if error.is_connect() || error.is_builder() {
@@ -530,7 +536,7 @@ async fn post(
             }
             Err(error)
         }
-    }
+    })
 }
 
 /// Whether a status tells that the service did nothing for the request: it is not asked, not allowed, too much, or
