@@ -338,7 +338,7 @@ fn agent_program(
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
-    let (program, budget) = hands.agent_cli(member)?.within(spending.share_pico_usd());
+    let (program, budget) = hands.agent_cli(member)?.within(spending.share_pico_usd())?;
     // A kept process would spend the budget of its first question on all of them.
     let warm = hands.warm(member, &program).filter(|_| budget.is_none());
     let backend: Arc<dyn Backend> = match warm {

@@ -32,6 +32,8 @@ const ANSWER_MAX: usize = 64 * 1024 * 1024;
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a program may take to obey a signal. Claude Code needs up to 1.6 s to stop its tools.
 const GRACE: Duration = Duration::from_millis(2000);
+/// The smallest sum that a program can be told, in pico-dollars: its flag takes four decimals of a dollar.
+const BUDGET_STEP_PICO_USD: u64 = 100_000_000;
 
 /// What a member may choose of its program.
 #[derive(Clone, Debug, Default)]
@@ -135,18 +137,34 @@ impl AgentCli {
         })
     }
 
-    /// The same program, told what one question may cost, where it has a flag for that.
-    pub(crate) fn within(mut self, pico_usd: Option<u64>) -> (Self, Option<u64>) {
+    /// The same program, told what one question may cost, where it has a flag for that. Returns what it was told, in
+    /// pico-dollars.
+    ///
+    /// # Errors
+    /// [`FailureKind::Limit`] when that is less than the smallest sum that can be told.
+    pub(crate) fn within(mut self, pico_usd: Option<u64>) -> Result<(Self, Option<u64>), Failure> {
         let flag = match &self.how {
             How::Known(program) => program.budget,
             How::Template { .. } => None,
         };
-        let budget = pico_usd.filter(|_| flag.is_some());
-        if let (Some(flag), Some(pico)) = (flag, budget) {
-            let usd = format!("{:.4}", (pico / 100_000_000) as f64 / 1e4);
-            self.choice.extra.extend([flag.to_owned(), usd]);
+        let (Some(flag), Some(pico)) = (flag, pico_usd) else {
+            return Ok((self, None));
+        };
+        // Rounded down, so that the program keeps within the share.
+        let told = pico / BUDGET_STEP_PICO_USD;
+        if told == 0 {
+            return Err(Failure::new(
+                FailureKind::Limit,
+                format!(
+                    "not sent: the limit of money leaves less than $0.0001 for {}",
+                    self.choice.agent
+                ),
+            )
+            .advise("raise the limit (`limits.usd`), or ask fewer members"));
         }
-        (self, budget)
+        let usd = format!("{:.4}", told as f64 / 1e4);
+        self.choice.extra.extend([flag.to_owned(), usd]);
+        Ok((self, Some(told * BUDGET_STEP_PICO_USD)))
     }
 
     fn dialect(&self) -> Option<&'static Dialect> {
@@ -834,6 +852,42 @@ impl Turn {
             if self.ready.is_empty() && !self.reading.over() {
                 // Something came that says nothing to people.
                 self.ready.push_back(alive());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_never_zero_and_what_is_reserved_is_what_is_told() {
+        for program in PROGRAMS {
+            let agent = || AgentCli::new(program, Choice::default(), Env::default());
+            for (share, told) in [
+                (None, None),
+                (Some(BUDGET_STEP_PICO_USD), Some("0.0001")),
+                (Some(BUDGET_STEP_PICO_USD * 20_000 + 1), Some("2.0000")),
+                (Some(BUDGET_STEP_PICO_USD * 2 - 1), Some("0.0001")),
+            ] {
+                let (agent, budget) = agent().within(share).unwrap();
+                let flag = program.budget.filter(|_| told.is_some());
+                let expected: Vec<&str> = flag
+                    .into_iter()
+                    .chain(told.filter(|_| flag.is_some()))
+                    .collect();
+                assert_eq!(agent.choice.extra, expected);
+                let reserved = budget.map(|pico| format!("{:.4}", pico as f64 / 1e12));
+                assert_eq!(reserved.as_deref(), told.filter(|_| flag.is_some()));
+            }
+            for share in [0, 1, BUDGET_STEP_PICO_USD - 1] {
+                let kind = agent()
+                    .within(Some(share))
+                    .err()
+                    .map(|failure| failure.kind);
+                let expected = program.budget.map(|_| FailureKind::Limit);
+                assert_eq!(kind, expected, "{}", program.backend);
             }
         }
     }
