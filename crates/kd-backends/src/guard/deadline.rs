@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 type Deltas = BoxStream<'static, Result<Delta, Failure>>;
 
@@ -147,7 +147,10 @@ impl Stream for Watched {
                 if clock.timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                let due = clock.last + limit;
+                // A limit beyond the clock is none.
+                let Some(due) = clock.last.checked_add(limit) else {
+                    return Poll::Pending;
+                };
                 if Instant::now() >= due {
                     break;
                 }
@@ -212,9 +215,8 @@ impl Stream for Bounded {
             return Poll::Ready(None);
         };
         let total = this.total;
-        let timer = this
-            .timer
-            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + total)));
+        // Unlike an addition, `sleep` takes a time beyond the clock for one that never comes.
+        let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(total)));
         match inner.poll_next_unpin(cx) {
             // The clock is looked at for every item: a backend that always has one ready must not outrun the limit.
             Poll::Ready(Some(Ok(delta)))
@@ -331,6 +333,17 @@ mod tests {
         let (text, end) = run(&Total::new(backend), request).await;
         assert_eq!(end.unwrap_err().kind, FailureKind::Timeout);
         assert!((9..=10).contains(&text.len()), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_that_no_clock_can_tell_is_none() {
+        let mut acts = vec![Act::text("a"), Act::SleepMs(86_400_000), Act::text("b")];
+        acts.push(Act::finish());
+        let (backend, request) = asked(acts, deadlines(5, u64::MAX, u64::MAX));
+        let guarded = Total::new(Arc::new(Silence::new(backend)));
+        let (text, end) = run(&guarded, request).await;
+        assert!(end.is_ok(), "{end:?}");
+        assert_eq!(text, "ab");
     }
 
     #[tokio::test(start_paused = true)]

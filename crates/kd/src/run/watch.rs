@@ -76,7 +76,9 @@ async fn conduct(
 ) -> Result<Ended, Error> {
     let mut signals = Signals::listen(screen.is_some())?;
     let mut woken = wakes(watch);
-    let end = args.timeout.map(|limit| Instant::now() + limit);
+    let end = args
+        .timeout
+        .and_then(|limit| Instant::now().checked_add(limit));
     let mut over_since: Option<Instant> = None;
     let mut told = false;
     let ended = loop {
