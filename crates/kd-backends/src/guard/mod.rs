@@ -1,10 +1,14 @@
 //! Guards around any backend: what every call needs whoever answers it.
 //!
-//! The order, from the outside: [`Total`] bounds the whole turn, [`Retry`] asks again, [`Untouched`] watches the files of agents, [`Rate`] waits for its place,
-//! [`Paid`] reserves what a question to a program or to the built-in model may use (HTTP services reserve each request
-//! where it is sent), [`Silence`] bounds the waiting for a sign of life of one attempt. So waiting in our own queue is not taken for the
-//! provider's silence, and retries share one total limit. What an answer says is read in `kd_core::reading`: no guard
-//! judges its form.
+//! The order, from the outside in:
+//!
+//! - HTTP services: [`Total`], [`Retry`], [`Rate`], [`Silence`], the service. Each request is reserved where it is sent.
+//! - Agent programs: [`Total`], [`Silence`], [`Untouched`], [`Paid`], the program.
+//! - The built-in model and scripts: [`Total`], [`Silence`], [`Paid`], the model.
+//!
+//! [`Total`] bounds the whole turn, retries and waiting included. [`Silence`] bounds the wait for a sign of life of one
+//! attempt; it is inside [`Rate`], so that waiting in our own queue is not taken for the provider's silence. What an
+//! answer says is read in `kd_core::reading`: no guard judges its form.
 
 mod deadline;
 mod paid;
