@@ -40,6 +40,15 @@ impl Lease {
         Ok(Lease { _lock: lock })
     }
 
+    /// Whether a process holds the lease now. Creates no file.
+    pub fn is_held(thread: &Thread, member: &str) -> Result<bool, Error> {
+        let name = layout::turn_lock(member);
+        if thread.folder().look(&name)?.is_none() {
+            return Ok(false);
+        }
+        Ok(Lock::try_take_in(thread.folder(), name.as_ref())?.is_none())
+    }
+
     /// The process that said last that it holds the lease, for display only.
     pub fn holder(thread: &Thread, member: &str) -> Option<u32> {
         let name = layout::turn_lock(member);

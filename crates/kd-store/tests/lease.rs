@@ -26,8 +26,15 @@ fn one_holds_it_and_the_members_of_other_names_are_free() {
     let held = Lease::try_take(&thread, "ada").unwrap().unwrap();
     assert!(Lease::try_take(&thread, "ada").unwrap().is_none());
     assert_eq!(Lease::holder(&thread, "ada"), Some(std::process::id()));
+    assert!(Lease::is_held(&thread, "ada").unwrap());
+    assert!(!Lease::is_held(&thread, "bob").unwrap());
+    let files = std::fs::read_dir(thread.path()).unwrap();
+    let mut names = files.map(|file| file.unwrap().file_name());
+    let bobs = names.find(|name| name.to_string_lossy().contains("bob"));
+    assert_eq!(bobs, None, "looking creates nothing");
     assert!(Lease::try_take(&thread, "bob").unwrap().is_some());
     drop(held);
+    assert!(!Lease::is_held(&thread, "ada").unwrap());
     assert!(Lease::try_take(&thread, "ada").unwrap().is_some());
 }
 

@@ -9,7 +9,7 @@ use crate::face::json;
 use crate::render::clean;
 use kd_backends::transport::process;
 use kd_core::SeatName;
-use kd_store::Thread;
+use kd_store::{Lease, Thread};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -25,6 +25,11 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     let turns = thread::turns(&newest.messages);
     let turn = turns.last().copied().unwrap_or_default();
     let states = thread::states(turn, &open.members(), &thread::running(&open)?);
+    // Whether this process asks it for the newest question or for another one is not known.
+    let asking = |seat: &SeatName| -> Option<u32> {
+        let held = Lease::is_held(&open, seat.as_str()).unwrap_or(false);
+        held.then(|| Lease::holder(&open, seat.as_str()).unwrap_or(0))
+    };
     let error = |seat: &SeatName| {
         turn.iter()
             .rev()
@@ -47,6 +52,9 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
                 if matches!(state, State::Errored | State::TimedOut) {
                     member["error"] = error(seat).into();
                 }
+                if let Some(process) = asking(seat) {
+                    member["asked_by"] = process.into();
+                }
                 (seat.to_string(), member)
             })
             .collect();
@@ -63,7 +71,12 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         let styles = here.out_styles();
         writeln!(out, "{}", styles.bold(&clean::line(&open.id().0)))?;
         for (seat, state) in &states {
-            let word = state.word().replace('_', " ");
+            let mut word = state.word().replace('_', " ");
+            match asking(seat) {
+                None => {}
+                Some(0) => word.push_str(", asked by another kd"),
+                Some(process) => word.push_str(&format!(", asked by kd {process}")),
+            }
             writeln!(
                 out,
                 "  {} {seat}  {}",
