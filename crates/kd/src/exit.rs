@@ -29,8 +29,8 @@ exits! {
     Usage = 2, "usage: the command line or the configuration is wrong";
     /// Nobody could be seated: a model, program or key is missing.
     NoSeat = 3, "no members: a model, program or key is missing";
-    /// A limit cut a deliberation; the answer is the best so far.
-    Cut = 4, "a limit ended the deliberation; the answer is the best so far";
+    /// A limit ended the run; the answers are the best so far.
+    Cut = 4, "a limit ended the run; the answers are the best so far";
     /// Some members answered, some failed.
     Partial = 5, "partial: some members answered, some failed (degraded)";
     /// Every member failed.
@@ -48,16 +48,28 @@ exits! {
 }
 
 impl Exit {
-    /// The code of a round: `timeouts_only` says that every failure of it was a time-out.
-    pub(crate) fn of_round(outcome: Outcome, timeouts_only: bool) -> Self {
+    /// The code of a round, whose outcome says nothing of why members failed.
+    pub(crate) fn of_round(outcome: Outcome, failures: Failures) -> Self {
         match outcome {
             Outcome::Complete => Exit::Done,
+            Outcome::Partial | Outcome::Failed if failures == Failures::Limited => Exit::Cut,
             Outcome::Partial => Exit::Partial,
-            Outcome::Failed if timeouts_only => Exit::Timeout,
+            Outcome::Failed if failures == Failures::Late => Exit::Timeout,
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         }
     }
+}
+
+/// What the failures of a round have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failures {
+    /// At least one request was refused by a limit of the run.
+    Limited,
+    /// Every failure was a time-out.
+    Late,
+    /// Nothing, or there was none.
+    Other,
 }
 
 impl From<Exit> for std::process::ExitCode {

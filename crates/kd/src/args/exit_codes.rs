@@ -8,7 +8,7 @@ use clap::Args;
 ///   1    error: something could not be read, written or parsed
 ///   2    usage: the command line or the configuration is wrong
 ///   3    no members: a model, program or key is missing
-///   4    a limit ended the deliberation; the answer is the best so far
+///   4    a limit ended the run; the answers are the best so far
 ///   5    partial: some members answered, some failed (degraded)
 ///   6    every member failed
 ///   7    the council is split: nothing was decided

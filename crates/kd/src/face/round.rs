@@ -1,5 +1,6 @@
 //! The fold of events that all faces share: one round from the king's words to the yielded floor.
 
+use crate::exit::Failures;
 use jiff::Timestamp;
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::view::{Content, Growing, State, View};
@@ -266,13 +267,19 @@ impl Round {
         self.turns.iter().find(is_it)
     }
 
-    /// Whether all failures were time-outs, and there was one.
-    pub(crate) fn timeouts_only(&self) -> bool {
+    /// What the failures have in common.
+    pub(crate) fn failures(&self) -> Failures {
         let mut kinds = self.turns.iter().filter_map(|t| match &t.phase {
             Phase::Failed(failure) => Some(failure.kind),
             _ => None,
         });
-        kinds.clone().next().is_some() && kinds.all(|k| k == FailureKind::Timeout)
+        if kinds.clone().any(|kind| kind == FailureKind::Limit) {
+            return Failures::Limited;
+        }
+        match kinds.clone().next() {
+            Some(_) if kinds.all(|kind| kind == FailureKind::Timeout) => Failures::Late,
+            _ => Failures::Other,
+        }
     }
 
     fn turn_mut(&mut self, id: TurnId) -> Option<&mut Turn> {
@@ -431,6 +438,7 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
     use crate::face::script::Script;
 
     #[test]
@@ -510,9 +518,24 @@ mod tests {
             script.records.iter().for_each(|r| round.apply(r));
             round
         };
-        assert!(fold(&script).timeouts_only());
+        assert_eq!(fold(&script).failures(), Failures::Late);
         script.fail(2, "b", FailureKind::Auth);
-        assert!(!fold(&script).timeouts_only());
-        assert!(!Round::default().timeouts_only());
+        assert_eq!(fold(&script).failures(), Failures::Other);
+        assert_eq!(Round::default().failures(), Failures::Other);
+    }
+
+    #[test]
+    fn a_request_that_a_limit_refused_decides_the_code() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.fail(1, "a", FailureKind::Timeout);
+        script.fail(2, "b", FailureKind::Limit);
+        let limited = fold(&script).failures();
+        assert_eq!(limited, Failures::Limited);
+        let code = |outcome| Exit::of_round(outcome, limited);
+        assert_eq!(code(Outcome::Failed), Exit::Cut);
+        assert_eq!(code(Outcome::Partial), Exit::Cut);
+        assert_eq!(code(Outcome::Complete), Exit::Done);
     }
 }

@@ -45,7 +45,7 @@ impl Ended {
     pub(super) fn exit(&self) -> Exit {
         match &self.round.yielded {
             _ if self.stopped || self.closed => Exit::Interrupted,
-            Some((outcome, _)) => Exit::of_round(*outcome, self.round.timeouts_only()),
+            Some((outcome, _)) => Exit::of_round(*outcome, self.round.failures()),
             None => Exit::Error,
         }
     }
