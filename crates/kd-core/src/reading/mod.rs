@@ -419,9 +419,36 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
     }
 }
 
+/// The one option that says the same as a text in another form: the same number (`384 400 Kilometer` for `384400`), or the
+/// same things in another order.
+fn equal_option(options: &Options, text: &str) -> Option<usize> {
+    let names: Vec<&str> = options.names().collect();
+    let one = |same: &dyn Fn(&str) -> bool| {
+        let mut fitting = (0..names.len()).filter(|at| same(names[*at]));
+        fitting.next().filter(|_| fitting.next().is_none())
+    };
+    let number = |text: &str| match in_prose(&Wanted::Number, text) {
+        Ok((Answer::Text(key), _)) => Some(key),
+        _ => None,
+    };
+    if names.iter().all(|name| number(name).is_some())
+        && let Some(said) = number(text)
+    {
+        return one(&|name| number(name).as_ref() == Some(&said));
+    }
+    let said = lists::items(text)?;
+    one(&|name| lists::items(name).as_ref() == Some(&said))
+}
+
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let said = match wanted {
-        Wanted::Option(options) => prose::option(text, options).map(Answer::Option),
+        Wanted::Option(options) => match prose::option(text, options) {
+            Said::Nothing => match equal_option(options, text) {
+                Some(at) => Said::Words(Answer::Option(at)),
+                None => Said::Nothing,
+            },
+            said => said.map(Answer::Option),
+        },
         Wanted::Number => match asked::percentage(text).or_else(|| asked::count(text)) {
             Some(key) => Said::LastLine(Answer::Text(key)),
             None => prose::number(text, Language::of(text)).map(Answer::Text),

@@ -279,6 +279,13 @@ impl Options {
         }
     }
 
+    /// The words of each option, in lower case.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.items
+            .iter()
+            .map(|names| names.first().map_or("", String::as_str))
+    }
+
     /// Whether the options are yes and no.
     pub fn is_yes_no(&self) -> bool {
         self.yes_no
@@ -549,6 +556,11 @@ impl Options {
     /// Whether yes or no is said here, and not `no doubt` or `is it`.
     fn is_said(&self, words: &[Word], at: usize, length: usize) -> bool {
         if !self.yes_no {
+            if let (1, [letter]) = (length, words[at].lower.as_bytes())
+                && letter.is_ascii_alphabetic()
+            {
+                return is_letter_named(words, at);
+            }
             // The right answer need not be the one that is called `right`.
             let next = words.get(at + length).map_or("", |w| w.lower.as_str());
             let praises =
@@ -722,6 +734,32 @@ fn words(text: &str) -> Vec<Word> {
     out
 }
 
+/// Whether a letter is an option that is called so, and not the article of `a backup` or the pronoun of `I think`.
+fn is_letter_named(words: &[Word], at: usize) -> bool {
+    let word = &words[at];
+    let is_also_a_word = ["a", "i", "o", "y", "e"].contains(&word.lower.as_str());
+    if !is_also_a_word || word.text != word.lower {
+        return is_label(words, at);
+    }
+    let named = |b: usize| CALLED.contains(&words[b].lower.as_str());
+    word.marked || words.len() == 1 || at.checked_sub(1).is_some_and(named)
+}
+
+/// Words that say that a letter behind them is a label.
+const CALLED: &[&str] = &[
+    "option",
+    "answer",
+    "choice",
+    "candidate",
+    "antwort",
+    "réponse",
+    "respuesta",
+    "opción",
+    "label",
+    "letra",
+    "lettre",
+];
+
 /// Whether a capital letter is a label here, and not the article or the pronoun.
 fn is_label(words: &[Word], at: usize) -> bool {
     let word = &words[at];
@@ -835,22 +873,7 @@ fn is_label(words: &[Word], at: usize) -> bool {
                         "here", "since", "has", "looks", "seems", "wins",
                     ]
                     .contains(&next.lower.as_str())
-                        || before.is_some_and(|b| {
-                            [
-                                "option",
-                                "answer",
-                                "choice",
-                                "candidate",
-                                "antwort",
-                                "réponse",
-                                "respuesta",
-                                "opción",
-                                "label",
-                                "letra",
-                                "lettre",
-                            ]
-                            .contains(&b)
-                        }))
+                        || before.is_some_and(|b| CALLED.contains(&b)))
             }
             Some(next) => {
                 [
