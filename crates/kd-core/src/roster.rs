@@ -33,6 +33,22 @@ pub struct Member {
 }
 
 impl Member {
+    /// A member of a backend, with nothing else chosen: no role, read only, one vote.
+    pub fn new(name: SeatName, backend: impl Into<String>) -> Self {
+        Self {
+            name,
+            backend: backend.into(),
+            model: None,
+            role: None,
+            persona: String::new(),
+            sampling: Sampling::default(),
+            deadlines: Deadlines::default(),
+            weight: 1.0,
+            writable: false,
+            launch: Launch::default(),
+        }
+    }
+
     /// The agent that sits here: what its seats in other places are told by.
     pub fn agent(&self) -> &str {
         self.launch.agent.as_deref().unwrap_or(self.name.as_str())

@@ -192,9 +192,6 @@ fn from_agent(
         agent.prompt.clone()
     };
     Member {
-        name,
-        launch: Launch::default(),
-        backend: agent.backend.clone(),
         model: wishes.model.clone().or_else(|| agent.model.clone()),
         role: agent.role.clone(),
         persona,
@@ -215,6 +212,7 @@ fn from_agent(
             .writable
             .or(agent.writable)
             .unwrap_or(config.council.writable),
+        ..Member::new(name, agent.backend.clone())
     }
 }
 

@@ -7,8 +7,6 @@ use kd_backends::hands::{Hands, Options};
 use kd_core::config::{Config, ProviderConfig};
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::prompt::PromptRules;
-use kd_core::request::{Deadlines, Sampling};
-use kd_core::roster::Launch;
 use kd_core::{
     Address, Delta, Event, FailureKind, Member, Message, Op, Roster, SeatName, protocols,
 };
@@ -55,16 +53,8 @@ impl Stage {
         };
         let members: Vec<Member> = ["ada", "bob"]
             .map(|name| Member {
-                name: SeatName::new(name).unwrap(),
-                backend: "svc".into(),
                 model: Some(name.into()),
-                role: None,
-                persona: String::new(),
-                sampling: Sampling::default(),
-                deadlines: Deadlines::default(),
-                weight: 1.0,
-                writable: false,
-                launch: Launch::default(),
+                ..Member::new(SeatName::new(name).unwrap(), "svc")
             })
             .to_vec();
         let names: Vec<SeatName> = members.iter().map(|m| m.name.clone()).collect();
