@@ -72,8 +72,8 @@ struct Running {
 /// A turn whose member another process asks.
 struct Waiting {
     request: Request,
-    /// When it gives up.
-    until: Instant,
+    /// When it gives up; `None` without a limit of time.
+    until: Option<Instant>,
     spending: Spending,
 }
 
@@ -157,7 +157,11 @@ impl Actor {
         while !closing || !self.turns.is_empty() || !self.waiting.is_empty() || self.saving > 0 {
             let alarm = self.timers.peek().map(|Reverse((at, _))| *at);
             let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
-            let patience = self.waiting.values().map(|waiting| waiting.until).min();
+            let patience = self
+                .waiting
+                .values()
+                .filter_map(|waiting| waiting.until)
+                .min();
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
                     Some(Wish::Op(op)) => {
@@ -282,7 +286,8 @@ impl Actor {
     /// they share what is left.
     fn carry_out_all(&mut self, commands: Vec<Command>) {
         let account = |command: &Command| match command {
-            Command::Ask { turn, .. } => {
+            // One that waited goes on with its own: a second would count as another turn to share with.
+            Command::Ask { turn, .. } if !self.waiting.contains_key(turn) => {
                 let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
                 let (_, spending) = self.sittings.get(sitting)?;
                 Some(spending.turn(self.machine.keeps(*turn)))
@@ -348,7 +353,10 @@ impl Actor {
                     "another kd{} asks {name} in this thread: this turn waits for the answer",
                     whose.unwrap_or_default()
                 );
-                let until = Instant::now() + request.deadlines.total;
+                let total = request.deadlines.total;
+                let until = Instant::now()
+                    .checked_add(total)
+                    .filter(|_| !total.is_zero());
                 let waiting = Waiting {
                     request,
                     until,
@@ -412,7 +420,7 @@ impl Actor {
         let late: Vec<TurnId> = self
             .waiting
             .iter()
-            .filter(|(_, waiting)| waiting.until <= now)
+            .filter(|(_, waiting)| waiting.until.is_some_and(|until| until <= now))
             .map(|(turn, _)| *turn)
             .collect();
         for turn in late {
@@ -482,6 +490,124 @@ impl Drop for Actor {
     fn drop(&mut self) {
         for running in self.turns.values() {
             running.task.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::scribe::Office;
+    use kd_core::request::{Deadlines, Prompt, Sampling};
+    use kd_core::spending::Ceiling;
+    use kd_store::{Layout, Lease};
+    use std::sync::Mutex;
+
+    /// Asks ada when the session is resumed, and anew when another process has heard her.
+    struct Asks(Duration);
+
+    impl Machine for Asks {
+        fn step(&mut self, _: Timestamp, input: Input) -> Effects {
+            let mut effects = Effects::default();
+            if let Input::Op(Op::Resume) | Input::Freed { .. } = input {
+                let request = Request {
+                    seat: SeatName::new("ada").unwrap(),
+                    prompt: Prompt::default(),
+                    sampling: Sampling::default(),
+                    schema: None,
+                    deadlines: Deadlines {
+                        total: self.0,
+                        ..Deadlines::default()
+                    },
+                    writable: false,
+                    tools: None,
+                };
+                effects.commands.push(Command::Ask {
+                    turn: TurnId(1),
+                    request: Box::new(request),
+                });
+            }
+            effects
+        }
+
+        fn ceiling(&self) -> Ceiling {
+            Ceiling {
+                micro_usd: Some(1000),
+                ..Ceiling::default()
+            }
+        }
+    }
+
+    /// The shares of money that were left to the turns when they began, in pico-dollars.
+    type Shares = Arc<Mutex<Vec<Option<u64>>>>;
+
+    /// A loop over a new thread, whose only member cannot be reached.
+    fn actor(folder: &std::path::Path, total: Duration) -> (Actor, Arc<Thread>, Shares) {
+        let layout = Layout::find_or_create(folder, &|_| None).unwrap().layout;
+        let ada = SeatName::new("ada").unwrap();
+        let thread = Arc::new(Thread::create(&layout, std::slice::from_ref(&ada)).unwrap());
+        let (sender, inbox) = inbox();
+        let office = Office {
+            thread: thread.clone(),
+            queue: None,
+            own: crate::watch::Own::default(),
+            inbox: sender.clone(),
+            then: None,
+        };
+        let shares = Shares::default();
+        let told = shares.clone();
+        let start = Start {
+            thread: thread.id().clone(),
+            machine: Box::new(Asks(total)),
+            members: vec![Member::new(ada, "svc")],
+            reach: Box::new(move |_, spending| {
+                told.lock().unwrap().push(spending.share_pico_usd());
+                Err(Failure::new(FailureKind::Missing, "nobody is there"))
+            }),
+            spending: Spending::default(),
+            opened: Effects::default(),
+            bus: Bus::new(kd_core::view::View::default()),
+            clock: Clock::new(),
+            watch: None,
+            folder: thread.clone(),
+        };
+        let (_ops, wishes) = mpsc::channel(1);
+        let scribe = Scribe::start(office).unwrap();
+        (
+            Actor::new(start, scribe, wishes, (sender, inbox)),
+            thread,
+            shares,
+        )
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_waited_for_its_member_has_all_that_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut actor, thread, shares) = actor(folder.path(), Duration::from_secs(60));
+        let other = Lease::try_take(&thread, "ada").unwrap().unwrap();
+        actor.step(Input::Op(Op::Resume));
+        assert_eq!(actor.waiting.len(), 1);
+        drop(other);
+        let freed = actor.freed.recv().await.unwrap();
+        actor.free(freed);
+        assert_eq!(*shares.lock().unwrap(), [Some(1_000_000_000)]);
+    }
+
+    #[tokio::test]
+    async fn a_turn_waits_without_end_where_time_has_no_limit_or_none_that_a_clock_can_tell() {
+        for total in [Duration::ZERO, Duration::MAX] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut actor, thread, shares) = actor(folder.path(), total);
+            let other = Lease::try_take(&thread, "ada").unwrap().unwrap();
+            actor.step(Input::Op(Op::Resume));
+            actor.give_up();
+            assert_eq!(actor.waiting.len(), 1, "{total:?}");
+            drop(other);
+            let freed = actor.freed.recv().await.unwrap();
+            actor.free(freed);
+            assert_eq!(shares.lock().unwrap().len(), 1, "{total:?}");
         }
     }
 }
