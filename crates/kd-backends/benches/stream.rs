@@ -172,16 +172,8 @@ fn cpu() -> Duration {
 
 fn member() -> Member {
     Member {
-        name: SeatName::new("ada").unwrap(),
-        backend: "svc".into(),
         model: Some("fake-1".into()),
-        role: None,
-        persona: String::new(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(SeatName::new("ada").unwrap(), "svc")
     }
 }
 

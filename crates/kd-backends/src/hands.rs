@@ -354,21 +354,12 @@ fn agent_program(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kd_core::request::Deadlines;
-    use kd_core::{Sampling, SeatName};
+    use kd_core::SeatName;
 
     fn member(backend: &str, model: Option<&str>) -> Member {
         Member {
-            name: SeatName::new("ada").unwrap(),
-            backend: backend.into(),
             model: model.map(str::to_owned),
-            role: None,
-            persona: String::new(),
-            sampling: Sampling::default(),
-            deadlines: Deadlines::default(),
-            weight: 1.0,
-            writable: false,
-            launch: Default::default(),
+            ..Member::new(SeatName::new("ada").unwrap(), backend)
         }
     }
 

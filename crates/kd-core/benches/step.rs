@@ -10,7 +10,6 @@ use kd_core::clean::Cleaner;
 use kd_core::message::{Address, Message, Provenance, Status};
 use kd_core::prompt::{self, PromptRules};
 use kd_core::protocols;
-use kd_core::request::{Deadlines, Sampling};
 use kd_core::view::View;
 use kd_core::{
     Budget, Command, Council, Delta, Event, Input, Machine, Member, Op, OpenCouncil, Roster,
@@ -22,18 +21,7 @@ const PIECES: usize = 10_000;
 const PIECE: &str = " a word or two,";
 
 fn member(name: &str) -> Member {
-    Member {
-        name: SeatName::new(name).unwrap(),
-        backend: "none".into(),
-        model: None,
-        role: None,
-        persona: String::new(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
-    }
+    Member::new(SeatName::new(name).unwrap(), "none")
 }
 
 fn message(seq: u32) -> Message {

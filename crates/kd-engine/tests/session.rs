@@ -7,7 +7,7 @@ use kd_core::config::Config;
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::event::Outcome;
 use kd_core::prompt::PromptRules;
-use kd_core::request::{Deadlines, Sampling};
+use kd_core::request::Deadlines;
 use kd_core::{Address, Event, FailureKind, Member, Op, Roster, SeatName, Status, protocols};
 use kd_engine::{Engine, Session, Subscription, Update};
 use kd_store::{Layout, Thread, log};
@@ -33,23 +33,16 @@ impl Stage {
                     std::fs::write(&file, script).unwrap();
                 }
                 Member {
-                    name: SeatName::new(*name).unwrap(),
-                    backend: "scripted".into(),
                     model: Some(if builtin {
                         (*script).to_owned()
                     } else {
                         file.to_string_lossy().into_owned()
                     }),
-                    role: None,
-                    persona: String::new(),
-                    sampling: Sampling::default(),
                     deadlines: Deadlines {
                         total: Duration::from_secs(30),
                         ..Deadlines::default()
                     },
-                    weight: 1.0,
-                    writable: false,
-                    launch: Default::default(),
+                    ..Member::new(SeatName::new(*name).unwrap(), "scripted")
                 }
             })
             .collect();

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-use kd_core::request::{Deadlines, Sampling};
 use kd_core::{Address, Delta, Draft, Input, Member, SeatName, Timestamp};
 use kd_engine::Watch;
 use kd_store::{Layout, StreamWriter, Thread};
@@ -81,18 +80,7 @@ impl Scene {
 }
 
 fn claude() -> Member {
-    Member {
-        name: seat("claude"),
-        backend: "claude_code".into(),
-        model: None,
-        role: None,
-        persona: String::new(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
-    }
+    Member::new(seat("claude"), "claude_code")
 }
 
 fn draft(body: &str) -> Draft {

@@ -102,16 +102,9 @@ pub fn hands(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>)
 
 pub fn member(backend: &str) -> Member {
     Member {
-        name: SeatName::new("ada").unwrap(),
-        backend: backend.into(),
         model: Some("fake-1".into()),
-        role: None,
         persona: "You doubt.".into(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(SeatName::new("ada").unwrap(), backend)
     }
 }
 

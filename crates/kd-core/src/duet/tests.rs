@@ -7,22 +7,14 @@ use crate::event::Outcome;
 use crate::failure::{Failure, FailureKind};
 use crate::ids::TurnId;
 use crate::message::{Draft, Provenance, Status};
-use crate::request::{Deadlines, Delta, Finish, Request, Sampling};
+use crate::request::{Delta, Finish, Request};
 use crate::roster::Member;
 use proptest::prelude::*;
 
 pub(super) fn member(name: &str) -> Member {
     Member {
-        name: SeatName::new(name).unwrap(),
-        backend: "scripted".into(),
-        model: None,
-        role: None,
         persona: format!("I am {name}."),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(SeatName::new(name).unwrap(), "scripted")
     }
 }
 

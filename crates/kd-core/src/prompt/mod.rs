@@ -104,20 +104,11 @@ fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Deadlines, Sampling};
 
     fn member(name: &str, persona: &str) -> Member {
         Member {
-            name: SeatName::new(name).unwrap(),
-            backend: "local".into(),
-            model: None,
-            role: None,
             persona: persona.into(),
-            sampling: Sampling::default(),
-            deadlines: Deadlines::default(),
-            weight: 1.0,
-            writable: false,
-            launch: Default::default(),
+            ..Member::new(SeatName::new(name).unwrap(), "local")
         }
     }
 

@@ -5,7 +5,7 @@ use kd_core::machine::{Command, Input, Machine};
 use kd_core::message::{Address, Draft, Message};
 use kd_core::prompt::PromptRules;
 use kd_core::protocols;
-use kd_core::request::{Deadlines, Delta, Finish, Request, Sampling, Usage};
+use kd_core::request::{Delta, Finish, Request, Usage};
 use kd_core::{
     Budget, Council, Delivery, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster,
     SeatName, ThreadId, TurnId,
@@ -18,16 +18,9 @@ pub(crate) fn seat(name: &str) -> SeatName {
 
 pub(crate) fn member(name: &str) -> Member {
     Member {
-        name: seat(name),
-        backend: "scripted".into(),
         model: Some("echo-1".into()),
-        role: None,
         persona: format!("I am {name}."),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(seat(name), "scripted")
     }
 }
 

@@ -8,10 +8,10 @@ use kd_core::deliberation::{
 };
 use kd_core::event::FORMAT;
 use kd_core::machine::{Command, Effects, Input};
-use kd_core::request::{Deadlines, Usage};
+use kd_core::request::Usage;
 use kd_core::{
     Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Message, Op, Record,
-    Request, Sampling, SeatName, ThreadId, TurnId,
+    Request, SeatName, ThreadId, TurnId,
 };
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -43,16 +43,9 @@ pub(crate) struct Run {
 pub(crate) fn seat(name: &str, role: &str) -> Seat {
     Seat {
         member: Member {
-            name: SeatName::new(name).expect("a name"),
-            backend: "scripted".into(),
-            model: None,
             role: Some(role.into()),
             persona: format!("You are a {role}."),
-            sampling: Sampling::default(),
-            deadlines: Deadlines::default(),
-            weight: 1.0,
-            writable: false,
-            launch: Default::default(),
+            ..Member::new(SeatName::new(name).expect("a name"), "scripted")
         },
         agent: name.into(),
         role: role.into(),

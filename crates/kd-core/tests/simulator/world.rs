@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kd_core::message::{Address, Draft, Message, Provenance, Status};
 use kd_core::prompt::PromptRules;
 use kd_core::protocols::PROTOCOLS;
-use kd_core::request::{Deadlines, Finish, Sampling};
+use kd_core::request::Finish;
 use kd_core::{
     Budget, Command, Council, Delta, Effects, Failure, FailureKind, Input, Machine, Member, Op,
     OpenCouncil, Roster, SeatName, ThreadId, TimerId, TurnId, Usage,
@@ -607,18 +607,7 @@ impl World {
 }
 
 fn member(name: &str) -> Member {
-    Member {
-        name: SeatName::new(name).unwrap(),
-        backend: "made_up".into(),
-        model: None,
-        role: None,
-        persona: String::new(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
-    }
+    Member::new(SeatName::new(name).unwrap(), "made_up")
 }
 
 fn freed(turn: TurnId) -> Input {

@@ -7,7 +7,6 @@ use kd_core::config::{Config, ProviderConfig, Wire};
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::event::Outcome;
 use kd_core::prompt::PromptRules;
-use kd_core::request::{Deadlines, Sampling};
 use kd_core::{Address, Event, Member, Op, Roster, SeatName, protocols};
 use kd_engine::{Engine, Update};
 use kd_store::{Layout, Thread};
@@ -91,15 +90,7 @@ impl House {
 
 fn member(number: usize) -> Member {
     Member {
-        name: SeatName::new(format!("m{number}")).unwrap(),
-        backend: "svc".into(),
         model: Some("fake-1".into()),
-        role: None,
-        persona: String::new(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(SeatName::new(format!("m{number}")).unwrap(), "svc")
     }
 }

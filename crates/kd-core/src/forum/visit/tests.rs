@@ -3,21 +3,12 @@
 use super::*;
 use crate::forum::settings::Settings;
 use crate::forum::words::{self, Post};
-use crate::request::{Deadlines, Sampling};
 use crate::{FailureKind, SeatName, Timestamp};
 
 fn member() -> Member {
     Member {
-        name: SeatName::new("ada").unwrap(),
-        backend: "scripted".into(),
-        model: None,
-        role: None,
         persona: "You love bees.".into(),
-        sampling: Sampling::default(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(SeatName::new("ada").unwrap(), "scripted")
     }
 }
 

@@ -6,7 +6,7 @@ use crate::args::model::Bench;
 use crate::face::json;
 use futures::StreamExt;
 use kd_backends::{Hands, Options};
-use kd_core::request::{Deadlines, Usage};
+use kd_core::request::Usage;
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, Member, Prompt, Request, Sampling, SeatName};
 use std::io::{self, Write};
@@ -111,16 +111,8 @@ async fn one(
         ..Sampling::default()
     };
     let member = Member {
-        name: seat.clone(),
-        backend: LOCAL.to_owned(),
-        model: None,
-        role: None,
-        persona: String::new(),
         sampling: sampling.clone(),
-        deadlines: Deadlines::default(),
-        weight: 1.0,
-        writable: false,
-        launch: Default::default(),
+        ..Member::new(seat.clone(), LOCAL)
     };
     let mut answer = hands.seat(&member)?.ask(Request {
         seat,
