@@ -7,6 +7,7 @@ use crate::adapters::programs::CODEX_READS_SINCE;
 use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
+use crate::checkout::GitData;
 use crate::env::Env;
 use crate::guard::{Backoff, Paid, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
@@ -30,6 +31,9 @@ pub struct Options {
     pub trusted: bool,
     /// How services are asked again; `providers.<name>.attempts` overrides the number of attempts.
     pub backoff: Backoff,
+    /// Where git keeps the data of a checkout outside of it. Without it agents in a sandbox cannot read that of linked
+    /// worktrees and submodules.
+    pub git_data: Option<GitData>,
 }
 
 /// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
@@ -55,6 +59,7 @@ pub struct Hands {
     /// What everything that is asked here spends.
     spending: Spending,
     backoff: Backoff,
+    git_data: Option<GitData>,
 }
 
 /// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
@@ -81,6 +86,7 @@ impl Hands {
             sandbox: config.council.sandbox,
             spending: Spending::new(config.limits.ceiling()),
             backoff: options.backoff,
+            git_data: options.git_data,
         }
     }
 
@@ -197,6 +203,7 @@ impl Hands {
                 .unwrap_or_else(|| member.name.as_str().to_owned()),
             name: member.name.as_str().to_owned(),
             sandbox: self.sandbox,
+            git_data: self.git_data,
         };
         if let Some(program) = agent_cli::program(&member.backend) {
             return Ok(AgentCli::new(program, choice, self.env.clone()));

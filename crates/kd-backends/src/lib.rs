@@ -7,6 +7,7 @@ use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
+pub mod checkout;
 pub mod checkup;
 pub mod delivery;
 pub mod depth;

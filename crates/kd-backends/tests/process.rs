@@ -1397,6 +1397,11 @@ async fn an_agent_with_rights_reaches_what_it_may_and_nothing_else() {
             "echo x > /dev/null && head -c1 /dev/urandom > /dev/null",
             true,
         ),
+        ("a terminal", ": < /dev/ptmx", false),
+        ("terminals of the user", "ls /dev/pts", false),
+        ("shared memory", "ls /dev/shm", false),
+        ("memory of others", "echo x > /dev/shm/kd-x", false),
+        ("devices", "ls /dev", false),
         ("death of the keeper", "kill -9 $PPID", false),
         // Not its environment: with capabilities (as root) it was readable on Linux 6.18.
         ("folder of the keeper", "readlink /proc/$PPID/cwd", false),

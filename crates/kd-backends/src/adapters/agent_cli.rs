@@ -8,6 +8,7 @@ use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::reach::{self, Reads};
 use super::roads::{ACP, Question, Road};
 use crate::Backend;
+use crate::checkout::{self, GitData};
 use crate::depth;
 use crate::dialects::{self, Dialect, Reading};
 use crate::env::Env;
@@ -60,6 +61,8 @@ pub struct Choice {
     pub name: String,
     /// Whether the system keeps it from other files while it may not write.
     pub sandbox: bool,
+    /// Where git keeps the data of a checkout outside of it.
+    pub git_data: Option<GitData>,
 }
 
 /// What keeps an agent from writing while it may only read, beside its own flags.
@@ -359,11 +362,24 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, input, (rights, tools)))
     }
 
+    /// The name of its program; `None` where the working folder brought that.
+    fn name(&self) -> Option<String> {
+        let argv = match &self.how {
+            How::Known(program) if self.choice.command.is_empty() => {
+                return Some(program.names[0].to_owned());
+            }
+            How::Known(_) => &self.choice.command,
+            How::Template { argv, .. } => argv,
+        };
+        let at = argv.first().and_then(|first| self.locate(first));
+        reach::name(argv, at.as_deref(), &self.folder().ok()?, &self.env)
+    }
+
     /// What keeps it from writing while it may only read.
     pub(crate) fn held_by(&self) -> HeldBy {
         let own = match &self.how {
-            How::Known(program) => program.own_sandbox,
-            How::Template { argv, .. } => reach::own_sandbox(argv),
+            How::Known(program) => program.own_sandbox && self.name().is_some(),
+            How::Template { .. } => self.name().is_some_and(|name| reach::own_sandbox(&name)),
         };
         match (own, self.choice.sandbox, rights::held()) {
             (true, ..) => HeldBy::OwnSandbox,
@@ -381,12 +397,16 @@ impl AgentCli {
             return Ok(None);
         }
         self.check_state()?;
-        let (own, words): (Vec<String>, &[String]) = match &self.how {
-            How::Known(program) => {
+        let name = self.name();
+        let (own, words): (Vec<String>, &[String]) = match (&self.how, &name) {
+            (How::Known(program), Some(_)) => {
                 let own = program.own.iter().map(|at| (*at).to_owned());
                 (own.collect(), &self.choice.command)
             }
-            How::Template { argv, .. } => (reach::state(argv), argv),
+            (How::Known(_), None) => (Vec::new(), &self.choice.command),
+            (How::Template { argv, .. }, name) => {
+                (name.as_deref().map(reach::state).unwrap_or_default(), argv)
+            }
         };
         let own: Vec<String> = own.into_iter().chain(self.choice.state.clone()).collect();
         let agent = reach::Agent {
@@ -399,6 +419,8 @@ impl AgentCli {
                 _ => Reads::Wide,
             },
             folder: call.folder,
+            of_folder: name.is_none(),
+            git_data: self.choice.git_data,
         };
         let mut rights = reach::rights(&agent, &self.env);
         // The bridge to its tools.
@@ -431,6 +453,8 @@ impl AgentCli {
                 Reads::Wide
             },
             folder,
+            of_folder: self.name().is_none(),
+            git_data: self.choice.git_data,
         };
         Ok(reach::readable(&agent, &self.env))
     }
@@ -632,7 +656,7 @@ fn allowed(
         .canonicalize()
         .unwrap_or_else(|_| call.folder.into());
     let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.into()));
-    let top = folder.ancestors().find(|up| up.join(".git").exists());
+    let top = checkout::top(&folder);
     for up in folder.ancestors() {
         let is_home = home.as_ref().is_some_and(|home| home.starts_with(up));
         let is_trusted = trusted && (top.is_some() || up == folder);
@@ -667,6 +691,21 @@ fn bridge() -> Option<(String, Vec<String>)> {
     }
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// What a command gets because of the name of its program: places that it may write although it may only read, and
+/// whether it runs outside of Landlock. A program that the folder brought gets neither.
+pub fn given_by_name(argv: &[String], folder: &Path, env: &Env) -> (Vec<String>, bool) {
+    let path = env.get("PATH").unwrap_or_default();
+    let at = argv
+        .first()
+        .and_then(|name| which::which_in(env.expand(name), Some(path), folder).ok());
+    let name = reach::name(argv, at.as_deref(), folder, env);
+    let name = name.as_deref();
+    (
+        name.map(reach::state).unwrap_or_default(),
+        name.is_some_and(reach::own_sandbox),
+    )
 }
 
 /// What is started.

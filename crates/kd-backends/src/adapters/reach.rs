@@ -3,6 +3,7 @@
 //! Input: a row of the table, an environment, a folder. Output: [`Rights`] that the system enforces.
 
 use super::programs::{OTHERS, State, program};
+use crate::checkout::{self, GitData};
 use crate::env::Env;
 use crate::transport::rights::{Rights, system};
 use std::path::{Path, PathBuf};
@@ -68,36 +69,174 @@ pub(super) enum Reads {
     Wide,
 }
 
-/// The names that a command may have: an interpreter's first argument is the program.
-fn names(argv: &[String]) -> Vec<String> {
-    let stem = |word: &String| Some(Path::new(word).file_stem()?.to_string_lossy().into_owned());
-    argv.iter().take(2).filter_map(stem).collect()
+/// Interpreters and launchers: the program is their first argument that is no option.
+const RUNNERS: &[&str] = &[
+    "node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "deno", "python", "python3", "uv", "uvx",
+    "pipx", "ruby", "perl",
+];
+
+/// Words of launchers that come before the program.
+const VERBS: &[&str] = &["run", "exec", "dlx", "x", "tool"];
+
+/// Names whose places in a home many programs share, or hold keys or code: no program gets them because of its name.
+const SHARED_NAMES: &[&str] = &[
+    "autostart",
+    "aws",
+    "azure",
+    "bash",
+    "cache",
+    "cargo",
+    "config",
+    "containers",
+    "dash",
+    "data",
+    "dbus-1",
+    "dconf",
+    "docker",
+    "emacs",
+    "env",
+    "environment",
+    "fish",
+    "fonts",
+    "gcloud",
+    "gh",
+    "git",
+    "gitconfig",
+    "glab-cli",
+    "gnupg",
+    "gpg",
+    "gradle",
+    "java",
+    "jupyter",
+    "kd",
+    "keyrings",
+    "kingdom",
+    "ksh",
+    "kube",
+    "kubectl",
+    "lib",
+    "local",
+    "m2",
+    "mozilla",
+    "mutt",
+    "netrc",
+    "nix",
+    "npm",
+    "nvim",
+    "nvm",
+    "opt",
+    "pass",
+    "password-store",
+    "pip",
+    "pki",
+    "profile",
+    "pulumi",
+    "pyenv",
+    "pypirc",
+    "python",
+    "rclone",
+    "rustup",
+    "sh",
+    "share",
+    "ssh",
+    "state",
+    "sudo",
+    "systemd",
+    "terraform",
+    "terraform.d",
+    "thunderbird",
+    "tmux",
+    "vim",
+    "vscode",
+    "xprofile",
+    "zsh",
+    "zshenv",
+];
+
+/// Whether the usual places of a name belong to a program of this name.
+fn has_places(name: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    let is_settings = ["rc", "profile", "history", "login", "logout"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    begins && name.chars().all(is_name) && !is_settings && !SHARED_NAMES.contains(&name)
 }
 
-/// What [`OTHERS`] says of a command.
-fn others(named: &[String]) -> impl Iterator<Item = &'static State> {
-    let known = OTHERS
-        .iter()
-        .filter(|(name, _)| named.iter().any(|n| n == name));
-    known.map(|(_, state)| state)
+/// The name of a program, without its folder, scope, version and ending.
+fn stem(word: &str) -> Option<String> {
+    let name = Path::new(word).file_name()?.to_string_lossy().into_owned();
+    let name = name.split_once('@').map_or(&*name, |(name, _)| name);
+    Some(Path::new(name).file_stem()?.to_string_lossy().into_owned())
+}
+
+/// The name of the program that a command starts: for an interpreter or a launcher, of what it runs. `None` where that is
+/// in the working folder or its checkout. Whoever made the folder chose that name, so no rights follow from it.
+pub(super) fn name(argv: &[String], at: Option<&Path>, folder: &Path, env: &Env) -> Option<String> {
+    let (first, args) = argv.split_first()?;
+    let is_relative = |word: &str| word.contains('/') && env.expand(word).is_relative();
+    let is_inside = |path: &Path| is_inside(path, folder, env);
+    if is_relative(first) || at.is_some_and(is_inside) {
+        return None;
+    }
+    let own = stem(first)?;
+    if !RUNNERS.contains(&own.as_str()) {
+        return Some(own);
+    }
+    let mut words = args.iter().filter(|word| !word.starts_with('-'));
+    let word = words.find(|word| !VERBS.contains(&word.as_str()))?;
+    let path = env.expand(word);
+    let name = stem(word)?;
+    // `npx` and others prefer a package of the project.
+    let is_package = || {
+        let bins = folder.ancestors().map(|up| up.join("node_modules/.bin"));
+        bins.map(|bin| bin.join(&name))
+            .any(|at| at.symlink_metadata().is_ok())
+    };
+    let is_scoped = word.starts_with('@');
+    let is_here = |ending: &str| {
+        folder
+            .join(format!("{word}{ending}"))
+            .symlink_metadata()
+            .is_ok()
+    };
+    let of_folder = match path.is_absolute() {
+        true => is_inside(&path),
+        false => (is_relative(word) && !is_scoped) || is_here("") || is_here(".py") || is_package(),
+    };
+    (!of_folder).then_some(name)
+}
+
+/// Whether a path is in the checkout of the folder. A checkout that holds the home is the user's own.
+fn is_inside(path: &Path, folder: &Path, env: &Env) -> bool {
+    let real = |at: &Path| at.canonicalize().unwrap_or_else(|_| at.to_path_buf());
+    let top = real(checkout::top(folder).unwrap_or(folder));
+    let is_users = env.home().is_some_and(|home| real(&home).starts_with(&top));
+    !is_users && (path.starts_with(&top) || real(path).starts_with(&top))
+}
+
+/// What [`OTHERS`] says of a program.
+fn other(name: &str) -> Option<&'static State> {
+    let row = OTHERS.iter().find(|(known, _)| *known == name);
+    row.map(|(_, state)| state)
 }
 
 /// Whether a program that no row describes has a sandbox of its own: see [`super::programs::Program::own_sandbox`].
-pub(super) fn own_sandbox(argv: &[String]) -> bool {
-    others(&names(argv)).any(|state| match state {
-        State::Of(backend) => program(backend).is_some_and(|program| program.own_sandbox),
-        State::Own(_) => false,
-    })
+pub(super) fn own_sandbox(name: &str) -> bool {
+    match other(name) {
+        Some(State::Of(backend)) => program(backend).is_some_and(|program| program.own_sandbox),
+        _ => false,
+    }
 }
 
-/// The state of a program that no row describes: what [`OTHERS`] says of its name, else the usual places.
-pub(super) fn state(argv: &[String]) -> Vec<String> {
-    let named = names(argv);
-    let known = others(&named).flat_map(|state| match state {
-        State::Of(backend) => program(backend).map_or(&[][..], |program| program.own),
-        State::Own(own) => own,
-    });
-    let known = known.map(|at| (*at).to_owned());
+/// The state of a program that no row describes: what [`OTHERS`] says of its name, and the usual places.
+pub(super) fn state(name: &str) -> Vec<String> {
+    let known = match other(name) {
+        Some(State::Of(backend)) => program(backend).map_or(&[][..], |program| program.own),
+        Some(State::Own(own)) => own,
+        None => &[],
+    };
+    let known = known.iter().map(|at| (*at).to_owned());
     let places = [
         "~/.",
         "$XDG_CONFIG_HOME/",
@@ -105,11 +244,10 @@ pub(super) fn state(argv: &[String]) -> Vec<String> {
         "$XDG_STATE_HOME/",
         "$XDG_CACHE_HOME/",
     ];
-    // A word with a dash is no program, and a hidden file has no place of its own.
-    let is_name = |name: &&String| !name.is_empty() && !name.starts_with(['-', '.']);
-    let usual = named.iter().filter(is_name);
-    let usual = usual.flat_map(|name| places.map(|place| format!("{place}{name}")));
-    known.chain(usual).collect()
+    let usual = places.iter().filter(|_| has_places(name));
+    known
+        .chain(usual.map(|place| format!("{place}{name}")))
+        .collect()
 }
 
 /// What to give rights to.
@@ -123,30 +261,36 @@ pub(super) struct Agent<'a> {
     pub(super) reads: Reads,
     /// The folder it works in.
     pub(super) folder: &'a Path,
+    /// Whether the folder brought the program: then its words and what is beside it open nothing.
+    pub(super) of_folder: bool,
+    /// Where git keeps the data of a checkout outside of it.
+    pub(super) git_data: Option<GitData>,
 }
 
 /// The rights of an agent. Folders of its state are made.
 pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
     let home = env.home().map(|home| home.canonicalize().unwrap_or(home));
     let home = home.as_deref();
+    let top = checkout::top(agent.folder);
+    let git = top.zip(agent.git_data).map(|(top, data)| data(top));
     let mut read: Vec<PathBuf> = std::iter::once(agent.folder.to_path_buf())
-        .chain(repository(agent.folder))
-        .flat_map(|at| without_keys(at, home))
+        .chain(top.map(Path::to_path_buf))
+        .chain(git.into_iter().flatten())
         .collect();
-    read.extend(installation(agent.program));
+    read.extend(match agent.of_folder {
+        // Links beside it can lead anywhere.
+        true => vec![agent.program.to_path_buf()],
+        false => installation(agent.program),
+    });
     if let Some(home) = home {
         read.extend(PROGRAMS_AT_HOME.iter().map(|path| home.join(path)));
         if agent.reads == Reads::Wide {
             read.extend(wide(home));
         }
     }
-    if agent.reads == Reads::Wide {
+    if agent.reads == Reads::Wide && !agent.of_folder {
         let beside = agent.program.parent().filter(|at| at.is_absolute());
-        read.extend(
-            beside
-                .into_iter()
-                .flat_map(|at| without_keys(at.into(), home)),
-        );
+        read.extend(beside.map(Path::to_path_buf));
         let paths = agent.words.iter().map(|word| env.expand(word));
         read.extend(paths.filter(|word| word.is_absolute()));
     }
@@ -165,6 +309,8 @@ pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
     });
     read.extend(keys);
     read.extend(GIT.iter().filter_map(|path| place(path, env)));
+    let read = read.into_iter().flat_map(|at| without_keys(at, home));
+    let read = read.collect();
     let mut write = Vec::new();
     for path in agent.own {
         let Some(at) = place(path, env) else {
@@ -291,29 +437,13 @@ fn place(path: &str, env: &Env) -> Option<PathBuf> {
     Some(if rest.is_empty() { at } else { at.join(rest) })
 }
 
-/// A folder; of one that holds the home only what is visible in the home, for keys are in hidden files.
+/// The real path of a folder; of one that holds the home only what is visible in the home, for keys are in hidden files.
 fn without_keys(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
-    let Some(home) = home.filter(|home| home.starts_with(&folder)) else {
-        return vec![folder];
-    };
-    visible(home).collect()
-}
-
-/// The top of the repository, and what git keeps of a linked worktree elsewhere.
-fn repository(folder: &Path) -> Vec<PathBuf> {
-    let Some(top) = folder.ancestors().find(|at| at.join(".git").exists()) else {
-        return Vec::new();
-    };
-    let mut found = vec![top.to_path_buf()];
-    if let Ok(text) = std::fs::read_to_string(top.join(".git"))
-        && let Some(own) = text.strip_prefix("gitdir:")
-    {
-        let own = top.join(own.trim());
-        // `<common>/worktrees/<name>`
-        found.extend(own.ancestors().nth(2).map(Path::to_path_buf));
-        found.push(own);
+    let real = folder.canonicalize().unwrap_or(folder);
+    match home.filter(|home| home.starts_with(&real)) {
+        Some(home) => visible(home).collect(),
+        None => vec![real],
     }
-    found
 }
 
 /// Where a program and its libraries are: the folder of the program itself, the outermost `node_modules` that it is
@@ -359,6 +489,8 @@ mod tests {
             own: &own,
             reads: Reads::Copy,
             folder: Path::new("/w/p"),
+            of_folder: false,
+            git_data: None,
         };
         let rights = rights(&agent, &env);
         assert_eq!(
@@ -406,7 +538,7 @@ mod tests {
         std::os::unix::fs::symlink(home.join(".ssh"), home.join("keys")).unwrap();
         let env = Env::of([("HOME", home.to_str().unwrap())]);
         let words = ["python3", "~/agents/mine.py", "-v"].map(str::to_owned);
-        let own = state(&words);
+        let own = state(&name(&words, None, &home.join("src/p"), &env).unwrap());
         let folder = home.join("src/p");
         let agent = Agent {
             program: Path::new("/usr/bin/python3"),
@@ -414,6 +546,8 @@ mod tests {
             own: &own,
             reads: Reads::Wide,
             folder: &folder,
+            of_folder: false,
+            git_data: None,
         };
         let rights = rights(&agent, &env);
         // As the system sees it: links lead where they point.
@@ -467,6 +601,8 @@ mod tests {
                     Reads::Wide
                 },
                 folder: &folder,
+                of_folder: false,
+                git_data: None,
             };
             readable(&agent, &env)
         };
@@ -520,7 +656,150 @@ mod tests {
             }
         }
         let adapter = ["node", "/x/claude-agent-acp"].map(str::to_owned);
-        assert!(state(&adapter).contains(&"~/.claude/".to_owned()));
-        assert!(own_sandbox(&["/x/codex-acp".to_owned()]) && !own_sandbox(&adapter));
+        let named = |argv: &[String]| name(argv, None, Path::new("/w"), &env).unwrap();
+        assert!(state(&named(&adapter)).contains(&"~/.claude/".to_owned()));
+        assert!(own_sandbox("codex-acp") && !own_sandbox(&named(&adapter)));
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_name_behind_launchers_and_options() {
+        let env = Env::of([("HOME", "/home/u")]);
+        for (argv, found) in [
+            (&["/opt/x/codex-acp"][..], "codex-acp"),
+            (&["npx", "-y", "@zed-industries/codex-acp"], "codex-acp"),
+            (
+                &["npx", "-y", "@zed-industries/codex-acp@0.16.0"],
+                "codex-acp",
+            ),
+            (&["npx", "claude-code-acp@latest", "--x"], "claude-code-acp"),
+            (&["pnpm", "dlx", "claude-code-acp"], "claude-code-acp"),
+            (&["uv", "tool", "run", "mine"], "mine"),
+            (&["node", "--no-warnings", "/opt/qwen.js"], "qwen"),
+            (&["python3", "-m", "mine"], "mine"),
+            (&["mine", "codex-acp"], "mine"),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let name = name(&argv, None, Path::new("/w/p"), &env);
+            assert_eq!(name.as_deref(), Some(found), "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_of_the_folder_has_no_name() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let (home, folder) = (top.join("u"), top.join("u/p/sub"));
+        for made in ["u/p/.git", "u/p/tools", "u/p/node_modules/.bin", "u/p/sub"] {
+            std::fs::create_dir_all(top.join(made)).unwrap();
+        }
+        for file in [
+            "u/p/tools/codex-acp",
+            "u/p/node_modules/.bin/codex-acp",
+            "u/p/sub/mine.py",
+        ] {
+            std::fs::write(top.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink(top.join("u/p/tools"), home.join("bin")).unwrap();
+        let env = Env::of([("HOME", home.to_str().unwrap())]);
+        let inside = top.join("u/p/tools/codex-acp");
+        let inside = inside.to_str().unwrap();
+        for argv in [
+            &["./tools/codex-acp"][..],
+            &["../tools/codex-acp"],
+            &["tools/local", "codex-acp"],
+            &[inside],
+            &["~/bin/codex-acp"],
+            &["node", "../tools/codex-acp"],
+            &["node", inside],
+            &["npx", "-y", "@zed-industries/codex-acp"],
+            &["python3", "mine.py"],
+            &["python3", "-m", "mine"],
+            &["python3"],
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let at = env.expand(&argv[0]);
+            assert_eq!(name(&argv, Some(&at), &folder, &env), None, "{argv:?}");
+        }
+        // On the PATH, by an absolute folder of the project.
+        let on_path = name(
+            &["local".to_owned()],
+            Some(Path::new(inside)),
+            &folder,
+            &env,
+        );
+        assert_eq!(on_path, None);
+        // In a home that is a checkout itself, programs are the user's own.
+        std::fs::create_dir(home.join(".git")).unwrap();
+        let own = [format!("{}/tools/mine", home.display())];
+        assert_eq!(name(&own, None, &home, &env).as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn no_name_opens_a_place_that_many_programs_share() {
+        for shared in SHARED_NAMES {
+            assert_eq!(state(shared), Vec::<String>::new(), "{shared}");
+        }
+        for shared in [
+            "bashrc",
+            "zprofile",
+            "bash_history",
+            "",
+            "..",
+            ".ssh",
+            "-v",
+            "a/b",
+            "ssh/x",
+        ] {
+            assert_eq!(state(shared), Vec::<String>::new(), "{shared}");
+        }
+        assert!(state("mine").contains(&"~/.mine".to_owned()));
+    }
+
+    #[test]
+    fn neither_a_word_nor_a_link_opens_the_home() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let (home, folder) = (top.join("u"), top.join("u/src/p"));
+        for made in ["u/.ssh", "u/src/p/tools/bin", "u/src/p/node_modules"] {
+            std::fs::create_dir_all(top.join(made)).unwrap();
+        }
+        let link =
+            |from: &str, to: &str| std::os::unix::fs::symlink(to, folder.join(from)).unwrap();
+        link("tools/lib", "../../../.ssh");
+        link("node_modules/x", "../../..");
+        link("up", "../..");
+        let env = Env::of([("HOME", home.to_str().unwrap())]);
+        let words = [
+            "./tools/bin/x",
+            "/",
+            "~/",
+            "~/src/p/up",
+            "~/src/p/node_modules/x",
+        ]
+        .map(str::to_owned);
+        let rights = |program: &Path, of_folder| {
+            let agent = Agent {
+                program,
+                words: &words,
+                own: &[],
+                reads: Reads::Wide,
+                folder: &folder,
+                of_folder,
+                git_data: Some(|_| vec!["/".into()]),
+            };
+            rights(&agent, &env)
+        };
+        let key = home.join(".ssh/id");
+        for (program, of_folder) in [
+            (folder.join("tools/bin/x"), true),
+            (folder.join("node_modules/x/y"), true),
+            ("/usr/bin/x".into(), false),
+            ("/x".into(), false),
+        ] {
+            let read = rights(&program, of_folder).read;
+            let real = |at: &PathBuf| at.canonicalize().unwrap_or_else(|_| at.clone());
+            let open: Vec<&PathBuf> = read.iter().filter(|at| key.starts_with(real(at))).collect();
+            assert!(open.is_empty(), "{program:?}: {open:?}");
+        }
     }
 }

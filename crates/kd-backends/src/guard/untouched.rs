@@ -7,6 +7,7 @@
 
 use super::snapshot::{Files, Unwatched, changed, snapshot};
 use crate::Backend;
+use crate::checkout;
 use crate::env::Env;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::{Delta, Failure, Request};
@@ -37,8 +38,7 @@ impl Untouched {
     fn top(&self) -> Option<PathBuf> {
         let folder = self.folder.clone();
         let folder = folder.or_else(|| std::env::current_dir().ok())?;
-        let repository = folder.ancestors().find(|up| up.join(".git").exists());
-        let top = repository.unwrap_or(&folder).to_path_buf();
+        let top = checkout::top(&folder).unwrap_or(&folder).to_path_buf();
         // Everything changes there all the time.
         (self.env.home().as_ref() != Some(&top)).then_some(top)
     }

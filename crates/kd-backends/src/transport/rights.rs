@@ -4,8 +4,8 @@
 //! it becomes the agent. Everything else does not exist for it, whatever it is told.
 //!
 //! Linux 5.13 or newer, with Landlock switched on; what an older version of Landlock cannot hold is left to the flags
-//! (before 6.2 files can be truncated, before 6.10 devices take any ioctl, before 6.12 other processes can be
-//! signalled).
+//! (before 6.2 files can be truncated, before 6.12 other processes can be signalled). What no version of Landlock holds is
+//! in docs/agents.md, "What it does not hold".
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -73,14 +73,24 @@ pub(super) use platform::ruleset;
 mod platform {
     use super::{Rights, SYSTEM};
     use landlock::{
-        ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
-        RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
+        ABI, Access, AccessFs, BitFlags, LandlockStatus, Ruleset, RulesetAttr, RulesetCreated,
+        RulesetCreatedAttr, Scope, path_beneath_rules,
     };
     use std::io;
     use std::sync::OnceLock;
 
     /// The newest version whose rights are asked for.
     const ABI_ASKED: ABI = ABI::V6;
+
+    /// Devices without an owner. Not `/dev` as a whole: in it are the user's terminals, the memory that programs share,
+    /// and disks.
+    const DEVICES: &[&str] = &[
+        "/dev/null",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/random",
+        "/dev/urandom",
+    ];
 
     pub(super) fn version() -> Option<i32> {
         static VERSION: OnceLock<Option<i32>> = OnceLock::new();
@@ -108,26 +118,20 @@ mod platform {
         let read = AccessFs::from_read(ABI_ASKED);
         let all = AccessFs::from_all(ABI_ASKED);
         let made = || {
-            let rules = Ruleset::default()
+            let rules: RulesetCreated = Ruleset::default()
                 .handle_access(all)?
                 .scope(Scope::Signal)?
                 .create()?
                 .add_rules(path_beneath_rules(SYSTEM, read))?
                 .add_rules(path_beneath_rules(&rights.read, read))?
                 .add_rules(path_beneath_rules(&rights.write, all))?;
-            match PathFd::new("/dev") {
-                Ok(devices) => rules.add_rule(PathBeneath::new(devices, device())),
-                Err(_) => Ok(rules),
-            }
+            rules.add_rules(path_beneath_rules(DEVICES, device()))
         };
         made().map_err(io::Error::other)
     }
 
-    /// Devices that are there can be used: null, random numbers, terminals. None can be made.
+    /// What the devices may be used for.
     fn device() -> BitFlags<AccessFs> {
-        AccessFs::from_read(ABI_ASKED)
-            | AccessFs::WriteFile
-            | AccessFs::Truncate
-            | AccessFs::IoctlDev
+        AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn agents() -> kd_backends::Options {
     };
     kd_backends::Options {
         trusted: trusts().unwrap_or(false),
+        git_data: Some(kd_store::git::data_outside),
         ..kd_backends::Options::default()
     }
 }

@@ -14,6 +14,7 @@ use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::words::count;
+use kd_backends::adapters::agent_cli::given_by_name;
 use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer, effect};
 use kd_core::forum::persona::Persona;
@@ -650,6 +651,10 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
                 file.is_ok_and(|file| file.is_file() && file.starts_with(&root))
             })
     };
+    let by_name = match last {
+        Some("command") => by_name(&words, &here),
+        _ => Vec::new(),
+    };
     let words = words.into_iter().enumerate().filter(is_own);
     words
         .map(|(_, word)| {
@@ -657,7 +662,25 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
                 format!("{word} is in this folder: a change of that file is not asked about");
             Row::new("            ", &text)
         })
+        .chain(by_name)
         .collect()
+}
+
+/// What the sandbox lets a command do because of the name of its program.
+fn by_name(words: &[&str], folder: &Path) -> Vec<Row> {
+    let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let (places, is_outside) = given_by_name(&argv, folder, &kd_backends::Env::process());
+    let writes = match places.is_empty() {
+        true => None,
+        false => Some(format!(
+            "because of its name it may write {}, in read-only turns too",
+            places.join(", ")
+        )),
+    };
+    let outside =
+        is_outside.then(|| "because of its name it runs outside of the sandbox".to_owned());
+    let texts = writes.into_iter().chain(outside);
+    texts.map(|text| Row::new("            ", &text)).collect()
 }
 
 /// What git tracks and must not.
