@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What Gemini CLI, Cursor and opencode run or take settings from in a folder that they trust.
-pub const NAMES: [&str; 7] = [
+/// What Codex, Gemini CLI, Cursor and opencode run or take settings from in a folder that they trust.
+pub const NAMES: [&str; 8] = [
+    ".codex",
     ".cursor",
     ".env",
     ".gemini",

@@ -5,6 +5,7 @@
 //! write a file (Cursor's and the inline configuration of opencode are taken from their documentation).
 
 use super::roads::{ACP, CLAUDE, CODEX, Road};
+use crate::checkout;
 use crate::transport::process::Gentle;
 use kd_core::request::ToolServer;
 use serde_json::json;
@@ -475,6 +476,7 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
         (false, None) => words(&["-s", "read-only"]),
         (false, Some(reads)) => codex_reads(reads),
     });
+    args.extend(codex_trust(call));
     args.extend(words(&[
         "--skip-git-repo-check",
         "-c",
@@ -504,9 +506,37 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
 /// Folder and model are said for each thread; so is the sandbox, unless it is set here.
 fn codex_kept(call: &Call<'_>) -> Vec<OsString> {
     let mut args = words(&["-c", "analytics.enabled=false"]);
+    args.extend(codex_trust(call));
     args.extend(call.reads.map(codex_reads).into_iter().flatten());
     args.extend(words(&["app-server"]));
     args
+}
+
+/// Tells Codex whether the user trusts the folder, by this run alone. Where nobody says, it notes at the first turn that
+/// may write that the folder is trusted, in its own settings, and runs what `.codex` there names from then on.
+fn codex_trust(call: &Call<'_>) -> Vec<OsString> {
+    let level = if call.trusted { "trusted" } else { "untrusted" };
+    let real = call.folder.canonicalize().ok();
+    let top = checkout::top(call.folder).map(Path::to_path_buf);
+    let mut folders = vec![call.folder.to_path_buf()];
+    folders.extend(real.iter().cloned().chain(top));
+    folders.extend(
+        real.as_deref()
+            .and_then(checkout::top)
+            .map(Path::to_path_buf),
+    );
+    folders.sort();
+    folders.dedup();
+    let rows: Vec<String> = folders
+        .iter()
+        .map(|folder| {
+            format!(
+                "{}={{trust_level=\"{level}\"}}",
+                json!(folder.to_string_lossy())
+            )
+        })
+        .collect();
+    words(&["-c", &format!("projects={{{}}}", rows.join(","))])
 }
 
 /// The first version of Codex that is known to obey [`codex_reads`].
@@ -685,14 +715,18 @@ mod tests {
                 words.extend(program.given.iter().map(|(name, _)| (*name).to_owned()));
                 words
                     .iter()
-                    .any(|word| word.to_lowercase().contains("trust"))
+                    .map(|word| word.to_lowercase().replace("trust_level=\"untrusted\"", ""))
+                    .any(|word| word.contains("trust"))
             };
             let found: Vec<&str> = PROGRAMS
                 .iter()
                 .filter(|program| switches(program))
                 .map(|program| program.backend)
                 .collect();
-            let wanted: &[&str] = if trusted { &["gemini", "cursor"] } else { &[] };
+            let wanted: &[&str] = match trusted {
+                true => &["codex", "gemini", "cursor"],
+                false => &[],
+            };
             assert_eq!(found, wanted, "trusted: {trusted}");
         }
     }
@@ -731,6 +765,27 @@ mod tests {
         let words = |writable| format!("{:?}", codex(&call(None, writable)));
         assert!(words(false).contains(r#""-s", "read-only""#));
         assert!(words(true).contains(r#""-s", "workspace-write""#));
+    }
+
+    #[test]
+    fn codex_is_told_whom_to_trust_so_that_it_notes_nothing() {
+        for (trusted, level) in [(false, "untrusted"), (true, "trusted")] {
+            for writable in [false, true] {
+                let call = Call {
+                    model: None,
+                    effort: None,
+                    folder: Path::new("/w/a \"b\""),
+                    writable,
+                    trusted,
+                    server: None,
+                    reads: None,
+                };
+                for arguments in [codex, codex_kept] {
+                    let want = format!(r#"projects={{"/w/a \"b\""={{trust_level="{level}"}}}}"#);
+                    assert!(arguments(&call).contains(&want.clone().into()), "{want}");
+                }
+            }
+        }
     }
 
     #[test]
