@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from commands import BY_NAME
-from harness import Box, Case
+from harness import Box, Case, Held
+from injection import landlock
 
 # What the agent of the user says: one whole answer of Codex.
 ANSWER = "".join(
@@ -199,7 +200,55 @@ def python_modules(box: Box) -> str | None:
     return box.costs()
 
 
+# Tries to read a key, and to write where programs of the user and of kd look.
+TRIES = """#!/bin/sh
+cat > /dev/null
+cat "$HOME/.ssh/id_ed25519"
+for at in .bashrc .local/bin/git .local/state/x .config/x .ssh/x .codex/config.toml; do echo x > "$HOME/$at"; done
+ls /dev/pts /dev/shm
+echo end
+"""
+
+
+def sandbox(files: dict[str, str], command: list[str], backend: str = "command") -> Callable[[Box], str | None]:
+    """What a folder brings opens nothing to a member in the sandbox, even where the user allowed its command."""
+
+    def attack(box: Box) -> str | None:
+        if not landlock():
+            raise Held("this kernel has no Landlock")
+        del box.env["KD_COUNCIL_SANDBOX"]
+        for made in (".local/bin", ".codex"):
+            (box.home / made).mkdir()
+        own = box.program("own", TRIES.removeprefix("#!/bin/sh\n"))
+        if command:
+            config = {"council": {"members": ["m"], "conclude": False}, "agents": {"m": {"backend": backend, "dialect": "text", "command": command}}}
+            box.unpacked({".kd/config.json": config, **files})
+        else:
+            box.own((), council={"members": ["m"], "conclude": False}, agents={"m": {"backend": "command", "dialect": "text", "command": [str(own)]}})
+            box.unpacked(files)
+        for path in box.work.rglob("tools/*"):
+            path.chmod(0o755)
+        box.before()
+        if command:
+            box.kd("trust", "--yes")
+        run = box.kd("ask", "hello")
+        if "end" not in run.out + run.err:
+            raise RuntimeError(f"the member did not run: {run.told()} {run.out[-300:]}")
+        if "the user's key" in run.out + run.err:
+            return "the member read the user's key"
+        return box.harm() or box.costs()
+
+    return attack
+
+
 def cases() -> Iterator[Case]:
+    for to in ("/x/y", "/", "../../.ssh/a/b", "../../../../../../x/y/"):
+        yield Case(f"programs/sandbox/gitdir {to.replace('/', '|')}", "a `.git` file opens files to the sandbox", sandbox({".git": f"gitdir: {to}\n"}, []))
+    for word in ("/", "~/"):
+        yield Case(f"programs/sandbox/argument {word.replace('/', '|')}", "an argument opens files to the sandbox", sandbox({"tools/x": TRIES}, ["./tools/x", word]))
+    for name in ("local", "config", "ssh", "codex-acp"):
+        yield Case(f"programs/sandbox/name {name}", "the name of a program opens files to it", sandbox({f"tools/{name}": TRIES}, [f"./tools/{name}"]))
+        yield Case(f"programs/sandbox/word {name}", "a word after the program opens files to it", sandbox({"tools/x": TRIES}, ["./tools/x", name]))
     for what in CONFIGS:
         yield Case(f"programs/git/{what}", "git runs what the folder's configuration names", brought(what))
     for which in ("core.fsmonitor", "filter.clean"):
