@@ -507,17 +507,18 @@ mod tests {
         }
     }
 
+    fn fold(script: &Script) -> Round {
+        let mut round = Round::default();
+        script.records.iter().for_each(|r| round.apply(r));
+        round
+    }
+
     #[test]
     fn only_timeouts_are_a_timeout() {
         let mut script = Script::open(&["a", "b"]);
         script.queue(1, "a");
         script.queue(2, "b");
         script.fail(1, "a", FailureKind::Timeout);
-        let fold = |script: &Script| {
-            let mut round = Round::default();
-            script.records.iter().for_each(|r| round.apply(r));
-            round
-        };
         assert_eq!(fold(&script).failures(), Failures::Late);
         script.fail(2, "b", FailureKind::Auth);
         assert_eq!(fold(&script).failures(), Failures::Other);
