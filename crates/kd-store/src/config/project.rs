@@ -17,6 +17,7 @@ use kd_core::config::{
 use kd_core::forum::persona::Persona;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What the project's files want, and what of it counts.
@@ -34,6 +35,9 @@ pub struct Project {
     pub circle: Circle,
     /// Personas of the forum that are held back.
     pub personas: BTreeSet<String>,
+    /// The personas of the project's forum as they were judged, by file name. Whoever uses one takes it from here: its file
+    /// may have changed since. `None` where none were judged.
+    pub judged_personas: Option<BTreeMap<OsString, String>>,
     /// Whether nobody is left of the members that would sit.
     pub everyone: bool,
     /// Whether nobody is left of the members that would review.
@@ -218,7 +222,9 @@ pub(super) fn look(parts: &[Part], paths: &ConfigPaths) -> Project {
         ..Project::default()
     };
     let mut settings = wanted_settings(parts);
-    settings.extend(personas(parts, paths.personas.as_deref()));
+    let (personas, texts) = personas(parts, paths.personas.as_deref());
+    settings.extend(personas);
+    project.judged_personas = paths.personas.is_some().then_some(texts);
     if settings.is_empty() {
         return project;
     }
@@ -286,9 +292,14 @@ fn name_personas(project: &mut Project) {
 const PERSONAS: [&str; 2] = ["forum", "agents"];
 /// The personas of the project's forum that do not speak through the built-in model, or through the user's agent of the
 /// same name. A file that is no persona is the forum's affair.
-fn personas(parts: &[Part], folder: Option<&Path>) -> Vec<WantedSetting> {
+/// Returns them with the texts of all.
+fn personas(
+    parts: &[Part],
+    folder: Option<&Path>,
+) -> (Vec<WantedSetting>, BTreeMap<OsString, String>) {
+    let mut texts = BTreeMap::new();
     let Some(Ok(Some(folder))) = folder.map(Folder::find) else {
-        return Vec::new();
+        return (Vec::new(), texts);
     };
     let mut names: Vec<_> = folder
         .items()
@@ -308,7 +319,12 @@ fn personas(parts: &[Part], folder: Option<&Path>) -> Vec<WantedSetting> {
             .then(|| folder.read(&name, bounds::PERSONA).ok().flatten())
             .flatten();
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-        let Some(persona) = text.and_then(|text| Persona::parse(&text).ok()) else {
+        let Some(text) = text else {
+            continue;
+        };
+        let persona = Persona::parse(&text);
+        texts.insert(name.clone(), text);
+        let Ok(persona) = persona else {
             continue;
         };
         let own = KeyPath::new(["agents", persona.name.as_str()]);
@@ -332,7 +348,7 @@ fn personas(parts: &[Part], folder: Option<&Path>) -> Vec<WantedSetting> {
             &[],
         ));
     }
-    found
+    (found, texts)
 }
 
 /// Takes what is held back out of the layers, and merges what is left.

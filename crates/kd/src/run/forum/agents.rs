@@ -11,11 +11,17 @@ use kd_core::forum::persona::Persona;
 use kd_core::ids::SeatName;
 use kd_store::beneath::{self, Folder};
 use kd_store::bounds;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
-/// All personas of a folder, by name. Every mistake of every file is told at once.
-pub(super) fn load(folder: &Path) -> Result<Vec<Persona>, Error> {
+/// All personas of a folder, by name, from the texts that were judged where the folder is the project's. Every mistake of
+/// every file is told at once.
+pub(super) fn load(
+    folder: &Path,
+    judged: Option<&BTreeMap<OsString, String>>,
+) -> Result<Vec<Persona>, Error> {
     let items = match Folder::find(folder)? {
         Some(folder) => folder.items()?,
         None => Vec::new(),
@@ -26,8 +32,17 @@ pub(super) fn load(folder: &Path) -> Result<Vec<Persona>, Error> {
     let mut personas: Vec<Persona> = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        let Some(text) = beneath::read_text(&file, bounds::PERSONA)? else {
-            continue;
+        let known = judged.map(|texts| texts.get(file.file_name().unwrap_or_default()));
+        let text = match known {
+            Some(Some(text)) => text.clone(),
+            unjudged => match beneath::read_text(&file, bounds::PERSONA)? {
+                Some(_) if unjudged.is_some() => {
+                    wrong.push(format!("{}: it changed just now", file.display()));
+                    continue;
+                }
+                Some(text) => text,
+                None => continue,
+            },
         };
         match Persona::parse(&text) {
             Ok(persona) => match personas.iter().any(|p| p.name == persona.name) {
@@ -63,7 +78,7 @@ pub(super) fn load(folder: &Path) -> Result<Vec<Persona>, Error> {
 
 pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
-    let personas = load(&site.agents)?;
+    let personas = load(&site.agents, site.project.judged_personas.as_ref())?;
     let mut out = io::stdout().lock();
     let settings = site.settings()?;
     let mut rows = Vec::new();
@@ -192,4 +207,38 @@ fn ask(what: &str, usual: &str) -> Result<String, Error> {
     } else {
         line.to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn persona(name: &str, backend: &str) -> String {
+        format!("name: {name}\nbackend: {backend}\nsystem_prompt: You are {name}.\n")
+    }
+
+    #[test]
+    fn a_persona_is_used_as_it_was_judged() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join(".kd/forum/agents");
+        std::fs::create_dir_all(&folder).expect("made");
+        let write = |name: &str, backend: &str| {
+            let file = folder.join(format!("{name}.yaml"));
+            std::fs::write(file, persona(name, backend)).expect("written");
+        };
+        // The file says something else by now.
+        write("ada", "codex");
+        let judged = BTreeMap::from([(OsString::from("ada.yaml"), persona("ada", "local"))]);
+        let loaded = load(&folder, Some(&judged)).expect("personas");
+        assert_eq!(loaded[0].backend, "local");
+        assert_eq!(load(&folder, None).expect("personas")[0].backend, "codex");
+        // A file that nobody judged.
+        write("eve", "codex");
+        let error = load(&folder, Some(&judged)).expect_err("a new file");
+        assert!(
+            error.what.contains("eve.yaml: it changed"),
+            "{}",
+            error.what
+        );
+    }
 }

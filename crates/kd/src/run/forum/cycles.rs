@@ -108,8 +108,9 @@ fn wishes(
 }
 
 /// The personas that are meant.
-fn chosen(args: &Running, forum: &str, folder: &std::path::Path) -> Result<Vec<Persona>, Error> {
-    let mut personas = agents::load(folder)?;
+fn chosen(args: &Running, site: &Site) -> Result<Vec<Persona>, Error> {
+    let (forum, folder) = (&site.forum, &site.agents);
+    let mut personas = agents::load(folder, site.project.judged_personas.as_ref())?;
     for name in &args.agents {
         if !personas.iter().any(|p| p.name.as_str() == name) {
             let known: Vec<&str> = personas.iter().map(|p| p.name.as_str()).collect();
@@ -131,7 +132,7 @@ fn chosen(args: &Running, forum: &str, folder: &std::path::Path) -> Result<Vec<P
             .group
             .as_ref()
             .is_none_or(|group| p.groups.contains(group));
-        let visits = p.forums.is_empty() || p.forums.iter().any(|name| name == forum);
+        let visits = p.forums.is_empty() || p.forums.contains(forum);
         asked && grouped && visits
     });
     if personas.is_empty() {
@@ -152,7 +153,7 @@ fn with_forum(
     act: impl FnOnce(&mut Forum<'_>) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
-    let mut personas = chosen(args, &site.forum, &site.agents)?;
+    let mut personas = chosen(args, &site)?;
     trust::check_personas(&site.project, &args.agents, &mut personas)?;
     let wishes = wishes(args, own, here)?;
     let hands = Hands::new(&site.config, here::agents());
