@@ -121,13 +121,13 @@ def no_once(box: Box) -> str | None:
 def harmless(box: Box) -> str | None:
     """A folder that only lowers limits and chooses modes asks nothing, and all of it counts."""
     box.own()
-    box.cloned({".kd/config.json": {"council": {"mode": "sequential", "timeout": 30, "conclude": False}, "deliberation": {"maxCalls": 5}, "prompts": {"council": "Be brief."}}})
+    box.cloned({".kd/config.json": {"council": {"auto_messages": 0, "timeout": 30, "conclude": False}, "deliberation": {"maxCalls": 5}, "prompts": {"council": "Be brief."}}})
     screen = in_terminal(box, "ask", "hello")
     if Q in screen.text or "held back" in screen.text:
         return f"asked: {screen.text[-300:]}"
     shown = box.kd("config", "show", "--json").out
     values = {row["key"]: row["value"] for row in json.loads(shown)} if shown.startswith("[") else {}
-    wrong = [key for key, value in (("council.mode", "sequential"), ("council.timeout", 30), ("deliberation.maxCalls", 5)) if values and values.get(key) != value]
+    wrong = [key for key, value in (("council.auto_messages", 0), ("council.timeout", 30), ("deliberation.maxCalls", 5)) if values and values.get(key) != value]
     return f"not in force: {wrong}" if wrong else None
 
 

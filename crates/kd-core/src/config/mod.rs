@@ -32,7 +32,7 @@ pub(crate) use problem::nearest;
 pub use problem::{Layer, Origin, Problem};
 pub use project::{
     Circle, FromProject, Limit, Remainder, Wanted, Why, effect, gated, hold_back, is_limit,
-    project_texts, unit_of, unseat, wanted,
+    keep_limits, project_texts, unit_of, unseat, wanted,
 };
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};

@@ -112,6 +112,44 @@ pub fn wanted(file: &Value, below: &Value) -> Vec<Wanted> {
     judge.out
 }
 
+/// Puts limits of the user where a file that the user named would loosen them; `binds` says which limits are the user's.
+/// Returns those that the file sets otherwise.
+pub fn keep_limits(
+    file: &mut Value,
+    below: &Value,
+    binds: impl Fn(&KeyPath) -> bool,
+) -> Vec<KeyPath> {
+    let judge = Judge {
+        circle: Circle::default(),
+        below,
+        out: Vec::new(),
+    };
+    let mut kept = Vec::new();
+    for key in KEYS {
+        let FromProject::Limit(limit) = key.project else {
+            continue;
+        };
+        let path = KeyPath::new(key.pattern());
+        let set = |value: &&Value| !value.is_null();
+        let old = path.find(below).filter(set);
+        if !binds(&path) {
+            continue;
+        }
+        let new = path.find(file).filter(set);
+        if judge.is_stricter(limit, key, new, old) {
+            continue;
+        }
+        if new.is_some() {
+            kept.push(path.clone());
+        }
+        match old.cloned() {
+            Some(old) => put(file, path.segments(), old),
+            None => drop(take(file, path.segments())),
+        }
+    }
+    kept
+}
+
 /// Every setting of a project file that can need consent, whatever the layers below say; sections that are reset too.
 pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     fn walk(path: &KeyPath, value: &Value, out: &mut Vec<(KeyPath, Value)>) {
@@ -317,7 +355,13 @@ pub fn effect(path: &KeyPath) -> &'static str {
             | ["forum", "quorum" | "rule" | "voting_cycles"]
             | ["deliberation", "council", "voting", _],
         ) => "votes",
-        (_, ["deliberation", "meta", _] | ["deliberation", "protocol" | "preset"]) => "calls",
+        (
+            _,
+            ["deliberation", "meta", _]
+            | ["deliberation", "protocol" | "preset" | "answer"]
+            | ["deliberation", "iteration", "strategy"]
+            | ["council", "mode"],
+        ) => "calls",
         (_, ["forum", "interval"]) => "limit",
         _ => "other",
     }
@@ -399,6 +443,18 @@ impl Judge<'_> {
                 let seats = items.iter().filter(|item| item.is_object());
                 let modest = seats.clone().count() <= SEATS_MAX
                     && seats.clone().all(|seat| seat.get("weight").is_none());
+                // A member of the user sits once, as in the user's own council.
+                let mut seated = BTreeSet::new();
+                let once = |seat: &Value| {
+                    let model = seat.get("model").and_then(Value::as_str);
+                    model.is_none_or(|model| {
+                        !self.circle.own.contains(model) || seated.insert(model.to_owned())
+                    })
+                };
+                let modest = modest && seats.clone().all(once);
+                // Each name beyond the user's own council costs a call, too.
+                let names = items.len() - seats.clone().count();
+                let modest = modest && names <= SEATS_MAX.max(self.circle.own.len());
                 modest
                     && items
                         .iter()

@@ -5,6 +5,7 @@ mod families;
 mod faults;
 mod mixed;
 mod passes;
+mod project;
 mod protocols;
 mod room;
 mod sameness;
