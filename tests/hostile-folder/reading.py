@@ -238,7 +238,30 @@ def quotes(count: int) -> Callable[[Box], str | None]:
     return attack
 
 
+# Commands that read a file which the user names.
+NAMED = (
+    ("vote", "tally", "--rule", "borda", "f.json"), ("vote", "check", "f.json"), ("forum", "import", "f.json"), ("deliberate", "--plan", "f.json", "hello"),
+    ("eval", "--replay", "f.json"), ("eval", "--simulate", "f.json"), ("debug", "decode", "--dialect", "codex", "f.json"), ("config", "check", "f.json"),
+)
+
+
+def named(argv: tuple[str, ...], kind: str) -> Callable[[Box], str | None]:
+    """A file that the user names is something else."""
+
+    def attack(box: Box) -> str | None:
+        box.own()
+        box.cloned({})
+        make(kind, box.work / "f.json")
+        box.kd(*argv)
+        return box.costs()
+
+    return attack
+
+
 def cases() -> Iterator[Case]:
+    for argv in NAMED:
+        for kind in ("a FIFO", "a link to /dev/zero", "a sparse gigabyte"):
+            yield Case(f"reading/named/{' '.join(argv[:2])}/{kind}", "a command hangs or takes gigabytes", named(argv, kind))
     table = opening()
     names = [*sample.FILES, ".kd/forum.db"]
     for name in names:

@@ -169,6 +169,62 @@ fn the_page_shows_what_the_rule_counted_and_what_reviewers_said() {
 }
 
 #[test]
+fn a_plan_cannot_loosen_the_users_limits() {
+    let home = home(["yes", "yes", "no"]);
+    let calls = |user: Value, plan: Value, flags: &[&str]| {
+        std::fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+        let local = json!({"deliberation": user});
+        std::fs::create_dir_all(home.work().join(".kd")).expect("made");
+        std::fs::write(home.work().join(".kd/config.json"), local.to_string()).expect("written");
+        let mut args = vec!["deliberate", "--dry-run", "--json", "--plan", "plan.json"];
+        args.extend(flags);
+        args.push(QUESTION);
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        (said.json(), said.err)
+    };
+    let seats = json!([{"model": "ann", "role": "opinion-giver"}, {"model": "bob", "role": "opinion-giver"},
+        {"model": "cyd", "role": "skeptic"}]);
+    let plan = |more: Value| {
+        let mut plan = json!({"council": {"members": seats}});
+        plan.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        plan
+    };
+    // A limit that was set, and the default where none was.
+    for (user, wide, most) in [
+        (json!({"maxCalls": 20}), json!({"maxCalls": 500}), 20),
+        (json!({"maxCalls": 20}), json!({}), 20),
+        (json!({}), json!({"maxCalls": 500}), 64),
+        (json!({"maxCalls": 20}), json!({"maxCalls": 15}), 15),
+    ] {
+        let raises = wide["maxCalls"] == 500;
+        let (planned, said) = calls(user.clone(), plan(wide.clone()), &[]);
+        assert_eq!(
+            planned.pointer("/plan/maxCalls"),
+            Some(&json!(most)),
+            "{user} {wide}: {planned}"
+        );
+        assert_eq!(
+            said.contains("the plan sets deliberation.maxCalls"),
+            raises,
+            "{said}"
+        );
+    }
+    let (planned, _) = calls(
+        json!({"maxCalls": 20}),
+        plan(json!({"maxCalls": 500})),
+        &["--max-calls", "30"],
+    );
+    assert_eq!(
+        planned.pointer("/plan/maxCalls"),
+        Some(&json!(30)),
+        "{planned}"
+    );
+}
+
+#[test]
 fn a_record_that_was_changed_does_not_agree() {
     let home = home(["yes", "yes", "no"]);
     let said = home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);

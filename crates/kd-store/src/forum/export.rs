@@ -10,10 +10,13 @@ use kd_core::forum::logline::LogLine;
 use kd_core::forum::words::{Post, Run, Thread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 
 /// Rows taken from the database at a time.
 const PAGE: i64 = 2_000;
+
+/// Maximum bytes of a line of an import. A post has far fewer.
+const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -203,14 +206,26 @@ impl ForumStore {
         let done = self.db.whole(|db| {
             let mut numbers = Numbers::default();
             let mut done = Imported::default();
-            for (at, line) in lines.lines().enumerate() {
-                let wrong = |why: String| ForumError::Import { line: at + 1, why };
-                let line = line.map_err(|e| wrong(e.to_string()))?;
+            let mut bytes = Vec::new();
+            for at in 1.. {
+                let wrong = |why: String| ForumError::Import { line: at, why };
+                bytes.clear();
+                let mut line = (&mut *lines).take(LINE_BYTES_MAX + 1);
+                match line.read_until(b'\n', &mut bytes) {
+                    Ok(0) => break,
+                    Ok(_) if bytes.len() as u64 > LINE_BYTES_MAX => {
+                        let most = LINE_BYTES_MAX >> 20;
+                        return Err(wrong(format!("it is longer than {most} MiB")));
+                    }
+                    Ok(_) => {}
+                    Err(e) => return Err(wrong(e.to_string())),
+                }
+                let line = std::str::from_utf8(&bytes).map_err(|e| wrong(e.to_string()))?;
                 if line.trim().is_empty() {
                     continue;
                 }
                 let mut record: Record =
-                    serde_json::from_str(&line).map_err(|e| wrong(e.to_string()))?;
+                    serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
                 if governance == Governance::Closed {
                     match &mut record {
                         Record::Setting { key, value, .. } => {

@@ -1,11 +1,11 @@
 //! `kd debug decode`: what a recorded stream means, event by event.
 
+use super::infile;
 use crate::args::debug::{Debug, Decode};
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::dialects::{decode_all, named};
-use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 
 pub(super) fn run(args: &Debug) -> Result<Exit, Error> {
     match args {
@@ -21,14 +21,11 @@ fn decode(args: &Decode) -> Result<Exit, Error> {
             args.dialect
         )));
     };
-    let source: Box<dyn Read> = if args.file.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(BufReader::new(File::open(&args.file).map_err(|e| {
-            let what = format!("{} cannot be read", args.file.display());
-            Error::new("io", Exit::Error, what).because(e)
-        })?))
-    };
+    let source = infile::open(&args.file).map_err(|e| {
+        let what = format!("{} cannot be read", args.file.display());
+        Error::new("io", Exit::Error, what).because(e)
+    })?;
+    let source = BufReader::new(source);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut exit = Exit::Error;
     for event in decode_all(dialect, source) {

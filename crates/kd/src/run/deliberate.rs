@@ -7,7 +7,7 @@ pub(super) mod record;
 use super::ask::{new_layout, notice_line};
 use super::here::Here;
 use super::stage::{self, Played};
-use super::{first, model, outfile, question, terminal, trust};
+use super::{first, infile, model, outfile, question, terminal, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
 use kd_backends::Hands;
-use kd_core::config::Config;
+use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
 use kd_core::memory::Session as Remembered;
@@ -135,24 +135,44 @@ fn named_in(plan: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// Limits that hold for a plan even where nobody set them.
+const BUDGETS: &[&str] = &[
+    "deliberation.maxCalls",
+    "deliberation.maxUsd",
+    "deliberation.iteration.maxTokens",
+    "deliberation.iteration.maxDurationMs",
+    "deliberation.iteration.maxDepth",
+];
+
+/// Whether a limit of the settings holds for a plan: those that were set, and what a deliberation may spend.
+fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
+    let is_set = path.find(&loaded.value).is_some_and(|set| !set.is_null());
+    let is_of_plan = path
+        .segments()
+        .first()
+        .is_some_and(|first| first == "deliberation");
+    is_of_plan && (is_set || BUDGETS.contains(&path.to_string().as_str()))
+}
+
 /// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
 fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
     let config = &loaded.config;
     let mut value = serde_json::to_value(config)
         .map_err(|e| Error::usage("the settings cannot be read").because(e))?;
     if let Some(path) = &args.plan {
-        let text = if path == Path::new("-") {
-            io::read_to_string(io::stdin())
-                .map_err(|e| Error::usage("the plan cannot be read from stdin").because(e))?
-        } else {
-            std::fs::read_to_string(path).map_err(|e| {
-                Error::usage(format!("the plan {} cannot be read", path.display())).because(e)
-            })?
-        };
+        let text = infile::read_text(path, infile::PLAN_BYTES_MAX).map_err(|e| {
+            Error::usage(format!("the plan {} cannot be read", path.display())).because(e)
+        })?;
         let document: Value = serde_json::from_str(&text)
             .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
         trust::check_named(&loaded.project, named_in(&document))?;
+        let own = value.clone();
         value["deliberation"] = document;
+        for path in keep_limits(&mut value, &own, |path| binds(path, loaded)) {
+            notice_line(&format!(
+                "the plan sets {path}; your stricter limit applies (a flag changes it for one run)"
+            ));
+        }
     }
     let mut flags: Vec<(&str, Value)> = Vec::new();
     let mut flag =

@@ -3,6 +3,7 @@
 mod words;
 
 use super::here::Here;
+use super::infile;
 use crate::args::eval::Eval;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -13,7 +14,7 @@ use kd_core::eval::simulate::protocols::PROTOCOLS;
 use kd_core::eval::simulate::{Spec, simulate};
 use kd_core::voting::RULES;
 use serde_json::{Value, json};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// How many answers are possible where nobody says: free text has many, of which few are given.
@@ -265,13 +266,7 @@ fn name(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    let mut text = String::new();
-    let got = if path.as_os_str() == "-" {
-        io::stdin().lock().read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|mut f| f.read_to_string(&mut text))
-    };
-    got.map_err(|e| {
+    infile::read_text(path, infile::ANSWERS_BYTES_MAX).map_err(|e| {
         Error::new(
             "answers",
             Exit::Error,
@@ -279,8 +274,7 @@ fn read(path: &Path) -> Result<String, Error> {
         )
         .because(e)
         .next("give a file of UTF-8 text, or `-` for stdin")
-    })?;
-    Ok(text)
+    })
 }
 
 fn unreadable(path: &Path, error: ReadError) -> Error {

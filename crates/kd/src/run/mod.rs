@@ -16,6 +16,7 @@ mod first;
 mod forum;
 mod fsck;
 mod here;
+mod infile;
 mod init;
 mod kingdom;
 mod list;

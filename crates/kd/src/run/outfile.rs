@@ -123,7 +123,7 @@ fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
 }
 
 /// Whether a folder holds the devices and open files that the kernel names.
-fn is_of_kernel(folder: &Path) -> bool {
+pub(super) fn is_of_kernel(folder: &Path) -> bool {
     let parts: Vec<&OsStr> = folder.iter().skip(1).collect();
     let parts: Option<Vec<&str>> = parts.into_iter().map(OsStr::to_str).collect();
     matches!(

@@ -1,6 +1,7 @@
 //! `kd vote …`: count ballots of a file by any rule, or compare our counts with recorded ones.
 
 use super::here::Here;
+use super::infile;
 use crate::args::vote::{Check, Rules as RulesArgs, Tally as TallyArgs, Ties, Vote};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -11,7 +12,7 @@ use kd_core::voting::{
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 pub(super) fn run(args: &Vote, here: &Here) -> Result<Exit, Error> {
@@ -388,13 +389,7 @@ fn read(path: &Path) -> Result<Vec<Case>, Error> {
     } else {
         path.display().to_string()
     };
-    let mut bytes = Vec::new();
-    let got = if stdin {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|mut f| f.read_to_end(&mut bytes))
-    };
-    got.map_err(|e| {
+    let bytes = infile::read(path, infile::BALLOTS_BYTES_MAX).map_err(|e| {
         Error::new("ballots", Exit::Error, format!("{shown} could not be read"))
             .because(e)
             .next("give a file of ballots, or `-` for stdin")

@@ -1,6 +1,7 @@
 //! People in the forum: post, reply, read, search, follow; and the whole store in and out.
 
 use super::super::here::Here;
+use super::super::infile;
 use super::Site;
 use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
@@ -247,12 +248,8 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         true => Governance::InForce,
         false => Governance::Closed,
     };
-    let done = if args.file == Path::new("-") {
-        site.store.import(&mut io::stdin().lock(), governance)?
-    } else {
-        let file = std::fs::File::open(&args.file).map_err(unread)?;
-        site.store.import(&mut BufReader::new(file), governance)?
-    };
+    let file = infile::open(&args.file).map_err(unread)?;
+    let done = site.store.import(&mut BufReader::new(file), governance)?;
     writeln!(
         io::stdout(),
         "{} threads, {} posts, {} other lines",
