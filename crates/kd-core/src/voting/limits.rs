@@ -13,7 +13,6 @@ const LIMITS: &[(usize, &[&str])] = &[
         1024,
         &[
             "irv",
-            "coombs",
             "baldwin",
             "nanson",
             "weak-nanson",
@@ -27,10 +26,11 @@ const LIMITS: &[(usize, &[&str])] = &[
             "bucklin",
         ],
     ),
-    // Cubic: chains of victories, or duels anew for each candidate that drops out.
+    // Cubic: chains of victories, or duels or shares of last places anew for each candidate that drops out.
     (
         256,
         &[
+            "coombs",
             "schulze",
             "schulze-margins",
             "split-cycle",
@@ -102,6 +102,26 @@ mod tests {
         for name in LIMITS.iter().flat_map(|(_, names)| *names) {
             assert!(RULES.iter().any(|rule| rule.name == *name), "{name}");
         }
+    }
+
+    /// Each ballot names half of the candidates, so that its last place is shared by all others.
+    #[test]
+    fn coombs_counts_short_rankings_up_to_its_limit() {
+        let rule = crate::voting::find("coombs").expect("a rule");
+        let size = rule.candidates_max();
+        assert!(
+            size <= 256,
+            "shares of last places are counted for each round"
+        );
+        let ballots: Vec<Ballot> = (0..20)
+            .map(|k| {
+                let order = (0..size / 2 + k).map(|c| Rank::One((c * (2 * k + 1) + k) % size));
+                Ballot::new(Mark::Ranking(order.collect()))
+            })
+            .collect();
+        let standing = Rules::of((0..size).map(|c| c.to_string()));
+        let counted = tally(rule, &ballots, &standing);
+        assert!(!counted.winners.is_empty(), "{:?}", counted.notes);
     }
 
     /// A rule without a bound would keep this test for hours.

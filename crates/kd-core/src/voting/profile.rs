@@ -45,17 +45,25 @@ impl<'p> Profile<'p> {
     /// How often each of `among` stands last when only they stand. Tied lasts share the vote; whoever is not ranked is
     /// last. A ballot that ranks none of them says nothing.
     pub(crate) fn lasts(&self, among: &[usize]) -> Vec<Amount> {
+        let mut stands = vec![false; self.len];
+        among.iter().for_each(|c| stands[*c] = true);
         self.shares(among, |tiers| {
-            let kept: Vec<Vec<usize>> = restricted(tiers, among).collect();
-            let unranked: Vec<usize> = among
-                .iter()
-                .copied()
-                .filter(|c| !kept.iter().flatten().any(|k| k == c))
-                .collect();
-            match kept.is_empty() {
-                true => None,
-                false if unranked.is_empty() => kept.last().cloned(),
-                false => Some(unranked),
+            let mut unranked = stands.clone();
+            tiers.iter().flatten().for_each(|c| unranked[*c] = false);
+            let unranked: Vec<usize> = among.iter().copied().filter(|c| unranked[*c]).collect();
+            match unranked.len() {
+                all if all == among.len() => None,
+                0 => {
+                    let standing = |tier: &Vec<usize>| -> Vec<usize> {
+                        tier.iter().copied().filter(|c| stands[*c]).collect()
+                    };
+                    tiers
+                        .iter()
+                        .rev()
+                        .map(standing)
+                        .find(|tier| !tier.is_empty())
+                }
+                _ => Some(unranked),
             }
         })
     }
