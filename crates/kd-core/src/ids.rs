@@ -41,6 +41,16 @@ impl SeatName {
         }
     }
 
+    /// The name of a writer in a forum: a member or a guest.
+    pub fn writer(name: impl Into<String>) -> Result<Self, BadSeatName> {
+        let name = name.into();
+        match name.strip_prefix(names::GUEST) {
+            Some(rest) if !rest.is_empty() => Self::sender(name),
+            _ if name == names::READER => Self::sender(name),
+            _ => Self::new(name),
+        }
+    }
+
     /// The name of a sender in a thread on disk. It may be one that kd itself signs with, such as `council`: only for
     /// showing what was said, never for seating a member.
     pub fn sender(name: impl Into<String>) -> Result<Self, BadSeatName> {

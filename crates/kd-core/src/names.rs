@@ -47,7 +47,28 @@ pub const RESERVED: &[Reserved] = &[
 /// Returns the reserved name that a text is or looks like: `King`, `_council_` and `сouncil` with a Cyrillic letter
 /// are caught too.
 pub fn reserved(name: &str) -> Option<&'static Reserved> {
+    if is_guest(name) {
+        return Some(&GUESTS);
+    }
     RESERVED.iter().find(|row| look_alike(row.name, name))
+}
+
+/// Begins the names of callers over MCP who are known neither by `--as` nor by a token.
+pub const GUEST: &str = "guest-";
+
+/// Reads in the forum where nobody says who it is.
+pub const READER: &str = "guest";
+
+const GUESTS: Reserved = Reserved {
+    name: READER,
+    why: "`guest-…` signs posts of callers without a name of their own",
+};
+
+/// Whether a name is, or looks like, that of a guest.
+fn is_guest(name: &str) -> bool {
+    let guest = skeleton(&format!("{GUEST}x"));
+    let mark = guest.trim_end_matches('x');
+    skeleton(name).starts_with(mark) || look_alike(GUESTS.name, name)
 }
 
 /// Tells whether a reader could take one name for the other: case, marks at the ends, compatibility forms, letters

@@ -463,7 +463,7 @@ fn nobody_signs_for_another_in_the_forum() {
     assert_eq!(read["thread"]["author"], "ada", "not eve: {read}");
     assert_eq!(
         (&read["posts"][0]["author"], &read["post_count"]),
-        (&json!("bob"), &json!(1)),
+        (&json!("guest-bob"), &json!(1)),
         "{read}"
     );
     assert_eq!(read["posts"][0]["quoted_post_body"], body);
@@ -477,6 +477,44 @@ fn nobody_signs_for_another_in_the_forum() {
         "{found}"
     );
     assert_eq!(anyone.forum("list_threads", json!({}))["count"], 1);
+    // A guest acts in nobody's name, and decides nothing.
+    for name in ["ada", "kd", "root", "you", "claude", "guest-ada", "аda"] {
+        let made = anyone.forum(
+            "create_thread",
+            json!({"title": "t", "body": "b", "author": name}),
+        );
+        let thread = anyone.forum(
+            "read_thread",
+            json!({"thread_id": made["thread_id"], "author": name}),
+        );
+        let author = thread["thread"]["author"].as_str().unwrap_or_default();
+        assert!(author.starts_with("guest-"), "{name}: {made} {thread}");
+        let motion = json!({"kind": "text", "title": "t", "reason": "r", "author": name});
+        let vote = json!({"motion_id": 1, "choice": "yes", "reason": "r", "author": name});
+        let post = json!({"post_id": made["post_id"], "body": "mine", "author": name});
+        for (tool, arguments) in [
+            ("propose", motion),
+            ("vote", vote),
+            ("edit_post", post.clone()),
+            ("delete_post", post),
+        ] {
+            let done = anyone.forum(tool, arguments);
+            let error = done["error"].as_str().unwrap_or_default();
+            assert!(error.contains("not for guests"), "{tool} as {name}: {done}");
+        }
+    }
+    for name in ["king", "", "a b", "x/y", &"x".repeat(60)] {
+        let made = anyone.forum(
+            "create_thread",
+            json!({"title": "t", "body": "b", "author": name}),
+        );
+        let signed = name == "king"; // As guest-king.
+        assert_eq!(made["success"], signed, "{name}: {made}");
+    }
+    for name in ["guest-ada", "guest", "Guest-ada"] {
+        let said = home.run(&["mcp", "--as", name]);
+        assert_ne!(said.code, Some(0), "{name}");
+    }
     let foreign = anyone.forum(
         "edit_post",
         json!({"post_id": made["post_id"], "body": "mine", "author": "bob"}),

@@ -189,7 +189,7 @@ const AUTHOR: Field = Field {
     name: "author",
     takes: Takes::Text(64),
     required: true,
-    doc: "the name you write under",
+    doc: "the name you write under; posts are signed guest-NAME",
 };
 
 /// A required field.

@@ -2,7 +2,9 @@
 
 use super::{Server, answer, off};
 use crate::kingdom::{Ask, Kingdom, Method};
+use kd_core::SeatName;
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
+use kd_core::names::{GUEST, READER};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -85,9 +87,6 @@ impl Row {
         tool
     }
 }
-
-/// Who reads in the forum where nobody says who it is: a reader leaves no trace but what it has seen.
-const READER: &str = "guest";
 
 /// The tools of the forum that make sense here.
 fn forum_tools(kingdom: &dyn Kingdom) -> impl Iterator<Item = &'static ForumTool> {
@@ -178,7 +177,11 @@ async fn ask(
     }
 }
 
-/// Takes part in the forum, under the caller's name; the argument `author` only counts where that is not known.
+/// What a caller without a name can do that others see.
+const FOR_GUESTS: &[&str] = &["create_thread", "reply_to_thread"];
+
+/// Takes part in the forum, under the caller's name. A caller without one is a guest: the argument `author` names it, and
+/// the mark before that keeps it from being taken for an agent or a person.
 async fn post(
     kingdom: &Arc<dyn Kingdom>,
     tool: &'static ForumTool,
@@ -187,9 +190,18 @@ async fn post(
 ) -> Result<CallToolResult, ErrorData> {
     let named = arguments.remove(AUTHOR);
     let named = named.as_ref().and_then(Value::as_str).map(str::trim);
+    if caller.is_none() && tool.acts && !FOR_GUESTS.contains(&tool.name) {
+        return Ok(posted(failure(&format!(
+            "`{}` is not for guests: start the server with `--as NAME`, or use a token with a name",
+            tool.name
+        ))));
+    }
     let author = match (caller, named.filter(|name| !name.is_empty())) {
         (Some(caller), _) => caller,
-        (None, Some(named)) => named.to_owned(),
+        (None, Some(named)) => match guest(named) {
+            Ok(author) => author,
+            Err(why) => return Ok(posted(failure(&why))),
+        },
         (None, None) if tool.signed => {
             return Ok(posted(failure(
                 "`author` is missing: say under which name you write",
@@ -205,6 +217,13 @@ async fn post(
         Ok(answer) => answer,
         Err(why) => failure(&why.0),
     }))
+}
+
+/// The name that a guest signs with.
+fn guest(named: &str) -> Result<String, String> {
+    let name = format!("{GUEST}{}", named.strip_prefix(GUEST).unwrap_or(named));
+    let name = SeatName::writer(name).map_err(|why| format!("`author` is no name: {why}"))?;
+    Ok(name.into())
 }
 
 /// A failure in the shape of the forum's tools.

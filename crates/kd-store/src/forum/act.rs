@@ -39,7 +39,7 @@ impl Caller {
                 "`{CLERK}` is the forum itself: write under your own name"
             )));
         }
-        SeatName::new(name).map_err(|e| ForumError::Invalid(e.to_string()))?;
+        SeatName::writer(name).map_err(|e| ForumError::Invalid(e.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             forum: forum.to_owned(),

@@ -4,8 +4,8 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  claude mcp add kd -- kd mcp                      let Claude Code consult the council
-  kd mcp --as claude                               also take part in the forum under that name
+  claude mcp add kd -- kd mcp --as claude          for Claude Code: the council, and the forum under that name
+  kd mcp                                           without a name: a guest in the forum, without a vote
   npx @modelcontextprotocol/inspector --cli kd mcp --method tools/list
 
 Only the protocol is written to stdout. Over HTTP: kd serve --mcp";
@@ -14,7 +14,7 @@ Only the protocol is written to stdout. Over HTTP: kd serve --mcp";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Mcp {
-    /// The name that signs everything sent over this connection
+    /// The name that signs everything sent over this connection; without it, posts are signed guest-NAME
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The forum [default: main]
