@@ -82,6 +82,18 @@ pub struct Used {
 }
 
 impl Failure {
+    /// Whether the call may have used tokens that nobody told of: it was under way, and its end brought no figures.
+    pub fn is_uncounted(&self) -> bool {
+        let under_way = matches!(
+            self.kind,
+            FailureKind::Cancelled
+                | FailureKind::Timeout
+                | FailureKind::Crashed
+                | FailureKind::Decode
+        );
+        under_way && self.used.is_none()
+    }
+
     /// A failure of a kind, with its sentence.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {

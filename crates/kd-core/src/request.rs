@@ -278,6 +278,15 @@ impl Usage {
         self.certainty = self.certainty.and(other.certainty);
     }
 
+    /// This total where some call told nothing of what it used: then it is a lower bound. A total that counts nothing says
+    /// nothing, and stays as it is.
+    pub fn with_uncounted(mut self, uncounted: bool) -> Self {
+        if uncounted && self.counts_tokens() {
+            self.certainty = self.certainty.and(Certainty::AtLeast);
+        }
+        self
+    }
+
     /// Whether any token was counted: no request uses none.
     pub fn counts_tokens(&self) -> bool {
         self.input_tokens > 0 || self.output_tokens > 0

@@ -58,6 +58,14 @@ impl End {
             Err(failure) => failure.used.as_deref().map(|used| &used.usage),
         }
     }
+
+    /// Whether it may have used tokens that nobody told of.
+    pub(super) fn is_uncounted(&self) -> bool {
+        match &self.result {
+            Ok(()) => self.usage.is_none(),
+            Err(failure) => failure.is_uncounted(),
+        }
+    }
 }
 
 /// What a piece means for its turn.

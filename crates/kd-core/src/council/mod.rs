@@ -526,7 +526,7 @@ impl Council {
         }
         fx.events.push(Event::FloorYielded {
             outcome: round.outcome(),
-            usage: round.usage,
+            usage: round.usage.with_uncounted(round.uncounted),
         });
         self.forget(fx);
         self.stage = Stage::Idle;
@@ -715,6 +715,7 @@ impl Council {
             if let Some(usage) = end.used() {
                 round.usage.add(usage);
             }
+            round.uncounted |= end.is_uncounted();
             match turn.purpose {
                 Purpose::Conclude => {
                     let stand_in = matches!(round.conclusion, Conclusion::Asked { stand_in: true });

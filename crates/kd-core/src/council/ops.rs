@@ -335,6 +335,7 @@ impl Council {
             round.interrupted = false;
             round.asked = 0;
             round.usage = Usage::default();
+            round.uncounted = false;
             self.stage = Stage::Retrying;
         }
         let alone = round.call == Call::Named && round.asked_seats() == 1;

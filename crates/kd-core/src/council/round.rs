@@ -24,6 +24,8 @@ pub(super) struct Round {
     pub(super) asked: u32,
     /// What the turns used since then.
     pub(super) usage: Usage,
+    /// Some of them told nothing.
+    pub(super) uncounted: bool,
     pub(super) conclusion: Conclusion,
     pub(super) interrupted: bool,
     /// The king spoke again in another process.
@@ -68,6 +70,7 @@ impl Round {
             spoke: Vec::new(),
             asked: 0,
             usage: Usage::default(),
+            uncounted: false,
             conclusion: Conclusion::Open,
             interrupted: false,
             over: false,

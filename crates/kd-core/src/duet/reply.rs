@@ -263,6 +263,7 @@ impl Duet {
         if let Some(used) = end.used() {
             round.usage.add(used);
         }
+        round.uncounted |= end.is_uncounted();
         let deciding = turn.phase == DuetPhase::Decision;
         let (id, seat) = (turn.id, turn.seat.clone());
         match (end.result, message) {

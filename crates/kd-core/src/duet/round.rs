@@ -13,6 +13,8 @@ pub(super) struct Round {
     pub(super) question: u32,
     pub(super) exchange: Exchange,
     pub(super) usage: Usage,
+    /// Some turn told nothing of what it used.
+    pub(super) uncounted: bool,
     /// Tokens used, as told or guessed.
     pub(super) tokens: u64,
     /// Seats that failed, and why.
@@ -59,7 +61,7 @@ impl Round {
         });
         fx.events.push(Event::FloorYielded {
             outcome,
-            usage: self.usage,
+            usage: self.usage.with_uncounted(self.uncounted),
         });
     }
 }

@@ -4,7 +4,8 @@ use super::bench::*;
 use kd_core::event::Outcome;
 use kd_core::machine::Input;
 use kd_core::message::{Address, Status};
-use kd_core::{Delta, Event, Finish, Op};
+use kd_core::spending::Certainty;
+use kd_core::{Delta, Event, FailureKind, Finish, Op};
 
 /// The kinds of events, as words.
 fn kinds(events: &[Event]) -> Vec<String> {
@@ -148,6 +149,45 @@ fn the_backend_has_the_last_word_on_the_text_and_retrying_voids_what_came() {
     );
     assert_eq!(bench.drafts[2].body, "the whole");
     assert_eq!(bench.drafts[2].extra["finish"], "length");
+}
+
+#[test]
+fn a_total_without_the_figures_of_one_turn_is_a_lower_bound() {
+    let silent = || Delta::Finished {
+        finish: Finish::Stop,
+        text: None,
+        usage: None,
+        choices: vec![],
+    };
+    let total = |told: &[&str], silenced: &[&str], stopped: &[&str]| {
+        let mut bench = Bench::new(Setup::default());
+        bench.say("Why?");
+        for seat in told {
+            bench.answer(seat, "So.");
+        }
+        for seat in silenced {
+            bench.text(seat, "Hm.");
+            bench.delta(seat, silent());
+        }
+        if !stopped.is_empty() {
+            bench.op(Op::Interrupt);
+        }
+        for seat in stopped {
+            bench.fail(seat, FailureKind::Cancelled);
+        }
+        let yielded = bench.events.iter().rev().find_map(|event| match event {
+            Event::FloorYielded { usage, .. } => Some(*usage),
+            _ => None,
+        });
+        let usage = yielded.expect("the floor is yielded");
+        (usage.output_tokens, usage.certainty)
+    };
+    let all = ["claude", "codex", "cursor"];
+    assert_eq!(total(&all, &[], &[]), (30, Certainty::Exact));
+    assert_eq!(total(&all[..2], &all[2..], &[]), (20, Certainty::AtLeast));
+    assert_eq!(total(&all[..1], &[], &all[1..]), (10, Certainty::AtLeast));
+    // Nothing was counted: there is no bound to tell.
+    assert_eq!(total(&[], &all, &[]), (0, Certainty::Exact));
 }
 
 #[test]
