@@ -105,7 +105,12 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             if let Some(consent) = consent {
                 consent.decline()?;
             }
-            notice_line("not trusted; what is listed stays held back");
+            notice_line(match consent {
+                Some(_) => "not trusted; what is new in the list stays held back",
+                None => {
+                    "not trusted; settings that you allowed before still count (`kd trust --revoke` takes them back)"
+                }
+            });
             return Ok(Exit::Done);
         }
     }
