@@ -385,7 +385,16 @@ impl Thread {
     /// Makes numbers unique again that a program without our lock gave twice while we wrote. To be called when a
     /// session ends: until then every append does it.
     pub fn settle(&self) -> Result<(), Error> {
-        if self.index.exists() && self.index.tip().is_none() {
+        if !self.index.exists() {
+            return Ok(());
+        }
+        // The last rebuild may have left doubles behind that came while it ran; its index is true all the same.
+        let settled = self.index.tip().is_some()
+            && self
+                .index
+                .entries(Want::After(0))
+                .is_some_and(|entries| !has_doubles(&entries));
+        if !settled {
             let _lock = self.lock()?;
             self.rebuild()?;
         }
@@ -473,7 +482,7 @@ impl Thread {
     /// does every double that is not young: those are told and mended by `fsck`. True when a file was moved. The
     /// caller holds the lock.
     fn part_doubles(&self, entries: &[Entry]) -> Result<bool, Error> {
-        if !entries.windows(2).any(|pair| pair[0].seq == pair[1].seq) {
+        if !has_doubles(entries) {
             return Ok(false);
         }
         let ours = self.index.ours();
@@ -549,6 +558,11 @@ impl Thread {
         all.problems.reverse();
         Ok(all)
     }
+}
+
+/// Whether two entries have one number.
+fn has_doubles(entries: &[Entry]) -> bool {
+    entries.windows(2).any(|pair| pair[0].seq == pair[1].seq)
 }
 
 /// A message whose text is left out because newer ones fill the room.

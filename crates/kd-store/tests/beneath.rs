@@ -446,6 +446,11 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd/src/run/doctor.rs", "a temporary folder of its own"),
     ("kd/src/run/config.rs", "a file that the user named"),
+    ("kd/src/run/infile.rs", "files that the user named"),
+    (
+        "kd-store/src/forum/shape.rs",
+        "the end of a journal, before SQLite opens it by its path",
+    ),
     ("kd/src/run/debug.rs", "a file that the user named"),
     ("kd/src/run/deliberate.rs", "a file that the user named"),
     (

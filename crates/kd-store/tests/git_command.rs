@@ -171,6 +171,8 @@ fn variables_of_git_do_not_reach_it() {
         "GIT_OPTIONAL_LOCKS",
         "GIT_PAGER",
         "GIT_TERMINAL_PROMPT",
+        // Without its relative places.
+        "PATH",
     ];
     assert_eq!(set, wanted);
 }

@@ -17,7 +17,7 @@ use kd_store::stream::{PATIENCE, StreamWriter};
 use kd_store::thread::{Durability, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -106,17 +106,21 @@ fn stream(folder: &Path, sender: &str, count: u32) {
     }
 }
 
-/// As a program does it that knows no lock: the highest number plus one, exclusive creation, at most ten tries.
+/// The highest number plus one, exclusive creation, at most ten tries.
+fn create_next(folder: &Path, sender: &str) -> Option<(u32, File)> {
+    let highest = numbers(folder).into_iter().max().unwrap_or(0);
+    (highest + 1..=highest + 10).find_map(|seq| {
+        let path = folder.join(format!("{seq:04}-{sender}.md"));
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        Some((seq, file.ok()?))
+    })
+}
+
+/// As a program does it that knows no lock.
 fn foreign(folder: &Path, sender: &str, count: u32) {
     for i in 0..count {
-        let highest = numbers(folder).into_iter().max().unwrap_or(0);
-        let (seq, mut file) = (highest + 1..=highest + 10)
-            .find_map(|seq| {
-                let path = folder.join(format!("{seq:04}-{sender}.md"));
-                let file = OpenOptions::new().write(true).create_new(true).open(path);
-                Some((seq, file.ok()?))
-            })
-            .unwrap();
+        // Ten tries may be too few while doubles are given new numbers at the end: it lists again then.
+        let (seq, mut file) = (0..100).find_map(|_| create_next(folder, sender)).unwrap();
         let text = format!(
             "---\nfrom: {sender}\nto: king\ntimestamp: 2026-11-21T07:57:55Z\n---\n\n{}\n",
             body(sender, i)
