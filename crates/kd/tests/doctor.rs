@@ -6,6 +6,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 use support::{Home, SANDBOX, Said, checkout};
 
 /// A home whose agents play these scripts; none means that the program is not there.
@@ -206,11 +207,14 @@ fn the_last_lines_say_what_holds_codex_and_its_adapters() {
         ("acp", true, &untold),
     ] {
         let home = Home::new(&json!({}));
-        let file = home.path().join("codex-acp");
-        std::fs::write(&file, "exit 1\n").unwrap();
+        // A program of the folder gets nothing for its name.
+        let installed = tempfile::tempdir().unwrap();
+        let file = installed.path().join("codex-acp");
+        std::fs::write(&file, "#!/bin/sh\nexit 1\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         let config = json!({
             "council": {"sandbox": sandbox},
-            "agents": {"ada": {"backend": backend, "command": ["/bin/sh", file]}},
+            "agents": {"ada": {"backend": backend, "command": [file]}},
         });
         std::fs::write(home.config_file(), config.to_string()).unwrap();
         let mut kd = home.kd(&["doctor", "--json", "ada"]);

@@ -135,23 +135,14 @@ fn named_in(plan: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Limits that hold for a plan even where nobody set them.
-const BUDGETS: &[&str] = &[
-    "deliberation.maxCalls",
-    "deliberation.maxUsd",
-    "deliberation.iteration.maxTokens",
-    "deliberation.iteration.maxDurationMs",
-    "deliberation.iteration.maxDepth",
-];
-
-/// Whether a limit of the settings holds for a plan: those that were set, and what a deliberation may spend.
+/// Whether a limit of the settings holds for a plan: one that was set does, a default does not.
 fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
     let is_set = path.find(&loaded.value).is_some_and(|set| !set.is_null());
     let is_of_plan = path
         .segments()
         .first()
         .is_some_and(|first| first == "deliberation");
-    is_of_plan && (is_set || BUDGETS.contains(&path.to_string().as_str()))
+    is_of_plan && is_set
 }
 
 /// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
