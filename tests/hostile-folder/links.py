@@ -91,7 +91,7 @@ def cloned_link(links: dict[str, str], files: dict[str, object], commands: list[
     def attack(box: Box) -> str | None:
         box.own()
         box.cloned({**{n: c for n, c in sample.FILES.items() if not any(n == l or n.startswith(l + "/") for l in links)}, **files}, links)
-        sample.silence(box)
+        sample.silence(box.work / ".kd")
         return through(box, commands)
 
     return attack

@@ -173,7 +173,7 @@ def named(payload: str) -> Callable[[Box], str | None]:
             f"{sample.THREAD}/{text}": text, f"{sample.THREAD}/.stream-{text}.jsonl": text,
             ".kd/memory.json": {"preferences": {text: text}, "domain": text, "sessions": [{"thread": text, "question": text, "answer": text, "message": 1}]},
         })
-        sample.silence(box)
+        sample.silence(box.work / ".kd")
         for argv in (("council", "list", "--all"), ("council", "show", "--all"), ("council", "status"), ("fsck", "--all"), ("fsck", "--all", "--repair"), ("why",), ("replay",), ("export",), ("memory", "show"), ("council", "watch", "--timeout", "1"), ("council", "show", f"council-{text}"), ("ask", "--thread", f"council-{text}", "hello"), ("council", "retry"), ("council", "reset", "--force")):
             if found := bad(box.kd(*argv), " ".join(argv)):
                 return found

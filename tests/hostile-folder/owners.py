@@ -24,6 +24,7 @@ def plant(box: Box, kd: Path, owner: int | None, mode: int = 0o755, everything: 
         rest = name.removeprefix(".kd/")
         box.folder(kd, {rest: content if everything else ""})
     box.folder(kd, {"config.json": evil(box), "config.local.json": evil(box)})
+    sample.silence(kd)
     if owner is not None:
         for folder, names, files in os.walk(kd):
             for name in [".", *names, *files]:

@@ -59,12 +59,12 @@ def lay(box: Box, without: str = "") -> Path:
     files = {name: content for name, content in FILES.items() if not without or (name != without and not name.startswith(without + "/"))}
     box.unpacked(files)
     (box.work / Path(without or ".kd/x").parent).mkdir(parents=True, exist_ok=True)
-    silence(box)
+    silence(box.work / ".kd")
     return box.work
 
 
-def silence(box: Box) -> None:
+def silence(kd: Path) -> None:
     """Makes the stream one that nobody writes any more: a fresh one means that the member speaks elsewhere just now."""
-    stream = box.work / THREAD / ".stream-ada.jsonl"
+    stream = kd / THREAD.removeprefix(".kd/") / ".stream-ada.jsonl"
     if os.path.lexists(stream):
         os.utime(stream, (1_700_000_000, 1_700_000_000), follow_symlinks=False)
