@@ -40,7 +40,7 @@ exits! {
     /// Too few readable votes to decide.
     NoQuorum = 8, "no quorum: too few readable votes to decide";
     /// A member that was named, or every member, needs settings of this folder that the user did not allow.
-    HeldBack = 9, "held back: members need settings of this folder that you have not allowed (kd trust)";
+    HeldBack = 9, "held back: members need settings that you have not allowed (kd trust)";
     /// Every member ran out of time.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

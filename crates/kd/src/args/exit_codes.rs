@@ -13,7 +13,7 @@ use clap::Args;
 ///   6    every member failed
 ///   7    the council is split: nothing was decided
 ///   8    no quorum: too few readable votes to decide
-///   9    held back: members need settings of this folder that you have not allowed (kd trust)
+///   9    held back: members need settings that you have not allowed (kd trust)
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]
