@@ -422,22 +422,29 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
 /// The one option that says the same as a text in another form: the same number (`384 400 Kilometer` for `384400`), or the
 /// same things in another order.
 fn equal_option(options: &Options, text: &str) -> Option<usize> {
-    let names: Vec<&str> = options.names().collect();
-    let one = |same: &dyn Fn(&str) -> bool| {
-        let mut fitting = (0..names.len()).filter(|at| same(names[*at]));
-        fitting.next().filter(|_| fitting.next().is_none())
-    };
     let number = |text: &str| match in_prose(&Wanted::Number, text) {
         Ok((Answer::Text(key), _)) => Some(key),
         _ => None,
     };
-    if names.iter().all(|name| number(name).is_some())
+    let numbers: Option<Vec<String>> = options.names().map(number).collect();
+    if let Some(numbers) = numbers
         && let Some(said) = number(text)
     {
-        return one(&|name| number(name).as_ref() == Some(&said));
+        return only(numbers.iter().map(|key| *key == said));
     }
     let said = lists::items(text)?;
-    one(&|name| lists::items(name).as_ref() == Some(&said))
+    only(
+        options
+            .names()
+            .map(|name| lists::items(name).as_ref() == Some(&said)),
+    )
+}
+
+/// The place of the only one that fits.
+fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
+    let mut fitting = fits.enumerate().filter(|(_, fits)| *fits);
+    let (at, _) = fitting.next()?;
+    fitting.next().is_none().then_some(at)
 }
 
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
