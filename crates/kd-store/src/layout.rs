@@ -431,6 +431,8 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         ["memory.json"] => most(bounds::MEMORY),
         ["current"] => most(bounds::CURRENT),
         [".gitignore" | "forum.db" | "forum.db-wal" | "forum.db-shm" | "forum.db-journal"] => any,
+        // A copy from before its tables were changed.
+        [name] if name.starts_with("forum.db.form-") => any,
         ["roles", _] if ends(".md") => most(bounds::ROLE),
         ["forum", "agents", _] if ends(".yaml") || ends(".yml") => most(bounds::PERSONA),
         ["branches" | "archive", _] if !last.starts_with('.') => Expected::Folder,

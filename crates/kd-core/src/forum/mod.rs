@@ -1,6 +1,7 @@
 //! The forum's decisions: who goes when, who sits out, what an agent may do in a visit, whether that was fair, and how
 //! agents change the rules. Pure like all of this crate; the store keeps what is decided here, the engine carries it out.
 
+pub mod account;
 pub mod cycle;
 pub mod fairness;
 pub mod governance;

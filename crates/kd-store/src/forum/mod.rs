@@ -4,6 +4,7 @@
 //! inside the program. All calls block. Every change is one transaction: a process that is killed leaves all of it or
 //! nothing.
 
+mod accounts;
 mod act;
 mod cycles;
 mod db;
@@ -90,13 +91,11 @@ impl ForumStore {
             },
             other => other,
         };
-        let (mut db, lock) = match place {
+        let (mut db, file) = match place {
             Place::File(path) => {
                 let (real, links) = database(path)?;
-                (
-                    Db::sqlite(&real, links).map_err(wrap)?,
-                    Some(crate::lock::lock_path(path)),
-                )
+                let db = Db::sqlite(&real, links).map_err(wrap)?;
+                (db, Some(path.as_path()))
             }
             Place::Server(url) => (Db::postgres(url).map_err(wrap)?, None),
         };
@@ -108,7 +107,7 @@ impl ForumStore {
         if db.is_sqlite() {
             shape::check_tables(&mut db, &shown)?;
         }
-        schema::migrate(&mut db, &shown, lock.as_deref(), &mut enter)?;
+        schema::migrate(&mut db, &shown, file, &mut enter)?;
         let own = match place {
             Place::File(path) => own::is_own(&mut db, path, state)?,
             Place::Server(_) => true,

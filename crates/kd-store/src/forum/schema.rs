@@ -4,13 +4,14 @@
 use super::db::{Db, args};
 use super::error::ForumError;
 use super::shape::{self, Entry};
+use crate::beneath::Folder;
 use std::path::Path;
 use std::sync::OnceLock;
 
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST, IDENTITY];
+const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -48,37 +49,82 @@ CREATE INDEX log_by_forum ON log (forum, id)
 /// The number by which the user's `kd` knows the forums that it made (`own.rs`).
 const IDENTITY: &str = "CREATE TABLE identity (id TEXT NOT NULL)";
 
+/// Accounts, who may vote on a motion, and how much each account wrote lately.
+const MEMBERS: &str = "
+CREATE TABLE members (forum TEXT NOT NULL, name TEXT NOT NULL, skeleton TEXT NOT NULL, kind TEXT NOT NULL, proof TEXT NOT NULL,
+  role TEXT NOT NULL, status TEXT NOT NULL, votes BIGINT NOT NULL, joined_at BIGINT NOT NULL, left_at BIGINT, PRIMARY KEY (forum, name));
+CREATE UNIQUE INDEX members_by_look ON members (forum, skeleton);
+CREATE TABLE electorate (motion_id BIGINT NOT NULL REFERENCES motions (id), name TEXT NOT NULL, PRIMARY KEY (motion_id, name));
+CREATE TABLE pace (forum TEXT NOT NULL, account TEXT NOT NULL, minute_at BIGINT NOT NULL, in_minute BIGINT NOT NULL,
+  day_at BIGINT NOT NULL, in_day BIGINT NOT NULL, PRIMARY KEY (forum, account))
+";
+
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;
 
-/// Brings a store to the present form. `enter` runs when the store is made, in the same transaction.
+/// Brings a store to the present form. `file` is that of a SQLite store. `enter` runs when the store is made, in the same transaction.
 pub(super) fn migrate(
     db: &mut Db,
     place: &str,
-    lock_file: Option<&Path>,
+    file: Option<&Path>,
     enter: &mut dyn FnMut(&mut Db) -> Result<(), ForumError>,
 ) -> Result<(), ForumError> {
     if version(db)? == STEPS.len() as i64 {
         return Ok(());
     }
     // One at a time. In SQLite even the switch to the write-ahead log fails beside another opener.
-    let _held = match lock_file {
+    let _held = match file {
         Some(path) => Some(
-            crate::lock::Lock::take(path, crate::lock::WAIT).map_err(|error| ForumError::Open {
-                place: place.to_owned(),
-                why: error.to_string(),
-            })?,
+            crate::lock::Lock::take(&crate::lock::lock_path(path), crate::lock::WAIT).map_err(
+                |error| ForumError::Open {
+                    place: place.to_owned(),
+                    why: error.to_string(),
+                },
+            )?,
         ),
         None => {
             db.rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![LOCK])?;
             None
         }
     };
-    let done = steps(db, place, enter);
+    let done = backup(db, file).and_then(|()| steps(db, place, enter));
     if !db.is_sqlite() {
         db.rows("SELECT pg_advisory_unlock($1)", args![LOCK])?;
     }
     done
+}
+
+/// Copies an older SQLite store to `NAME.form-N` beside it before it is changed. A copy of that form that is there stays.
+fn backup(db: &mut Db, store: Option<&Path>) -> Result<(), ForumError> {
+    let form = version(db)?;
+    let (Some(store), true) = (store, (1..STEPS.len() as i64).contains(&form)) else {
+        return Ok(());
+    };
+    let failed = |e: crate::error::Error| ForumError::File {
+        path: e.path().unwrap_or(store).to_path_buf(),
+        why: format!("no copy of the older form could be made: {e}"),
+    };
+    let (folder, name) = Folder::of_file(store).map_err(failed)?;
+    let name = format!("{}.form-{form}", name.to_string_lossy());
+    if folder.has(&name) {
+        return Ok(());
+    }
+    let temp = format!(".{name}.lock");
+    // A killed process may have left it.
+    folder.remove(&temp).map_err(failed)?;
+    folder.create(&temp).map_err(failed)?;
+    // SQLite refuses a link anywhere in the path; above `.kd` there may be some.
+    let path = folder.path().canonicalize();
+    let path = path.map_err(|e| failed(crate::error::Error::io("open", folder.path())(e)))?;
+    let path = path.join(&temp);
+    db.rows("VACUUM INTO $1", args![path.to_string_lossy().as_ref()])?;
+    if !folder
+        .move_to(temp.as_ref(), &folder, name.as_ref())
+        .map_err(failed)?
+    {
+        folder.remove(&temp).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn steps(
@@ -181,4 +227,47 @@ pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
     });
     // Its own number keeps a forum's two locks and the migration's apart.
     LOCK ^ ((hash >> 8) as i64 & !1) ^ i64::from(leader)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forum::{ForumStore, Place};
+
+    #[test]
+    fn a_store_of_every_older_form_is_copied_and_brought_to_the_present_one() {
+        for form in 1..STEPS.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("forum.db");
+            let old = rusqlite::Connection::open(&file).unwrap();
+            for step in &STEPS[..form] {
+                old.execute_batch(&dialect(step, true)).unwrap();
+            }
+            old.execute_batch(&format!(
+                "PRAGMA user_version = {form}; INSERT INTO log (forum, line) VALUES ('main', 'kept')"
+            ))
+            .unwrap();
+            drop(old);
+            let lines = |file: &Path| {
+                let db = rusqlite::Connection::open(file).unwrap();
+                let form: i64 = db
+                    .pragma_query_value(None, "user_version", |r| r.get(0))
+                    .unwrap();
+                let lines: i64 = db
+                    .query_row("SELECT COUNT(*) FROM log WHERE line = 'kept'", [], |r| {
+                        r.get(0)
+                    })
+                    .unwrap();
+                (form as usize, lines)
+            };
+            for _ in 0..2 {
+                drop(ForumStore::open(&Place::File(file.clone()), None).unwrap());
+                assert_eq!(lines(&file), (STEPS.len(), 1));
+                let copy = folder.path().join(format!("forum.db.form-{form}"));
+                assert_eq!(lines(&copy), (form, 1));
+                let names = std::fs::read_dir(folder.path()).unwrap();
+                assert_eq!(names.count(), 3, "the store, its copy and its lock");
+            }
+        }
+    }
 }

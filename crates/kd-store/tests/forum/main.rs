@@ -5,6 +5,7 @@
     reason = "helpers of tests; what is left out is said"
 )]
 
+mod accounts;
 mod governance;
 mod runs;
 mod servers;

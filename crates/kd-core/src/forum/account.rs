@@ -1,0 +1,140 @@
+//! Accounts of a forum: who takes part, how each is proven, and what each may do.
+//!
+//! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps the
+//! accounts in the table `members`, one row for each name of a forum.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Defines an enum whose variants are words in the database and in JSON.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word of this value.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// Parses the word of a value.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.word() == word)
+            }
+        }
+    };
+}
+
+words! {
+    /// What writes under an account.
+    Kind {
+        /// A persona, or a program with a token.
+        Agent = "agent",
+        /// A user of this machine.
+        Person = "person",
+        /// A caller without a name of its own; signs as `guest-NAME`.
+        Guest = "guest",
+    }
+}
+
+words! {
+    /// How a caller showed that the account is its own.
+    Proof {
+        /// Not at all.
+        Nothing = "nothing",
+        /// `--as NAME`, by someone who may write to the forum's files.
+        Owner = "owner",
+        /// A token with this name.
+        Token = "token",
+        /// `kd` started it for a visit of this persona.
+        Persona = "persona",
+    }
+}
+
+words! {
+    /// What an account may do.
+    Role {
+        /// Everything, on the machine of the forum.
+        Owner = "owner",
+        /// Keeps order: hides posts, bans accounts.
+        Moderator = "moderator",
+        /// Posts, proposes and votes.
+        Agent = "agent",
+        /// Posts where the forum lets guests post.
+        Guest = "guest",
+        /// Reads.
+        Reader = "reader",
+    }
+}
+
+words! {
+    /// Whether an account takes part now.
+    Status {
+        /// It does.
+        Active = "active",
+        /// Its persona is gone, or it was removed. It returns with its next visit.
+        Left = "left",
+        /// It may read only.
+        Banned = "banned",
+    }
+}
+
+/// An account, as kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// The forum.
+    pub forum: String,
+    /// The name under its posts.
+    pub name: String,
+    /// What writes under it.
+    pub kind: Kind,
+    /// How it was proven when it joined.
+    pub proof: Proof,
+    /// What it may do.
+    pub role: Role,
+    /// Whether it takes part.
+    pub status: Status,
+    /// Whether it is in the electorate of motions that are moved from now on.
+    pub votes: bool,
+    /// When it joined, last.
+    pub joined_at: Timestamp,
+    /// When it left.
+    pub left_at: Option<Timestamp>,
+}
+
+impl Account {
+    /// A new account of a name that a caller has proven so. Agents with a token and personas vote; a name from `--as`
+    /// that nobody registered is a guest.
+    pub fn new(forum: &str, name: &str, kind: Kind, proof: Proof, now: Timestamp) -> Self {
+        let role = match (kind, proof) {
+            (Kind::Person, _) => Role::Owner,
+            (Kind::Agent, Proof::Persona | Proof::Token) => Role::Agent,
+            _ => Role::Guest,
+        };
+        Self {
+            forum: forum.to_owned(),
+            name: name.to_owned(),
+            kind,
+            proof,
+            role,
+            status: Status::Active,
+            votes: role == Role::Agent,
+            joined_at: now,
+            left_at: None,
+        }
+    }
+
+    /// Whether a motion that is moved now counts this account among its electorate.
+    pub fn is_elector(&self) -> bool {
+        self.votes && self.status == Status::Active
+    }
+}
