@@ -13,7 +13,7 @@
 use jiff::Timestamp;
 use kd_core::forum::MAIN;
 use kd_core::forum::words::{Post, SearchIn, Thread};
-use kd_store::forum::{ForumStore, Governance, NewPost, Place, Record};
+use kd_store::forum::{ForumStore, Governance, NewPost, Place, Record, Repeat};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ fn measure(name: &str, place: &Place, posts: u64) {
     let began = Instant::now();
     let mut store = ForumStore::open(place, None).unwrap();
     store
-        .import(&mut Lines::new(posts), Governance::InForce)
+        .import(&mut Lines::new(posts), Governance::InForce, Repeat::Refused)
         .unwrap();
     let took = began.elapsed().as_secs_f64();
     println!(

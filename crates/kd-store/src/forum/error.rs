@@ -60,6 +60,16 @@ pub enum ForumError {
         /// What is wrong.
         why: String,
     },
+    /// An import holds a thread that is in the store already. Nothing of it was kept.
+    #[error("line {line}: \"{title}\" is in the forum already, as thread {thread}")]
+    Repeated {
+        /// Counted from 1.
+        line: usize,
+        /// The thread's number in the store.
+        thread: i64,
+        /// Its title.
+        title: String,
+    },
     /// A file could not be read, locked or made.
     #[error("{path}: {why}")]
     File {
@@ -88,6 +98,7 @@ impl ForumError {
             Self::Forbidden(_) => "only its author can change a post, and only under the own name".into(),
             Self::Invalid(_) => "mend it and try again; nothing was changed".into(),
             Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
+            Self::Repeated { .. } => "the file, or an earlier export of the same forum, was imported before and nothing was added now; --again adds everything a second time".into(),
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
         }

@@ -5,6 +5,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
+use kd_core::clean::clean_line;
 use kd_core::forum::governance::{CastVote, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::words::{Post, Run, Thread};
@@ -74,6 +75,16 @@ pub struct Imported {
     pub others: usize,
     /// Settings that were left out, each as `key = value`, and motions that were open or in force and are not any more.
     pub left_out: Vec<String>,
+}
+
+/// Whether an import may hold threads that are in the store already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// The import is refused: every post would be there twice.
+    #[default]
+    Refused,
+    /// They are added a second time.
+    Allowed,
 }
 
 /// Whether the governance of the file counts, too: whoever wrote it may have made up motions and votes.
@@ -202,9 +213,14 @@ impl ForumStore {
         &mut self,
         lines: &mut dyn BufRead,
         governance: Governance,
+        repeat: Repeat,
     ) -> Result<Imported, ForumError> {
         let done = self.db.whole(|db| {
             let mut numbers = Numbers::default();
+            let here = match repeat {
+                Repeat::Refused => known_threads(db)?,
+                Repeat::Allowed => BTreeMap::new(),
+            };
             let mut done = Imported::default();
             let mut bytes = Vec::new();
             for at in 1.. {
@@ -237,7 +253,16 @@ impl ForumStore {
                     }
                 }
                 match &record {
-                    Record::Thread(_) => done.threads += 1,
+                    Record::Thread(t) => {
+                        if let Some(id) = here.get(&thread_key(t)) {
+                            return Err(ForumError::Repeated {
+                                line: at,
+                                thread: *id,
+                                title: clean_line(&t.title, 60),
+                            });
+                        }
+                        done.threads += 1;
+                    }
                     Record::Post(_) => done.posts += 1,
                     Record::Forum { version } if *version > VERSION => {
                         return Err(wrong(format!(
@@ -265,6 +290,29 @@ impl ForumStore {
         }
         Ok(done)
     }
+}
+
+/// What tells a thread from every other one: its forum, author, title and moment.
+type ThreadKey = (String, String, String, i64);
+
+fn thread_key(t: &Thread) -> ThreadKey {
+    (
+        t.forum.clone(),
+        t.author.clone(),
+        t.title.clone(),
+        t.created_at.as_microsecond(),
+    )
+}
+
+/// The threads that are in the store before an import, with their numbers.
+fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
+    let sql = format!("SELECT {} FROM threads t", super::threads::COLUMNS);
+    Ok(db
+        .rows(&sql, &[])?
+        .iter()
+        .map(super::threads::thread)
+        .map(|t| (thread_key(&t), t.id))
+        .collect())
 }
 
 /// Closes a motion that could still change something; its title, if it did.

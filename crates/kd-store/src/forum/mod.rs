@@ -24,7 +24,7 @@ mod threads;
 pub use act::Caller;
 pub use cycles::{CycleRecord, Leader};
 pub use error::ForumError;
-pub use export::{Governance, Imported, Record};
+pub use export::{Governance, Imported, Record, Repeat};
 pub use posts::NewPost;
 pub use runs::RunEnd;
 pub use seen::News;

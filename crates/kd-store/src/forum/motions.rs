@@ -99,6 +99,21 @@ pub(super) fn propose(
                 target.state.word()
             )));
         }
+        if let Some((key, before)) = target.key.as_deref().zip(target.before.as_deref())
+            && let Some(why) = changes_nothing(db, forum, settings, key, before)?
+        {
+            return Err(ForumError::Invalid(format!(
+                "undoing motion {} changes nothing: {why}",
+                target.id
+            )));
+        }
+    }
+    if let (Some(key), Some(value)) = (key, what.value)
+        && let Some(why) = changes_nothing(db, forum, settings, key, value)?
+    {
+        return Err(ForumError::Invalid(format!(
+            "the motion changes nothing: {why}"
+        )));
     }
     let closes = cycles::last_number(db, forum)?.saturating_add(i64::from(settings.voting_cycles));
     let row = db.row(
@@ -186,6 +201,19 @@ fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
+/// The first words tell the result: a reader must not have to know the voting rule.
+fn verdict(state: MotionState, outcome: &str) -> String {
+    match state {
+        MotionState::Passed => {
+            format!("The motion passed: {outcome}. It waits for a person to confirm it.")
+        }
+        MotionState::NoQuorum => {
+            format!("The motion failed, because too few voted: {outcome}.")
+        }
+        _ => format!("The motion failed: {outcome}."),
+    }
+}
+
 fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<(), ForumError> {
     db.run(
         "UPDATE motions SET state = $1, outcome = $2 WHERE id = $3",
@@ -203,6 +231,7 @@ fn enforce(
     outcome: &str,
     now: Timestamp,
 ) -> Result<(), ForumError> {
+    let mut undone = None;
     let changed = match motion.kind {
         MotionKind::Set | MotionKind::Scheduler => motion.key.clone().zip(motion.value.clone()),
         MotionKind::Undo => {
@@ -217,8 +246,9 @@ fn enforce(
                 set_state(db, motion.id, MotionState::Rejected, &why)?;
                 return tell(db, motion, &format!("Nothing to undo: {why}."), now);
             }
-            set_state(db, target.id, MotionState::Undone, &target.outcome)?;
-            target.key.clone().zip(target.before.clone())
+            let back = target.key.clone().zip(target.before.clone());
+            undone = Some(target);
+            back
         }
         MotionKind::Keep | MotionKind::Text => None,
     };
@@ -227,6 +257,15 @@ fn enforce(
         let before = in_force(db, own, &motion.forum, settings)?
             .get(&key)
             .unwrap_or_default();
+        if let Some(why) = changes_nothing(db, &motion.forum, settings, &key, &value)? {
+            set_state(db, motion.id, MotionState::Rejected, &why)?;
+            return tell(
+                db,
+                motion,
+                &format!("The motion changes nothing: {why}."),
+                now,
+            );
+        }
         // What set the same parameter before is replaced.
         let older = db.rows(
             "SELECT id FROM motions WHERE forum = $1 AND key = $2 AND state = $3 AND id <> $4",
@@ -257,8 +296,30 @@ fn enforce(
             motion.reason
         ));
     }
+    if let Some(target) = undone {
+        set_state(db, target.id, MotionState::Undone, &target.outcome)?;
+    }
     set_state(db, motion.id, MotionState::InForce, outcome)?;
     tell(db, motion, &told, now)
+}
+
+/// Says why a motion for this value would change nothing; `None` if it would change something. Elected values count here
+/// even where they are held back: the row is what changes.
+fn changes_nothing(
+    db: &mut Db,
+    forum: &str,
+    settings: &Settings,
+    key: &str,
+    value: &str,
+) -> Result<Option<String>, ForumError> {
+    let now = in_force(db, true, forum, settings)?;
+    let mut then = now.clone();
+    // A value that does not fit is refused elsewhere, with its reason.
+    if then.set(key, value).is_err() || then.get(key) != now.get(key) {
+        return Ok(None);
+    }
+    let value = now.get(key).unwrap_or_default();
+    Ok(Some(format!("`{key}` is `{value}` already")))
 }
 
 /// Rows of the settings that agents may move to change. How motions are decided is for people alone: a row that says
@@ -403,17 +464,7 @@ impl ForumStore {
                     }
                     state => {
                         set_state(db, motion.id, state, &decision.outcome)?;
-                        let next = if state == MotionState::Passed {
-                            " It waits for a person to confirm it."
-                        } else {
-                            ""
-                        };
-                        tell(
-                            db,
-                            &motion,
-                            &format!("Decided: {}.{next}", decision.outcome),
-                            now,
-                        )?;
+                        tell(db, &motion, &verdict(state, &decision.outcome), now)?;
                     }
                 }
                 decided.push(find(db, motion.id)?);

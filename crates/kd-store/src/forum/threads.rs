@@ -76,6 +76,15 @@ impl ForumStore {
             .collect())
     }
 
+    /// The numbers of threads and posts in a forum; deleted ones do not count.
+    pub fn counts(&mut self, forum: &str) -> Result<(i64, i64), ForumError> {
+        let row = self.db.row(
+            "SELECT COUNT(*), CAST(COALESCE(SUM(t.post_count), 0) AS BIGINT) FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL",
+            args![forum],
+        )?;
+        Ok(row.map_or((0, 0), |row| (row.int(0), row.int(1))))
+    }
+
     /// One thread and its posts behind a number, the oldest first. Deleted posts are there without their words.
     pub fn thread(
         &mut self,

@@ -5,7 +5,7 @@ use crate::talk::{at, call};
 use kd_core::forum::governance::MotionState;
 use kd_core::forum::settings::{Foreign, PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
-use kd_store::forum::{ForumStore, Governance, Place};
+use kd_store::forum::{ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
 fn moved(store: &mut ForumStore, key: &str, value: &str) -> i64 {
@@ -123,6 +123,91 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
             )["success"],
             false
         );
+    });
+}
+
+/// What a forum said in a motion's thread, the newest first.
+fn told(store: &mut ForumStore, id: i64) -> String {
+    let thread = store.motion(id).unwrap().0.thread_id.unwrap();
+    let (_, posts) = store.thread(thread, 0, 50).unwrap();
+    let own = posts.iter().rev().filter(|p| p.author == CLERK);
+    own.map(|p| p.body.clone()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_first_words_of_a_verdict_tell_whether_the_motion_passed() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        for (yes, no, words) in [
+            (&["ada", "bob"][..], &[][..], "The motion passed: "),
+            (&["ada"], &["bob", "cy"], "The motion failed: "),
+            (&["ada"], &["bob"], "The motion failed: "),
+            (&["ada"], &[], "The motion failed, because too few voted: "),
+        ] {
+            let id = moved(&mut store, "skip_probability", "0.05");
+            voted(&mut store, id, yes, no);
+            store
+                .decide_motions(MAIN, 99, &configured, 3, at(1))
+                .unwrap();
+            let told = told(&mut store, id);
+            assert!(told.starts_with(words), "{told}");
+            assert!(!told.contains("Decided"), "{told}");
+        }
+    });
+}
+
+#[test]
+fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        let propose = |store: &mut ForumStore, arguments| call(store, "ada", "propose", arguments);
+        let set = |value: &str| json!({"kind": "set", "key": "skip_probability", "value": value, "title": "t", "reason": "r"});
+        let refused = propose(&mut store, set("0.20"));
+        assert!(
+            refused["error"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("`skip_probability` is `0.2` already"),
+            "{refused}"
+        );
+        // Two equal motions, moved before either was decided: the second one has nothing left to change.
+        let first = moved(&mut store, "skip_probability", "0.05");
+        let second = moved(&mut store, "max_tool_calls", "7");
+        for id in [first, second] {
+            voted(&mut store, id, &["ada", "bob", "cy"], &[]);
+        }
+        store
+            .decide_motions(MAIN, 99, &configured, 3, at(1))
+            .unwrap();
+        store.confirm_motion(first, &configured, at(2)).unwrap();
+        // The user sets the same in the configuration meanwhile.
+        let changed = Settings {
+            max_tool_calls: 7,
+            ..configured.clone()
+        };
+        let motion = store.confirm_motion(second, &changed, at(3)).unwrap();
+        assert_eq!(motion.state, MotionState::Rejected, "{}", motion.outcome);
+        assert!(told(&mut store, second).starts_with("The motion changes nothing: "));
+        // An undo that would give back what is there.
+        let changed = Settings {
+            skip_probability: 0.05,
+            ..configured.clone()
+        };
+        let undo = propose(
+            &mut store,
+            json!({"kind": "undo", "value": first, "title": "t", "reason": "r"}),
+        );
+        let undo = undo["motion_id"].as_i64().unwrap();
+        voted(&mut store, undo, &["ada", "bob", "cy"], &[]);
+        store.decide_motions(MAIN, 99, &changed, 3, at(4)).unwrap();
+        store.confirm_motion(undo, &changed, at(5)).unwrap();
+        assert_eq!(
+            store.settings(MAIN, &changed).unwrap().skip_probability,
+            0.2
+        );
+        assert_eq!(store.motion(first).unwrap().0.state, MotionState::Undone);
     });
 }
 
@@ -394,7 +479,9 @@ fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
     ] {
         let place = Place::File(folder.path().join(name));
         let mut store = ForumStore::open(&place, Some(&state)).unwrap();
-        let done = store.import(&mut text.as_bytes(), governance).unwrap();
+        let done = store
+            .import(&mut text.as_bytes(), governance, Repeat::Refused)
+            .unwrap();
         assert_eq!(done.left_out.is_empty(), governance == Governance::InForce);
         assert_eq!(store.motions(MAIN, 9).unwrap().len(), 2, "{name}");
         let decided = store.decide_motions(MAIN, 99, &allowed, 2, at(3)).unwrap();
@@ -419,7 +506,7 @@ fn an_import_gives_no_agent_back_what_it_has_spent() {
     for tokens in [500, -400] {
         let line = agent(tokens);
         store
-            .import(&mut line.as_bytes(), Governance::Closed)
+            .import(&mut line.as_bytes(), Governance::Closed, Repeat::Refused)
             .unwrap();
     }
     let mut lines = Vec::new();

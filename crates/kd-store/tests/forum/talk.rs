@@ -4,7 +4,7 @@ use crate::servers::each;
 use kd_core::forum::MAIN;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::SearchIn;
-use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost};
+use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost, Repeat};
 use serde_json::{Value, json};
 
 pub(crate) fn at(second: i64) -> jiff::Timestamp {
@@ -305,7 +305,7 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         let other = kd_store::forum::Place::File(folder.path().join("copy.db"));
         let mut copy = ForumStore::open(&other, None).unwrap();
         let done = copy
-            .import(&mut lines.as_slice(), Governance::InForce)
+            .import(&mut lines.as_slice(), Governance::InForce, Repeat::Refused)
             .unwrap();
         assert_eq!((done.threads, done.posts), (2, 3));
         let mut again = Vec::new();
@@ -314,11 +314,30 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
             String::from_utf8(again).unwrap(),
             String::from_utf8(lines.clone()).unwrap()
         );
-        // Into a store that has something already: added, under new numbers.
+        // A second time, and into the store that it came from: refused, and nothing is added.
         let before = store.threads(MAIN, 50).unwrap().len();
+        for store in [&mut copy, &mut store] {
+            let error = store
+                .import(&mut lines.as_slice(), Governance::InForce, Repeat::Refused)
+                .unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    ForumError::Repeated {
+                        line: 2,
+                        thread: 1,
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            assert_eq!(store.threads(MAIN, 50).unwrap().len(), before);
+        }
+        // Where it is wanted: added, under new numbers.
         store
-            .import(&mut lines.as_slice(), Governance::InForce)
+            .import(&mut lines.as_slice(), Governance::InForce, Repeat::Allowed)
             .unwrap();
+        assert_eq!(store.counts(MAIN).unwrap(), (before as i64 * 2, 6));
         assert_eq!(store.threads(MAIN, 50).unwrap().len(), before * 2);
         assert_eq!(
             store
@@ -330,7 +349,7 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
         let mut broken = lines.clone();
         broken.extend_from_slice(b"{\"record\":\"post\",\"id\":9,\"thread_id\":77,\"author\":\"x\",\"body\":\"\",\"created_at\":\"2025-01-01T00:00:00Z\"}\n");
         let error = copy
-            .import(&mut broken.as_slice(), Governance::InForce)
+            .import(&mut broken.as_slice(), Governance::InForce, Repeat::Allowed)
             .unwrap_err();
         assert!(
             matches!(error, ForumError::Import { line, .. } if line == broken.split(|b| *b == b'\n').count() - 1),

@@ -26,7 +26,15 @@ pub(crate) struct Check {
 
 /// Print the settings in force
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd config show
+  kd config show forum                        every setting of the forum, defaults included
+  kd config show agents.claude --origin")]
 pub(crate) struct Show {
+    /// Only this setting and those below it, defaults included
+    #[arg(value_name = "KEY")]
+    pub(crate) key: Option<String>,
     /// Also print where each value comes from
     #[arg(long)]
     pub(crate) origin: bool,

@@ -278,6 +278,7 @@ pub(crate) struct Reply {
 #[command(after_help = "\
 Examples:
   kd forum read
+  kd forum read -n 1000
   kd forum read 3
   kd forum read 3 --json")]
 pub(crate) struct Read {
@@ -285,6 +286,9 @@ pub(crate) struct Read {
     pub(crate) place: Where,
     /// The thread's number
     pub(crate) thread: Option<i64>,
+    /// List at most this many threads, or print this many posts from the first
+    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) limit: Option<i64>,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -302,6 +306,9 @@ pub(crate) struct Search {
     /// Words to search for
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
+    /// List at most this many posts, the newest first
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) limit: i64,
     /// Where to look
     #[arg(long = "in", value_name = "PLACE", default_value = "all", value_parser = ["title", "body", "author", "all"])]
     pub(crate) search_in: String,
@@ -389,6 +396,9 @@ pub(crate) struct Import {
     /// Put its elected settings in force and keep its motions open; for your own files
     #[arg(long)]
     pub(crate) settings: bool,
+    /// Add threads that are in the store already a second time
+    #[arg(long)]
+    pub(crate) again: bool,
     /// The file; `-` is stdin
     pub(crate) file: PathBuf,
 }

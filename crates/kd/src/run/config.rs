@@ -39,12 +39,24 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         );
     }
     let mut settings = loaded.settings();
-    if !args.json {
+    if let Some(key) = &args.key {
+        settings.retain(|s| is_below(&s.path.to_string(), key));
+        if settings.is_empty() {
+            return Err(
+                Error::usage(format!("no setting begins with `{}`", clean::line(key)))
+                    .next("kd config show"),
+            );
+        }
+    } else if !args.json {
         settings.retain(|s| !is_blank(s));
     }
     let mut out = io::stdout().lock();
     if args.json {
         let held = loaded.project.held.iter().filter(|_| args.origin);
+        let held = held.filter(|s| {
+            let path = s.path.to_string();
+            args.key.as_ref().is_none_or(|key| is_below(&path, key))
+        });
         let held = held.map(|s| {
             json!({"key": s.path.to_string(), "value": s.value, "origin": s.origin, "held_back": s.why.words()})
         });
@@ -79,7 +91,9 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         }
         writeln!(out, "{line}{}", styles.dim(idle(setting)))?;
     }
-    for held in loaded.project.held.iter().filter(|_| args.origin) {
+    let wanted = |path: &str| args.key.as_ref().is_none_or(|key| is_below(path, key));
+    let held = loaded.project.held.iter().filter(|_| args.origin);
+    for held in held.filter(|held| wanted(&held.path.to_string())) {
         let why = format!("(held back: {}; {})", held.why.words(), held.origin);
         writeln!(
             out,
@@ -90,6 +104,12 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         )?;
     }
     Ok(())
+}
+
+/// Whether a path is `key` or lies below it.
+fn is_below(path: &str, key: &str) -> bool {
+    path.strip_prefix(key.trim_end_matches('.'))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Settings of single agents and services that nobody made only hide those that somebody did.

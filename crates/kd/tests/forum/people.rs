@@ -6,7 +6,7 @@ use kd_core::forum::MAIN;
 use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
-use kd_store::forum::{Caller, ForumStore, Place};
+use kd_store::forum::{Caller, ForumStore, NewPost, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
@@ -367,4 +367,80 @@ fn elections_in_the_users_own_forum_count() {
     assert_eq!(read.err, "", "the user's kd made it");
     let elected = store(&home).settings(MAIN, &Settings::default());
     assert_eq!(elected.unwrap().max_tool_calls, 500);
+}
+
+#[test]
+fn lists_say_what_they_leave_out() {
+    let home = house(&json!({}), &[]);
+    let mut store = store(&home);
+    for number in 0..205 {
+        let post = NewPost {
+            author: "ada",
+            body: "the same words",
+            ..NewPost::default()
+        };
+        let title = format!("thread {number}");
+        store
+            .create_thread(MAIN, &title, &post, jiff::Timestamp::UNIX_EPOCH)
+            .unwrap();
+    }
+    let said = |args: &[&str]| {
+        let said = forum(&home, args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        (said.out.lines().count(), said.err)
+    };
+    let cut = "200 of 205 threads are shown; `kd forum read -n 205` lists all";
+    assert_eq!(said(&["read"]), (200, format!("{cut}\n")));
+    assert_eq!(said(&["read", "-n", "205"]), (205, String::new()));
+    let (lines, told) = said(&["search", "same"]);
+    assert_eq!(lines, 100);
+    assert!(told.contains("only the newest 100 are shown"), "{told}");
+    assert_eq!(said(&["search", "same", "-n", "300"]), (205, String::new()));
+    for number in 0..4 {
+        forum(&home, &["reply", "1", &format!("reply {number}")]);
+    }
+    let (_, told) = said(&["read", "1", "-n", "2"]);
+    assert!(told.starts_with("2 of 5 posts are shown;"), "{told}");
+    // The JSON of a list that was cut is whole, too.
+    let read = forum(&home, &["read", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&read.out).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 200);
+    assert!(read.err.contains(cut), "{}", read.err);
+}
+
+#[test]
+fn an_import_of_what_is_there_is_refused() {
+    let home = house(&json!({}), &[]);
+    forum(&home, &["post", "Bees", "Why do they dance?"]);
+    let file = home.work().join("forum.jsonl");
+    let file = file.to_str().unwrap();
+    assert_eq!(forum(&home, &["export", file]).code, Some(0));
+    let twice = forum(&home, &["import", file]);
+    assert_eq!(twice.code, Some(1), "{}", twice.out);
+    let why = "\"Bees\" is in the forum already, as thread 1";
+    assert!(
+        twice.err.contains(why) && twice.err.contains("--again"),
+        "{}",
+        twice.err
+    );
+    assert_eq!(forum(&home, &["read"]).out.lines().count(), 1);
+    assert_eq!(forum(&home, &["import", file, "--again"]).code, Some(0));
+    assert_eq!(forum(&home, &["read"]).out.lines().count(), 2);
+}
+
+#[test]
+fn the_hint_of_a_wrong_setting_names_a_command_that_works() {
+    let home = house(&json!({}), &[]);
+    let wrong = forum(&home, &["run-once", "--set", "skip_probability=7"]);
+    let hint = "kd config show forum";
+    assert!(wrong.err.contains(hint), "{}", wrong.err);
+    let shown = Said::of(home.kd(&["config", "show", "forum"]).output().unwrap());
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    for parameter in kd_core::forum::settings::PARAMETERS {
+        let line = format!("forum.{} ", parameter.key);
+        assert!(shown.out.contains(&line), "{line}: {}", shown.out);
+    }
+    assert!(shown.out.lines().all(|line| line.starts_with("forum.")));
+    let none = Said::of(home.kd(&["config", "show", "for"]).output().unwrap());
+    assert_eq!(none.code, Some(2), "{}", none.out);
 }

@@ -8,12 +8,15 @@ use crate::render::clean;
 use kd_core::forum::governance::{CastVote, Motion};
 use std::io::{self, Write};
 
+/// Motions in a list.
+const LISTED: i64 = 200;
+
 pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let now = jiff::Timestamp::now();
     let mut out = io::stdout().lock();
     let Some(id) = args.motion else {
-        let motions = site.store.motions(&site.forum, 200)?;
+        let motions = site.store.motions(&site.forum, LISTED)?;
         if args.json {
             writeln!(
                 out,
@@ -26,6 +29,12 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
             motions
                 .iter()
                 .try_for_each(|motion| line(motion, &mut out))?;
+        }
+        if motions.len() as i64 == LISTED {
+            writeln!(
+                io::stderr(),
+                "only {LISTED} motions are shown, the open ones first; `kd forum motions N` shows any"
+            )?;
         }
         return Ok(());
     };

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::render::clean;
 use kd_core::clean::clean_line;
 use kd_core::forum::words::{self, SearchIn};
-use kd_store::forum::{Caller, Governance};
+use kd_store::forum::{Caller, Governance, Repeat};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
@@ -17,8 +17,18 @@ use std::time::Duration;
 
 /// How often a follower looks: posts come every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
-/// The most posts that are read at once.
+/// Threads that are listed unless another number is given.
+const THREADS: i64 = 200;
+/// Posts of a thread that are printed unless another number is given.
 const POSTS: i64 = 100_000;
+
+/// Says that a list goes on. On stderr, so that nothing that reads the list takes it for an item.
+fn shown_of(shown: usize, all: i64, what: &str, more: &str) -> io::Result<()> {
+    match i64::try_from(shown).unwrap_or(i64::MAX) < all {
+        true => writeln!(io::stderr(), "{shown} of {all} {what} are shown; {more}"),
+        false => Ok(()),
+    }
+}
 
 /// The words, or those of stdin for `-`. Held to what an agent may write.
 fn body(text: &str) -> Result<String, Error> {
@@ -83,7 +93,10 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let mut out = io::stdout().lock();
     let Some(id) = args.thread else {
-        let threads = site.store.threads(&site.forum, 200)?;
+        let threads = site
+            .store
+            .threads(&site.forum, args.limit.unwrap_or(THREADS))?;
+        let (all, _) = site.store.counts(&site.forum)?;
         if args.json {
             writeln!(
                 out,
@@ -112,16 +125,39 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
                 thread.updated_at.strftime("%Y-%m-%d %H:%M")
             )?;
         }
+        out.flush()?;
+        shown_of(
+            threads.len(),
+            all,
+            "threads",
+            &format!("`kd forum read -n {all}` lists all"),
+        )?;
         return Ok(());
     };
-    let (thread, posts) = site.store.thread(id, 0, POSTS)?;
+    let limit = args.limit.unwrap_or(POSTS);
+    let (thread, posts) = site.store.thread(id, 0, limit)?;
+    let gone = posts
+        .iter()
+        .filter(|post| post.deleted_at.is_some())
+        .count();
+    let more = || {
+        let shown = posts.len() - gone;
+        shown_of(
+            shown,
+            thread.post_count,
+            "posts",
+            &format!("`kd forum read {id} -n N` prints more"),
+        )
+    };
     if args.json {
         writeln!(out, "{}", json!({"thread": thread, "posts": posts}))?;
-        return Ok(());
+        out.flush()?;
+        return Ok(more()?);
     }
     writeln!(out, "{}\n", clean::text(&thread.title))?;
     posts.iter().try_for_each(|post| show(post, &mut out))?;
-    Ok(())
+    out.flush()?;
+    Ok(more()?)
 }
 
 /// A post for people. Whatever it holds, it starts no escape and no line that looks like another post's head: its lines
@@ -161,7 +197,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
     let place = SearchIn::parse(&args.search_in).unwrap_or_default();
     let hits = site
         .store
-        .search(&site.forum, &args.words.join(" "), place, 100)?;
+        .search(&site.forum, &args.words.join(" "), place, args.limit)?;
     let mut out = io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&hits).unwrap_or_default())?;
@@ -178,6 +214,15 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
             clean::text(&hit.thread.title),
             hit.post_id,
             hit.author
+        )?;
+    }
+    out.flush()?;
+    if hits.len() as i64 == args.limit {
+        writeln!(
+            io::stderr(),
+            "only the newest {} are shown; -n {} shows more",
+            hits.len(),
+            hits.len() * 10
         )?;
     }
     Ok(())
@@ -249,7 +294,13 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         false => Governance::Closed,
     };
     let file = infile::open(&args.file).map_err(unread)?;
-    let done = site.store.import(&mut BufReader::new(file), governance)?;
+    let repeat = match args.again {
+        true => Repeat::Allowed,
+        false => Repeat::Refused,
+    };
+    let done = site
+        .store
+        .import(&mut BufReader::new(file), governance, repeat)?;
     writeln!(
         io::stdout(),
         "{} threads, {} posts, {} other lines",
