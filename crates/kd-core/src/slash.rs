@@ -144,7 +144,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[member]",
         takes: Takes::MaybeMember,
-        doc: "stop one member, or everybody (as Escape does); what came is kept",
+        doc: "stop one member, or all of them (as Esc does); partial answers are kept",
         screen_only: false,
         make: |arg| {
             Ok(Slash::Op(match arg {

@@ -1,8 +1,9 @@
 //! What went wrong, for people and for scripts: what happened, why, and what to do next.
 
 use crate::exit::Exit;
-use std::fmt;
-use std::io::{self, Write};
+use crate::render::wrap::wrap;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 
 /// A command could not be done.
 #[derive(Debug)]
@@ -62,8 +63,9 @@ impl Error {
         self.kind == CLOSED_PIPE
     }
 
-    /// Says it: to stderr in words, or to stdout as JSON where that can be written.
-    pub(crate) fn report(&self, json: bool) {
+    /// Writes it: to stderr as text, wrapped at `columns` where stderr is a terminal, or to stdout as JSON where that can
+    /// be written.
+    pub(crate) fn report(&self, json: bool, columns: Option<usize>) {
         if json {
             let object = serde_json::json!({"error": {
                 "kind": self.kind,
@@ -77,32 +79,48 @@ impl Error {
             }
         }
         // When even this cannot be written there is nobody to tell.
-        let _ = write!(io::stderr(), "{self}");
+        let _ = write!(io::stderr(), "{}", self.text(columns));
+    }
+
+    /// The text for people. A command to type stays in one line, whatever its length, so that it can be copied.
+    fn text(&self, columns: Option<usize>) -> String {
+        let mut out = String::new();
+        let parts = [
+            ("error", Some(&self.what)),
+            ("why", self.why.as_ref()),
+            ("next", self.next.as_ref()),
+        ];
+        for (label, text) in parts {
+            let Some(text) = text else { continue };
+            let indent = label.len() + 2;
+            let room = columns.map_or(usize::MAX, |columns| {
+                columns.saturating_sub(indent).max(ROOM_MIN)
+            });
+            let mut label = format!("{label}: ");
+            for line in crate::render::clean::text(text).lines() {
+                let pieces = if line.starts_with("kd ") {
+                    vec![line.to_owned()]
+                } else {
+                    wrap(line, room)
+                };
+                for piece in pieces {
+                    let _ = writeln!(out, "{label:indent$}{piece}");
+                    label.clear();
+                }
+            }
+        }
+        out
     }
 }
+
+/// Columns for the text of an error on the narrowest of terminals.
+const ROOM_MIN: usize = 20;
 
 const CLOSED_PIPE: &str = "closed_pipe";
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = |label: &str, text: &str| {
-            for (i, line) in crate::render::clean::text(text).lines().enumerate() {
-                if i == 0 {
-                    writeln!(f, "{label}: {line}")?;
-                } else {
-                    writeln!(f, "{:width$}  {line}", "", width = label.len())?;
-                }
-            }
-            Ok(())
-        };
-        lines("error", &self.what)?;
-        if let Some(why) = &self.why {
-            lines("why", why)?;
-        }
-        if let Some(next) = &self.next {
-            lines("next", next)?;
-        }
-        Ok(())
+        f.write_str(&self.text(None))
     }
 }
 
@@ -129,5 +147,28 @@ mod tests {
             error.to_string(),
             "error: no member is named `gpt`\nwhy: members: claude\n     codex\nnext: kd ask --to claude\n"
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_lines_between_words_and_no_command() {
+        let command = "kd config set agents.claude.model claude-opus --user";
+        let error = Error::usage("the council of this folder has a member without a model")
+            .because(format!("nothing names one; type\n{command}"))
+            .next(command);
+        for columns in [1, 24, 40, 80] {
+            let text = error.text(Some(columns));
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(words(&text), words(&error.to_string()), "{text}");
+            assert_eq!(text.matches(command).count(), 2, "{text}");
+            let most = columns.max(ROOM_MIN + "error: ".len());
+            for line in text.lines().filter(|line| !line.contains(command)) {
+                assert!(line.chars().count() <= most, "{columns}: {line}");
+            }
+        }
+        assert_eq!(error.text(Some(200)), error.to_string());
     }
 }

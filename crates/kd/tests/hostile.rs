@@ -227,7 +227,7 @@ fn output_that_cannot_be_written_is_an_error_that_loses_nothing() {
         for part in [
             "error: ",
             "why: No space left on device",
-            "next: what came is kept",
+            "next: partial answers are kept",
         ] {
             assert!(said.err.contains(part), "{args:?}: {}", said.err);
         }

@@ -253,7 +253,8 @@ impl Reader {
                 (n, _) => format!("the answer was cut, and {n} of its events could not be read"),
             };
             self.out.fail(
-                Failure::new(FailureKind::Decode, what).advise("what came is kept; try again"),
+                Failure::new(FailureKind::Decode, what)
+                    .advise("the partial answer is kept; try again"),
             );
         }
     }

@@ -71,7 +71,7 @@ fn foot(
     let mut lines = Vec::new();
     if stopped {
         let what = if kept {
-            "stopped here; what came is kept"
+            "stopped here; partial answer kept"
         } else {
             "stopped before a word came"
         };

@@ -203,7 +203,7 @@ impl ChatLines {
                     self.body(seat.as_str(), rest, out)?;
                 }
                 if failure.kind == FailureKind::Cancelled {
-                    self.happened(seat.as_str(), "stopped; what came is kept", out)?;
+                    self.happened(seat.as_str(), "stopped; the partial answer is kept", out)?;
                 } else {
                     let what = format!("failed: {}", failure.message);
                     self.happened(seat.as_str(), &what, out)?;

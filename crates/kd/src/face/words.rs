@@ -149,7 +149,7 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
         DuetEnd::Budget => format!("out of tokens {after}: one seat decided{missing}"),
         DuetEnd::Time => format!("out of time {after}: one seat decided{missing}"),
         DuetEnd::Alone => format!("one seat failed {after}: the other answered alone"),
-        DuetEnd::Interrupted => format!("interrupted {after}, what came is kept"),
+        DuetEnd::Interrupted => format!("interrupted {after}; partial answers are kept"),
         DuetEnd::Failed => format!("nobody could answer {after}"),
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn outcome(round: &Round) -> Option<String> {
         }
         Outcome::Partial => format!("{of} answered; without {}", missing.join(", ")),
         Outcome::Failed => format!("nobody answered: {} failed", missing.join(", ")),
-        Outcome::Interrupted => format!("interrupted; {of} answered, what came is kept"),
+        Outcome::Interrupted => format!("interrupted; {of} answered, partial answers are kept"),
     })
 }
 

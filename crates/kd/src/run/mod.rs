@@ -1,6 +1,7 @@
 //! The commands: one file each. Comes in: the checked command line. Goes out: bytes on stdout and stderr, and how it
 //! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
 
+mod agreed;
 mod aside;
 mod ask;
 mod background;
@@ -64,7 +65,10 @@ pub(crate) fn main(cli: Cli) -> Exit {
         Ok(exit) => exit,
         Err(error) => {
             if !error.is_closed_pipe() {
-                error.report(json);
+                error.report(
+                    json,
+                    terminal::size_of_stderr().map(|(columns, _)| columns.into()),
+                );
             }
             error.exit
         }

@@ -1,12 +1,13 @@
 //! `kd council reset`: forgets the sessions that agent programs would take up again.
 
+use super::agreed::agreed;
 use super::here::Here;
 use crate::args::council::Reset;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::SeatName;
 use kd_store::session;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
@@ -35,14 +36,20 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
             with_session.push(seat);
         }
     }
-    let mut err = io::stderr().lock();
+    let mut err = io::stderr();
     if with_session.is_empty() {
         writeln!(err, "no member has a session to forget")?;
         return Ok(Exit::Done);
     }
     let names: Vec<&str> = with_session.iter().map(SeatName::as_str).collect();
     let names = names.join(", ");
-    if !args.force && !agreed(&names, &mut err)? {
+    if !args.force && !io::stdin().is_terminal() {
+        return Err(
+            Error::usage(format!("the sessions of {names} would be forgotten"))
+                .next("say so with --force, or run it in a terminal"),
+        );
+    }
+    if !args.force && !agreed(&format!("Forget the sessions of {names}?"))? {
         writeln!(err, "nothing was changed")?;
         return Ok(Exit::Interrupted);
     }
@@ -51,20 +58,4 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
     }
     writeln!(err, "forgotten: the sessions of {names}")?;
     Ok(Exit::Done)
-}
-
-/// Whether the person agrees; without a terminal nobody can.
-fn agreed(names: &str, err: &mut impl Write) -> Result<bool, Error> {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return Err(
-            Error::usage(format!("the sessions of {names} would be forgotten"))
-                .next("say so with --force, or run it in a terminal"),
-        );
-    }
-    write!(err, "Forget the sessions of {names}? [y/N] ")?;
-    err.flush()?;
-    let mut line = String::new();
-    stdin.lock().read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }

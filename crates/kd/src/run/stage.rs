@@ -83,7 +83,9 @@ pub(super) fn play(
 ) -> Result<Played, Error> {
     let (stage, id, stopped) = put_on(face, repaint, Vec::new(), refusal, open)?;
     if let Some(why) = stage.unwritten {
-        return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
+        return Err(
+            Error::from(why).next(format!("partial answers are kept: kd council show {id}"))
+        );
     }
     Ok(Played {
         stopped,
@@ -139,7 +141,9 @@ pub(super) fn finish(
         outfile::write(path, text.as_bytes())?;
     }
     if let Some(why) = stage.unwritten {
-        return Err(Error::from(why).next(format!("what came is kept: kd council show {id}")));
+        return Err(
+            Error::from(why).next(format!("partial answers are kept: kd council show {id}"))
+        );
     }
     Ok(Ended {
         round,
@@ -185,7 +189,7 @@ impl Stage {
         }
     }
 
-    /// Lets the face do something. Output that cannot be written ends the round, but never before what came is kept:
+    /// Lets the face do something. Output that cannot be written ends the round, but never before partial answers are kept:
     /// so it is remembered here.
     pub(super) fn show(
         &mut self,
@@ -294,7 +298,7 @@ async fn conduct(
                 }
                 Wish::Stop => {
                     stopped = true;
-                    stage.show(|face, _, io| face.notice("stopping; what came is kept (once more to leave at once)", io));
+                    stage.show(|face, _, io| face.notice("stopping; partial answers are kept (press Ctrl+C again to leave at once)", io));
                     session.send(Op::Interrupt)?;
                 }
                 Wish::Resize => stage.fit(),

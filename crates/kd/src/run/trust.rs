@@ -6,6 +6,7 @@
 mod listing;
 
 use self::listing::{Block, Listing, Row, Screen, fit, shown_text};
+use super::agreed::agreed;
 use super::ask::notice_line;
 use super::forum::foreign::ForeignForum;
 use super::here::{self, Here};
@@ -28,7 +29,7 @@ use kd_store::{Layout, Thread};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Settings that a notice names.
@@ -769,19 +770,6 @@ pub(super) fn shown(value: &Value) -> String {
 
 fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-fn agreed(question: &str) -> Result<bool, Error> {
-    // What was typed before the question is no answer to it.
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    let mut err = io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
-    err.flush()?;
-    let mut line = String::new();
-    if io::stdin().lock().read_line(&mut line)? == 0 {
-        writeln!(err)?;
-    }
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 fn store() -> Result<TrustStore, Error> {

@@ -133,7 +133,7 @@ impl Deliberating {
         let foot = report.spent().words(", ");
         lines.push(styles.dim(&clip(
             &format!(
-                "{foot} {} Ctrl+C stops; what came is kept",
+                "{foot} {} Ctrl+C stops; partial answers are kept",
                 styles.glyph("·", "-")
             ),
             width,
