@@ -176,6 +176,11 @@ impl Layout {
         self.kd().join("forum").join("agents")
     }
 
+    /// The logs of the forums.
+    pub fn forum_logs_folder(&self) -> PathBuf {
+        self.kd().join("logs")
+    }
+
     /// Everything of this branch.
     pub fn branch_folder(&self) -> PathBuf {
         self.kd().join("branches").join(&self.branch_name)
@@ -426,7 +431,10 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         };
     }
     Some(match parts.as_slice() {
-        ["branches" | "archive" | "roles" | "forum"] | ["forum", "agents"] => Expected::Folder,
+        ["branches" | "archive" | "roles" | "forum" | "logs"] | ["forum", "agents"] => {
+            Expected::Folder
+        }
+        ["logs", name] if is_runner_log(name) => any,
         ["config.json" | "config.local.json"] => most(bounds::CONFIG),
         ["memory.json"] => most(bounds::MEMORY),
         ["current"] => most(bounds::CURRENT),
@@ -449,6 +457,12 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         _ if last.starts_with('.') && last.ends_with(".lock") => any,
         _ => return None,
     })
+}
+
+/// Whether a name in `logs` is that of a forum's log, or of an older one.
+fn is_runner_log(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    name.starts_with("runner") && name.ends_with(".log")
 }
 
 /// What belongs under a name in a thread's folder; `None` where nothing of ours does.

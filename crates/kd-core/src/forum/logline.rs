@@ -1,6 +1,8 @@
 //! The log of a forum: the lines of the seed, as text and as JSON.
 
+use crate::clean::is_invisible;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 /// What is logged. The first words of each text are the seed's.
@@ -118,13 +120,12 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// The line as the seed writes it: `2025-01-15 10:00:00 - Starting new cycle`.
-    pub fn text(&self) -> String {
-        format!(
-            "{} - {}",
-            self.at.strftime("%Y-%m-%d %H:%M:%S"),
-            self.event.text()
-        )
+    /// The line as the seed writes it, in the time of a zone: `2025-01-15 10:00:00 - Starting new cycle`. It is one line,
+    /// whatever the names and reasons hold.
+    pub fn text(&self, zone: &TimeZone) -> String {
+        let at = self.at.to_zoned(zone.clone());
+        let words = escaped(&self.event.text());
+        format!("{} - {words}", at.strftime("%Y-%m-%d %H:%M:%S"))
     }
 }
 
@@ -177,6 +178,23 @@ impl LogEvent {
             Self::Motion { motion, what } => format!("Motion {motion}: {what}"),
         }
     }
+}
+
+/// Text on one line: a backslash and what does not print is written as an escape.
+fn escaped(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            '\\' => line.push_str("\\\\"),
+            '\u{2028}' | '\u{2029}' => line.extend(c.escape_unicode()),
+            c if c.is_control() || is_invisible(c) => line.extend(c.escape_unicode()),
+            c => line.push(c),
+        }
+    }
+    line
 }
 
 /// `['opus', 'sonnet']`: names cannot hold quotes.
@@ -256,11 +274,35 @@ mod tests {
                 forum: "main".into(),
                 event,
             };
-            assert_eq!(line.text(), text);
+            assert_eq!(line.text(&TimeZone::UTC), text);
             assert_eq!(
                 serde_json::from_str::<LogLine>(&serde_json::to_string(&line).unwrap()).unwrap(),
                 line
             );
         }
+    }
+
+    #[test]
+    fn a_line_is_one_line_in_the_time_of_its_zone() {
+        let line = LogLine {
+            at: "2025-01-15T10:00:00Z".parse().unwrap(),
+            forum: "main".into(),
+            event: LogEvent::RunCompleted {
+                agent: "ada".into(),
+                action: "skip".into(),
+                success: true,
+                post_id: None,
+                reason: Some(
+                    "tired\n2025-01-15 10:00:01 - ada \\ \u{1b}[2J\u{202e}\u{2028}x".into(),
+                ),
+            },
+        };
+        let zone = TimeZone::fixed(jiff::tz::offset(-5));
+        let text = line.text(&zone);
+        assert_eq!(
+            text,
+            "2025-01-15 05:00:00 - Completed run for ada: skip - Success: True \
+             (tired\\n2025-01-15 10:00:01 - ada \\\\ \\u{1b}[2J\\u{202e}\\u{2028}x)"
+        );
     }
 }

@@ -278,6 +278,15 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
+/// Whether a call ends the visit. Such a call is not counted; one with unusable arguments ends nothing, and counts.
+pub fn leaves(name: &str, arguments: &Value) -> bool {
+    find(name).is_some_and(|tool| tool.visit_only)
+        && matches!(
+            read(name, arguments),
+            Ok(Call::Skip { .. } | Call::Finish { .. })
+        )
+}
+
 /// Reads a call: the tool's name and its arguments. The error says what to mend.
 pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
     let Some(tool) = find(name) else {

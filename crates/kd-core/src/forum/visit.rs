@@ -220,10 +220,14 @@ impl Visit {
         let Some(call) = self.waiting.pop_front() else {
             return self.ask();
         };
-        if self.calls == self.limit {
-            return self.finish(Outcome::Skipped, Some(over_the_limit(self.limit)), None);
+        // Leaving is not work: it is possible after the last call, too.
+        if !tools::leaves(&call.name, &call.arguments) {
+            if self.calls == self.limit {
+                let why = over_the_limit(self.limit);
+                return self.finish(Outcome::LimitExceeded, Some(why), None);
+            }
+            self.calls += 1;
         }
-        self.calls += 1;
         let step = Step::Call {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
@@ -324,7 +328,7 @@ pub fn by_record(end: End, run: &Run, limit: u32) -> End {
         return end;
     }
     let (outcome, reason) = if run.calls > i64::from(limit) {
-        (Outcome::Skipped, Some(over_the_limit(limit)))
+        (Outcome::LimitExceeded, Some(over_the_limit(limit)))
     } else if run.deeds.is_empty() {
         let said = run.reason.clone();
         (

@@ -131,6 +131,8 @@ pub enum Outcome {
     Acted,
     /// It looked and did nothing, for the reason that is recorded.
     Skipped,
+    /// It called more tools than a visit allows. What it had done before stands.
+    LimitExceeded,
     /// It could not be asked, or its answers could not be read. What it had done before stands.
     Failed,
     /// It was stopped. What it had done before stands.
@@ -138,12 +140,28 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: &[Self] = &[
+        Self::Running,
+        Self::Acted,
+        Self::Skipped,
+        Self::LimitExceeded,
+        Self::Failed,
+        Self::Interrupted,
+    ];
+
+    /// Whether the agent came to an end on its own: it acted, or chose not to.
+    pub fn is_success(self) -> bool {
+        matches!(self, Self::Acted | Self::Skipped)
+    }
+
     /// Its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Acted => "acted",
             Self::Skipped => "skipped",
+            Self::LimitExceeded => "limit_exceeded",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
         }
@@ -151,15 +169,10 @@ impl Outcome {
 
     /// From its word.
     pub fn parse(word: &str) -> Option<Self> {
-        [
-            Self::Running,
-            Self::Acted,
-            Self::Skipped,
-            Self::Failed,
-            Self::Interrupted,
-        ]
-        .into_iter()
-        .find(|outcome| outcome.word() == word)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|outcome| outcome.word() == word)
     }
 }
 

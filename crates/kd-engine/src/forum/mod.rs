@@ -48,6 +48,10 @@ pub struct Plan {
     pub seed: u64,
     /// Whether time only passes in the record: nobody waits.
     pub is_virtual: bool,
+    /// Whether an agent waits before its turn.
+    pub waits: bool,
+    /// Whether agents sit cycles out.
+    pub skips: bool,
     /// The program by which agent programs call the forum's tools, up to the name and the run of a visit.
     pub server: Option<ToolServer>,
 }
@@ -176,7 +180,10 @@ impl<'a> Forum<'a> {
             .peekable();
         let mut first = true;
         while let Some(turn) = turns.peek() {
-            let wait = if first { 0 } else { turn.delay_ms };
+            let wait = match first || !self.plan.waits {
+                true => 0,
+                false => turn.delay_ms,
+            };
             first = false;
             if wait > 0 {
                 self.log(LogEvent::WaitingForAgent {
@@ -300,7 +307,10 @@ impl<'a> Forum<'a> {
             let likes = &persona.preferences;
             let known = self.store.candidate(persona.name.as_str())?;
             candidates.push(Candidate {
-                skip_probability: likes.skip_probability.unwrap_or(settings.skip_probability),
+                skip_probability: match self.plan.skips {
+                    true => likes.skip_probability.unwrap_or(settings.skip_probability),
+                    false => 0.0,
+                },
                 weight: likes.weight,
                 // Before its first turn an agent is as rested as it says.
                 energy: if known.turns == 0 {
@@ -374,15 +384,15 @@ impl<'a> Forum<'a> {
         Ok(())
     }
 
-    /// How a run is told: what it did last, else `skip`.
+    /// How a run is told: what it did last, else `skip`. A visit over the limit counts as a skip.
     fn completed(run: &Run) -> LogEvent {
         LogEvent::RunCompleted {
             agent: run.agent.clone(),
-            action: run
-                .deeds
-                .last()
-                .map_or_else(|| "skip".to_owned(), |deed| deed.tool.clone()),
-            success: matches!(run.outcome, Outcome::Acted | Outcome::Skipped),
+            action: match run.deeds.last() {
+                Some(deed) if run.outcome != Outcome::LimitExceeded => deed.tool.clone(),
+                _ => "skip".to_owned(),
+            },
+            success: run.outcome.is_success(),
             post_id: run.deeds.iter().rev().find_map(|deed| deed.post_id),
             reason: run.reason.clone(),
         }

@@ -155,7 +155,7 @@ impl Forum<'_> {
             Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
             _ => end,
         };
-        if matches!(end.outcome, Outcome::Acted | Outcome::Skipped) {
+        if end.outcome.is_success() || end.outcome == Outcome::LimitExceeded {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
             }

@@ -8,6 +8,7 @@ use super::motions::{self, Proposal};
 use super::posts::NewPost;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use kd_core::forum::CLERK;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{self, Call};
@@ -73,7 +74,11 @@ impl ForumStore {
     ) -> Result<Value, ForumError> {
         let mut number = 0;
         if let Some(run) = caller.run {
-            number = match runs::count_call(&mut self.db, run) {
+            let counted = match tools::leaves(name, arguments) {
+                true => runs::check_open(&mut self.db, run),
+                false => runs::count_call(&mut self.db, run),
+            };
+            number = match counted {
                 Ok(number) => number,
                 Err(error) if error.is_refusal() => return Ok(refused(&error.to_string())),
                 Err(error) => return Err(error),
@@ -171,8 +176,8 @@ impl ForumStore {
                 Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
             }),
             Call::ReadLog { limit } => {
-                let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text()).collect();
-                Ok(json!({"success": true, "lines": lines, "count": lines.len()}))
+                let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
+                Ok(json!({"success": true, "lines": lines, "count": lines.len(), "times": "UTC"}))
             }
             Call::ListMotions { limit } => {
                 let motions = self.motions(forum, *limit)?;

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 const SELECT: &str =
     "SELECT id, forum, number, cards, plan, started_at, ended_at, interval_ms FROM cycles";
 
+/// How long the successor of a killed process waits for its lock on a server.
+const LEAD_WAIT_MS: u32 = 5_000;
+
 /// A cycle as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CycleRecord {
@@ -75,13 +78,24 @@ impl ForumStore {
                 })
             }
             Place::Server(_) => {
-                let row = self.db.row(
-                    "SELECT pg_try_advisory_lock($1)",
-                    args![schema::lock_number(forum, true)],
-                )?;
-                match row.is_some_and(|row| row.int(0) != 0) {
-                    true => Ok(Leader { _file: None }),
-                    false => Err(led()),
+                let number = schema::lock_number(forum, true);
+                let tried = self
+                    .db
+                    .row("SELECT pg_try_advisory_lock($1)", args![number])?;
+                if tried.is_some_and(|row| row.int(0) != 0) {
+                    return Ok(Leader { _file: None });
+                }
+                // The server notices after a moment that a killed process is gone. It waits itself: no polling.
+                self.db
+                    .script(&format!("SET lock_timeout = {LEAD_WAIT_MS}"))?;
+                let waited = self
+                    .db
+                    .rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![number]);
+                self.db.script("RESET lock_timeout")?;
+                match waited {
+                    Ok(_) => Ok(Leader { _file: None }),
+                    Err(ForumError::Busy) => Err(led()),
+                    Err(error) => Err(error),
                 }
             }
         }

@@ -127,6 +127,7 @@ impl From<rusqlite::Error> for ForumError {
 impl From<postgres::Error> for ForumError {
     fn from(error: postgres::Error) -> Self {
         match error.as_db_error() {
+            Some(db) if *db.code() == postgres::error::SqlState::LOCK_NOT_AVAILABLE => Self::Busy,
             Some(db) => Self::Database(db.message().to_owned()),
             None => Self::Database(
                 std::error::Error::source(&error)

@@ -14,6 +14,7 @@ mod log;
 mod motions;
 mod own;
 mod posts;
+mod runner_log;
 mod runs;
 mod schema;
 mod search;
@@ -26,6 +27,7 @@ pub use cycles::{CycleRecord, Leader};
 pub use error::ForumError;
 pub use export::{Governance, Imported, Record, Repeat};
 pub use posts::NewPost;
+pub use runner_log::RunnerLog;
 pub use runs::RunEnd;
 pub use seen::News;
 

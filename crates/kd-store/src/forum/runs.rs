@@ -69,8 +69,23 @@ pub(super) fn count_call(db: &mut Db, id: i64) -> Result<i64, ForumError> {
         "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND ended_at IS NULL AND claim IS NULL RETURNING calls",
         args![id],
     )?;
-    row.map(|row| row.int(0))
-        .ok_or_else(|| ForumError::Invalid(format!("the visit {id} is over")))
+    row.map(|row| row.int(0)).ok_or_else(|| over(id))
+}
+
+/// Makes sure that a visit goes on; 0, since nothing is counted.
+pub(super) fn check_open(db: &mut Db, id: i64) -> Result<i64, ForumError> {
+    let row = db.row(
+        "SELECT id FROM runs WHERE id = $1 AND ended_at IS NULL AND claim IS NULL",
+        args![id],
+    )?;
+    match row {
+        Some(_) => Ok(0),
+        None => Err(over(id)),
+    }
+}
+
+fn over(id: i64) -> ForumError {
+    ForumError::Invalid(format!("the visit {id} is over"))
 }
 
 /// The agent says that it is done: its words, beside what it did. Nothing can be called after that.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS];
+const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -57,6 +57,22 @@ CREATE UNIQUE INDEX members_by_look ON members (forum, skeleton);
 CREATE TABLE electorate (motion_id BIGINT NOT NULL REFERENCES motions (id), name TEXT NOT NULL, PRIMARY KEY (motion_id, name));
 CREATE TABLE pace (forum TEXT NOT NULL, account TEXT NOT NULL, minute_at BIGINT NOT NULL, in_minute BIGINT NOT NULL,
   day_at BIGINT NOT NULL, in_day BIGINT NOT NULL, PRIMARY KEY (forum, account))
+";
+
+/// The runs as a person reads them: `SELECT * FROM run_history`. Times are UTC.
+const HISTORY: &str = "
+sqlite: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, strftime('%Y-%m-%d %H:%M:%f', r.started_at / 1000000.0, 'unixepoch') AS started_at, strftime('%Y-%m-%d %H:%M:%f', r.ended_at / 1000000.0, 'unixepoch') AS ended_at, CASE WHEN r.outcome = 'limit_exceeded' OR NOT json_valid(r.deeds) THEN 'skip' ELSE coalesce(json_extract(r.deeds, '$[#-1].tool'), 'skip') END AS action, r.outcome IN ('acted', 'skipped') AS success, r.outcome AS outcome, r.reason AS reason, r.calls AS tool_calls, r.tokens AS tokens, c.number AS cycle, r.forum AS forum FROM runs r LEFT JOIN cycles c ON c.id = r.cycle_id
+postgres: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, to_char(to_timestamp(r.started_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS started_at, to_char(to_timestamp(r.ended_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS ended_at, CASE WHEN r.outcome = 'limit_exceeded' THEN 'skip' ELSE coalesce(r.deeds::json -> -1 ->> 'tool', 'skip') END AS action, CASE WHEN r.outcome IN ('acted', 'skipped') THEN 1 ELSE 0 END AS success, r.outcome AS outcome, r.reason AS reason, r.calls AS tool_calls, r.tokens AS tokens, c.number AS cycle, r.forum AS forum FROM runs r LEFT JOIN cycles c ON c.id = r.cycle_id
+";
+
+/// What agents write about themselves, for themselves and to each other: notes, profiles, mentions; and each forum's charter.
+const COMPANY: &str = "
+CREATE TABLE notes (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
+CREATE TABLE profiles (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
+CREATE TABLE mentions (forum TEXT NOT NULL, name TEXT NOT NULL, post_id BIGINT NOT NULL REFERENCES posts (id), seen_at BIGINT,
+  PRIMARY KEY (forum, name, post_id));
+CREATE INDEX mentions_by_post ON mentions (post_id);
+CREATE TABLE charters (forum TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, updated_at BIGINT NOT NULL)
 ";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.

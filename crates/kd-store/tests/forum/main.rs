@@ -7,6 +7,7 @@
 
 mod accounts;
 mod governance;
+mod logs;
 mod runs;
 mod servers;
 mod shape;

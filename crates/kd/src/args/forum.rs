@@ -122,12 +122,14 @@ pub(crate) struct Running {
 }
 
 /// Run one cycle: every agent once, in random order
+///
+/// Agents follow each other at once and nobody sits out, unless delays or a probability are given.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum run-once
   kd forum run-once --agent opus --agent sonnet
-  MIN_DELAY=0 MAX_DELAY=0 kd forum run-once
+  kd forum run-once --min-delay 30 --max-delay 120 --skip-prob 0.2
 
 Ctrl+C once: the agent that runs finishes, the cycle can go on later. Twice: it is stopped; what it posted stays.")]
 pub(crate) struct RunOnce {

@@ -67,6 +67,7 @@ struct Site {
     store: ForumStore,
     config: Config,
     agents: PathBuf,
+    logs: PathBuf,
     /// What of the project is held back; nothing where the user named the folder of the personas.
     project: Project,
 }
@@ -93,6 +94,7 @@ impl Site {
             store,
             config,
             agents,
+            logs: layout.forum_logs_folder(),
             project: match &place.agents_dir {
                 Some(_) => Project::default(),
                 None => loaded.project,

@@ -1,6 +1,6 @@
 //! Visits by the real program: scripted agents, a model over HTTP that calls tools, a tiny model inside the program.
 
-use super::support::Home;
+use super::support::{Home, Said};
 use super::tiny::Tiny;
 use super::{forum, house, persona, quick, scripted, store};
 use kd_core::forum::MAIN;
@@ -21,13 +21,77 @@ fn a_call_over_the_limit_ends_the_visit_as_a_skip_and_posts_stay() {
     let ran = forum(&home, &["run-once", "--max-tool-calls", "2"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(
-        ran.out.contains("Completed run for ada: reply_to_thread - Success: True (tool call limit exceeded (2 a visit))"),
+        ran.out.contains(
+            "Completed run for ada: skip - Success: False (tool call limit exceeded (2 a visit))"
+        ),
         "{}",
         ran.out
     );
     let run = store(&home).runs(MAIN, 1).unwrap().remove(0);
-    assert_eq!((run.outcome, run.deeds.len()), (Outcome::Skipped, 2));
+    assert_eq!((run.outcome, run.deeds.len()), (Outcome::LimitExceeded, 2));
     assert_eq!(store(&home).thread(1, 0, 9).unwrap().1.len(), 3);
+}
+
+#[test]
+fn run_once_asks_everybody_at_once_unless_delays_are_named_and_writes_the_log_file() {
+    let home = house(&json!({}), &[]);
+    let reason = "tired\n2026-01-01 00:00:00 - Cycle complete";
+    for name in ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"] {
+        scripted(&home, name, &[json!({"tool": "skip", "reason": reason})]);
+    }
+    let run = |args: &[&str]| {
+        let mut command = home.kd(args);
+        command.env("TZ", "EST5EDT,M3.2.0,M11.1.0");
+        Said::of(command.output().expect("it runs"))
+    };
+    // The usual delays are 30 s and more, the usual probability of a skip is 20 %.
+    for _ in 0..3 {
+        let once = run(&["forum", "run-once"]);
+        assert_eq!(once.code, Some(0), "{}", once.err);
+        assert_eq!(once.out.matches("Success: True").count(), 8, "{}", once.out);
+        assert!(!once.out.contains("sitting out"), "{}", once.out);
+    }
+    let asked = run(&[
+        "forum",
+        "run-once",
+        "--min-delay",
+        "0.1",
+        "--max-delay",
+        "0.1",
+    ]);
+    assert_eq!(
+        asked.out.matches("Waiting 0.1s before next agent").count(),
+        7,
+        "{}",
+        asked.out
+    );
+    let log = std::fs::read_to_string(home.work().join(".kd/logs/runner.log")).unwrap();
+    let mut lines = log.lines();
+    assert!(
+        lines
+            .next()
+            .is_some_and(|first| first.starts_with("# Times are in UTC-0")),
+        "{log}"
+    );
+    let form = |line: &str| {
+        line.split_once(" - ")
+            .is_some_and(|(at, _)| jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", at).is_ok())
+    };
+    assert!(lines.all(form), "{log}");
+    assert_eq!(
+        log.lines()
+            .filter(|line| line.ends_with(" - Cycle complete"))
+            .count(),
+        4,
+        "{log}"
+    );
+    let shown = asked.out.lines().count();
+    let last: Vec<&str> = log.lines().skip(log.lines().count() - shown).collect();
+    assert_eq!(
+        last,
+        asked.out.lines().collect::<Vec<_>>(),
+        "as on the terminal"
+    );
 }
 
 #[test]
@@ -117,7 +181,8 @@ fn a_model_that_calls_tools_over_http_has_its_whole_visit() {
     let run = store(&home).runs(MAIN, 1).unwrap().remove(0);
     let did: Vec<&str> = run.deeds.iter().map(|deed| deed.tool.as_str()).collect();
     assert_eq!(did, ["reply_to_thread", "propose", "vote"]);
-    assert_eq!((run.calls, run.claim_agrees), (8, Some(true)));
+    // `finish` is none of them.
+    assert_eq!((run.calls, run.claim_agrees), (7, Some(true)));
     let seen = fake.seen();
     assert_eq!(seen.len(), 8);
     let first = seen[0].json();

@@ -197,11 +197,32 @@ fn the_call_over_the_limit_ends_the_visit_as_a_skip_and_deeds_stand() {
                 Step::Over(end) => break end,
             };
         };
-        assert_eq!((calls, end.outcome), (3, Outcome::Skipped), "{way:?}");
+        assert_eq!((calls, end.outcome), (3, Outcome::LimitExceeded), "{way:?}");
         assert_eq!(
             end.reason.as_deref(),
             Some("tool call limit exceeded (3 a visit)")
         );
+    }
+}
+
+#[test]
+fn leaving_is_no_tool_call_and_a_broken_finish_is_one() {
+    let post = r#"{"tool": "create_thread", "title": "t", "body": "b"}"#;
+    let finish = r#"{"tool": "finish", "did": "create_thread"}"#;
+    let broken = r#"{"tool": "finish", "did": "nonsense"}"#;
+    for (last, outcome) in [(finish, Outcome::Acted), (broken, Outcome::LimitExceeded)] {
+        let mut visit = json_visit();
+        let answers = [post, post, post, last];
+        let mut answers = answers.iter();
+        let mut step = visit.begin();
+        let end = loop {
+            step = match step {
+                Step::Ask(_) => visit.answered(answers.next().unwrap(), Vec::new(), None),
+                Step::Call { .. } => visit.called(&good()),
+                Step::Over(end) => break end,
+            };
+        };
+        assert_eq!(end.outcome, outcome, "{last}");
     }
 }
 
@@ -345,7 +366,10 @@ fn a_stay_over_a_server_is_judged_by_its_record() {
         (Outcome::Acted, None)
     );
     let over = Some("tool call limit exceeded (3 a visit)".to_owned());
-    assert_eq!(judged(&run(4, vec![deed], None)), (Outcome::Skipped, over));
+    assert_eq!(
+        judged(&run(4, vec![deed], None)),
+        (Outcome::LimitExceeded, over)
+    );
     let why = Some("nothing to add".to_owned());
     assert_eq!(
         judged(&run(1, vec![], why.as_deref())),

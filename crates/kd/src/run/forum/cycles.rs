@@ -1,11 +1,13 @@
 //! Cycles: one, many, one agent, or a study on a virtual clock.
 
+use super::super::ask::notice_line;
 use super::super::here::{self, Here};
 use super::super::trust;
 use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
+use jiff::tz::TimeZone;
 use kd_backends::Hands;
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
@@ -15,13 +17,13 @@ use kd_core::forum::tools::TOOLS;
 use kd_core::forum::words::Outcome;
 use kd_core::request::ToolServer;
 use kd_engine::forum::{Forum, Plan, RunError, Stop};
-use kd_store::forum::Place;
+use kd_store::forum::{Place, RunnerLog};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use tokio::sync::watch;
 
 pub(super) fn once(args: &RunOnce, here: &Here) -> Result<Exit, Error> {
-    with_forum(&args.running, here, &[], false, |forum| {
+    with_forum(&args.running, here, &[], Clock::Once, |forum| {
         forum.lead()?;
         let done = forum.cycle()?;
         let failed = done
@@ -48,7 +50,11 @@ pub(super) fn many(args: &RunCycle, here: &Here) -> Result<Exit, Error> {
     if args.is_virtual && args.running.agents.is_empty() && args.running.group.is_none() {
         return virtual_study(args, &own, here);
     }
-    with_forum(&args.running, here, &own, args.is_virtual, |forum| {
+    let clock = match args.is_virtual {
+        true => Clock::Virtual,
+        false => Clock::Real,
+    };
+    with_forum(&args.running, here, &own, clock, |forum| {
         forum.lead()?;
         forum.cycles(args.cycles)?;
         Ok(Exit::Done)
@@ -60,13 +66,23 @@ pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
         agents: vec![args.name.clone()],
         ..args.running.clone()
     };
-    with_forum(&running, here, &[], false, |forum| {
+    with_forum(&running, here, &[], Clock::Real, |forum| {
         Ok(match forum.run_agent(&args.name)?.outcome {
-            Outcome::Acted | Outcome::Skipped => Exit::Done,
+            Outcome::Acted | Outcome::Skipped | Outcome::LimitExceeded => Exit::Done,
             Outcome::Interrupted => Exit::Interrupted,
             Outcome::Failed | Outcome::Running => Exit::Failed,
         })
     })
+}
+
+/// How time passes in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Real,
+    /// Nobody waits, and the record says that they did.
+    Virtual,
+    /// All agents, one after another: delays and skips only where the user names them.
+    Once,
 }
 
 /// What a person named this time: the seed's variables, and flags above them.
@@ -149,23 +165,45 @@ fn with_forum(
     args: &Running,
     here: &Here,
     own: &[(&str, &str)],
-    is_virtual: bool,
+    clock: Clock,
     act: impl FnOnce(&mut Forum<'_>) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
+    let mut wishes = wishes(args, own, here)?;
+    let named = wishes
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
+    let mut settings = site.settings()?;
+    settings.set_all(named).map_err(RunError::from)?;
     let mut personas = chosen(args, &site)?;
     trust::check_personas(&site.project, &args.agents, &mut personas)?;
-    let wishes = wishes(args, own, here)?;
+    let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
+    let waits = clock != Clock::Once || is_named("delay_secs_");
+    let skips = clock != Clock::Once || is_named("skip_probability");
+    // Agents read the rules that they live under.
+    let unnamed = [
+        ("delay_secs_min", waits),
+        ("delay_secs_max", waits),
+        ("skip_probability", skips),
+    ];
+    let zero = unnamed.iter().filter(|(_, is_kept)| !is_kept);
+    wishes.extend(zero.map(|(key, _)| ((*key).to_owned(), "0".to_owned())));
     let hands = Hands::new(&site.config, here::agents());
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
-    let say = move |line: &LogLine| {
-        let text = if jsonl {
-            serde_json::to_string(line).unwrap_or_default()
-        } else {
-            line.text()
+    let zone = TimeZone::system();
+    let mut file = Some(RunnerLog::new(&site.logs, &site.forum, zone.clone()));
+    let mut say = move |line: &LogLine| {
+        let text = match jsonl {
+            true => serde_json::to_string(line).unwrap_or_default(),
+            false => line.text(&zone),
         };
+        // The store has the log, too: without the file, the forum goes on.
+        if let Some(Err(why)) = file.as_ref().map(|file| file.write(line)) {
+            file = None;
+            notice_line(&format!("the log file is not written: {why}"));
+        }
         // A reader that has gone does not stop the forum: its log is kept.
         let mut out = io::stdout();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
@@ -190,7 +228,9 @@ fn with_forum(
         seed: args
             .seed
             .unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1),
-        is_virtual,
+        is_virtual: clock == Clock::Virtual,
+        waits,
+        skips,
         server: server(args, &site),
     };
     let mut forum = Forum::new(

@@ -7,6 +7,7 @@ use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
+use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::words::{self, SearchIn};
 use kd_store::forum::{Caller, Governance, Repeat};
@@ -230,11 +231,12 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
 
 pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
+    let zone = TimeZone::system();
     let mut out = io::stdout().lock();
     for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
         match args.jsonl {
             true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
-            false => writeln!(out, "{}", clean::text(&line.text()))?,
+            false => writeln!(out, "{}", clean::text(&line.text(&zone)))?,
         }
     }
     Ok(())
@@ -248,6 +250,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
         .threads(&site.forum, 1)?
         .first()
         .map_or(0, |t| t.last_post_id);
+    let zone = TimeZone::system();
     let mut out = io::stdout();
     loop {
         for post in site.store.posts_after(&site.forum, seen, 500)? {
@@ -264,7 +267,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
             logged = number;
             match args.jsonl {
                 true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
-                false => writeln!(out, "{}", clean::text(&line.text()))?,
+                false => writeln!(out, "{}", clean::text(&line.text(&zone)))?,
             }
         }
         out.flush()?;
