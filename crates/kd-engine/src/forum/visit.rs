@@ -3,6 +3,7 @@
 use super::{Forum, RunError, Stop};
 use futures::StreamExt;
 use kd_backends::Backend;
+use kd_core::forum::company::MENTIONS_SHOWN;
 use kd_core::forum::logline::LogEvent;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::Settings;
@@ -127,10 +128,14 @@ impl Forum<'_> {
                 .into_iter()
                 .filter(|m| m.state == kd_core::forum::governance::MotionState::Open)
                 .collect(),
+            notes: self.store.notes(&forum, name)?,
+            mentions: self.store.mentions(&forum, name, MENTIONS_SHOWN)?,
+            charter: self.store.charter(&forum)?,
             fence: fence(),
             manner: persona.manner(),
             server,
         };
+        let mentioned: Vec<i64> = scene.mentions.0.iter().map(|m| m.post_id).collect();
         let caller = Caller {
             run: Some(run),
             ..Caller::new(name, &forum)?
@@ -158,6 +163,11 @@ impl Forum<'_> {
         if end.outcome.is_success() || end.outcome == Outcome::LimitExceeded {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
+            }
+            // A small model is not shown them.
+            if way != Way::Small {
+                let now = self.now();
+                self.store.saw_mentions(name, &mentioned, now)?;
             }
             self.store.settle(&forum, name, news.through)?;
         }

@@ -2,6 +2,7 @@
 //! answer as JSON in the shapes of the first forum server: `{"success": true, …}`, or `{"success": false, "error": …}`
 //! with words that the agent can act on. Only a broken database is an error of ours.
 
+use super::company::Texts;
 use super::db::Db;
 use super::error::ForumError;
 use super::motions::{self, Proposal};
@@ -9,7 +10,10 @@ use super::posts::NewPost;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
+use kd_core::forum::company::{self, NOTES_MAX};
+use kd_core::forum::governance::{Motion, MotionState};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{self, Call};
 use kd_core::forum::words::{Deed, Post, Thread};
@@ -129,7 +133,7 @@ impl ForumStore {
                 let (_, replies) = self.thread(*thread_id, after, POSTS_MAX)?;
                 // What was handed over is seen; in a very long thread that is not yet its end.
                 if let (Some(last), false) = (replies.last().or(opening), caller.person) {
-                    self.saw(me, *thread_id, last.id)?;
+                    self.saw_at(me, *thread_id, last.id, now)?;
                 }
                 let shown: Vec<Value> = replies.iter().map(post_json).collect();
                 let mut answer = json!({"success": true, "thread": thread_json(&thread, opening), "posts": shown, "post_count": (thread.post_count - 1).max(0)});
@@ -175,6 +179,29 @@ impl ForumStore {
                 let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
                 Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
             }),
+            Call::News { limit } => self.news_json(me, forum, *limit),
+            Call::Remember { text, how } => {
+                known(me)?;
+                let notes = self.remember(forum, me, *how, text, now)?;
+                let used = notes.chars().count();
+                Ok(json!({"success": true, "notes": notes, "characters": used, "characters_max": NOTES_MAX}))
+            }
+            Call::Recall => {
+                known(me)?;
+                Ok(json!({"success": true, "notes": self.notes(forum, me)?}))
+            }
+            Call::WriteProfile { text } => self.db_deed(caller, |store| {
+                known(me)?;
+                super::company::put(&mut store.db, Texts::Profiles, forum, me, text, now)?;
+                Ok((deed(call, None, None, None), json!({"success": true, "message": "your profile is written"})))
+            }),
+            Call::ReadProfile { name } => {
+                let profile = self.profile(forum, name)?;
+                match profile.is_empty() {
+                    true => Ok(refused(&format!("`{}` has written no profile", clean_line(name, 64)))),
+                    false => Ok(json!({"success": true, "name": name, "profile": profile})),
+                }
+            }
             Call::ReadLog { limit } => {
                 let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
                 Ok(json!({"success": true, "lines": lines, "count": lines.len(), "times": "UTC"}))
@@ -214,6 +241,27 @@ impl ForumStore {
         }
     }
 
+    /// What is new to a name. Nothing counts as read by that.
+    fn news_json(&mut self, me: &str, forum: &str, limit: i64) -> Result<Value, ForumError> {
+        let mut threads = Vec::new();
+        for fresh in self.news(forum, me, limit)?.threads {
+            let mut thread = thread_json(&fresh.thread, None);
+            thread["after_post_id"] = fresh.seen_post_id.into();
+            threads.push(thread);
+        }
+        let (mentions, mention_count) = self.mentions(forum, me, limit)?;
+        let open = |motion: &Motion| motion.state == MotionState::Open;
+        let motions: Vec<Motion> = self
+            .motions(forum, limit)?
+            .into_iter()
+            .filter(open)
+            .collect();
+        Ok(json!({
+            "success": true, "threads": threads, "count": threads.len(), "mentions": mentions, "mention_count": mention_count,
+            "motions": motions,
+        }))
+    }
+
     /// Does something and enters it in the run, both or neither.
     fn db_deed(
         &mut self,
@@ -237,6 +285,16 @@ impl ForumStore {
         Db::begin(&mut self.db)?;
         let done = act(self);
         Db::end(&mut self.db, done)
+    }
+}
+
+/// Whoever keeps something must be known: notes of a made-up name would be anybody's.
+fn known(name: &str) -> Result<(), ForumError> {
+    match company::is_known(name) {
+        true => Ok(()),
+        false => Err(ForumError::Forbidden(
+            "a guest has no notes and no profile: take part under a name of your own".into(),
+        )),
     }
 }
 

@@ -1,11 +1,13 @@
 //! A whole store as JSON Lines, and back. Numbers are given anew on import, so that a store can be added to another;
 //! everything that points to a number is turned with it.
 
+use super::company::Texts;
 use super::db::{Db, args};
 use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
+use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_core::forum::governance::{CastVote, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::words::{Post, Run, Thread};
@@ -59,6 +61,29 @@ pub enum Record {
         motion_id: i64,
     },
     Log(LogLine),
+    Note {
+        forum: String,
+        name: String,
+        body: String,
+        updated_at: Timestamp,
+    },
+    Profile {
+        forum: String,
+        name: String,
+        body: String,
+        updated_at: Timestamp,
+    },
+    Mention {
+        forum: String,
+        name: String,
+        post_id: i64,
+        seen_at: Option<Timestamp>,
+    },
+    Charter {
+        forum: String,
+        body: String,
+        updated_at: Timestamp,
+    },
 }
 
 /// The form of these lines.
@@ -188,6 +213,7 @@ impl ForumStore {
                 motion_id: row.int(3),
             })?;
         }
+        company(db, &mut put)?;
         after = 0;
         loop {
             let rows = db.rows(
@@ -248,6 +274,15 @@ impl ForumStore {
                             done.left_out.push(format!("{key} = {value}"));
                             continue;
                         }
+                        // They would speak to agents as their own memory, and as the owner.
+                        Record::Note { name, .. } => {
+                            done.left_out.push(format!("notes of {name}"));
+                            continue;
+                        }
+                        Record::Charter { forum, .. } => {
+                            done.left_out.push(format!("charter of {forum}"));
+                            continue;
+                        }
                         Record::Motion(motion) => done.left_out.extend(close(motion)),
                         _ => {}
                     }
@@ -290,6 +325,53 @@ impl ForumStore {
         }
         Ok(done)
     }
+}
+
+/// Writes what agents keep and tell beside posts.
+fn company(
+    db: &mut Db,
+    put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
+    let texts = |table: &str| {
+        format!("SELECT forum, name, body, updated_at FROM {table} ORDER BY forum, name")
+    };
+    for row in db.rows(&texts("notes"), &[])? {
+        let (forum, name) = (row.line(0), row.line(1));
+        put(&Record::Note {
+            forum,
+            name,
+            body: row.text(2),
+            updated_at: row.time(3),
+        })?;
+    }
+    for row in db.rows(&texts("profiles"), &[])? {
+        let (forum, name) = (row.line(0), row.line(1));
+        put(&Record::Profile {
+            forum,
+            name,
+            body: row.text(2),
+            updated_at: row.time(3),
+        })?;
+    }
+    let sql = "SELECT forum, name, post_id, seen_at FROM mentions ORDER BY forum, post_id, name";
+    for row in db.rows(sql, &[])? {
+        let (forum, name) = (row.line(0), row.line(1));
+        put(&Record::Mention {
+            forum,
+            name,
+            post_id: row.int(2),
+            seen_at: row.maybe_time(3),
+        })?;
+    }
+    let sql = "SELECT forum, body, updated_at FROM charters ORDER BY forum";
+    for row in db.rows(sql, &[])? {
+        put(&Record::Charter {
+            forum: row.line(0),
+            body: row.text(1),
+            updated_at: row.time(2),
+        })?;
+    }
+    Ok(())
 }
 
 /// What tells a thread from every other one: its forum, author, title and moment.
@@ -507,6 +589,46 @@ impl Numbers {
                 db.run(
                     "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
                     args![forum, key, value, motion],
+                )?;
+            }
+            Record::Note {
+                forum,
+                name,
+                body,
+                updated_at,
+            } => {
+                let body: String = body.chars().take(NOTES_MAX).collect();
+                super::company::put(db, Texts::Notes, &forum, &name, &body, updated_at)?;
+            }
+            Record::Profile {
+                forum,
+                name,
+                body,
+                updated_at,
+            } => {
+                let body: String = body.chars().take(PROFILE_MAX).collect();
+                super::company::put(db, Texts::Profiles, &forum, &name, &body, updated_at)?;
+            }
+            Record::Mention {
+                forum,
+                name,
+                post_id,
+                seen_at,
+            } => {
+                db.run(
+                    "INSERT INTO mentions (forum, name, post_id, seen_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                    args![forum, name, self.post(post_id)?, seen_at],
+                )?;
+            }
+            Record::Charter {
+                forum,
+                body,
+                updated_at,
+            } => {
+                let body: String = body.chars().take(CHARTER_MAX).collect();
+                db.run(
+                    "INSERT INTO charters (forum, body, updated_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                    args![forum, body, updated_at],
                 )?;
             }
             Record::Log(line) => {

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod act;
+mod company;
 mod cycles;
 mod db;
 mod error;

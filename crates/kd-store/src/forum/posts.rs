@@ -3,7 +3,7 @@
 use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{schema, search, seen, threads};
+use super::{company, schema, search, seen, threads};
 use jiff::Timestamp;
 use kd_core::forum::words::Post;
 
@@ -100,6 +100,8 @@ pub(super) fn add(
     )?;
     search::index(db, id, title.unwrap_or_default(), new.body, new.author)?;
     seen::saw_own(db, new.author, thread, id)?;
+    let forum = threads::find(db, thread)?.forum;
+    company::note_mentions(db, &forum, id, new.author, new.body)?;
     find(db, id)
 }
 
@@ -186,6 +188,8 @@ impl ForumStore {
             let title = opening_title(db, &old)?;
             search::forget(db, id)?;
             search::index(db, id, &title, body, &old.author)?;
+            let forum = threads::find(db, old.thread_id)?.forum;
+            company::note_mentions(db, &forum, id, &old.author, body)?;
             find(db, id)
         })
     }

@@ -8,6 +8,7 @@ use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
 use super::threads::{self, COLUMNS, WIDTH};
+use jiff::Timestamp;
 use kd_core::forum::words::Fresh;
 
 /// Threads that an agent can leave unread. Older ones are let go: they can still be listed and found.
@@ -110,9 +111,21 @@ impl ForumStore {
 
     /// An agent has read a thread up to a post.
     pub fn saw(&mut self, agent: &str, thread: i64, post: i64) -> Result<(), ForumError> {
+        self.saw_at(agent, thread, post, Timestamp::now())
+    }
+
+    /// The same at a moment.
+    pub(super) fn saw_at(
+        &mut self,
+        agent: &str,
+        thread: i64,
+        post: i64,
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
         self.db.whole(|db| {
-            let agent = agent_id(db, agent)?;
-            saw(db, agent, thread, post)
+            let number = agent_id(db, agent)?;
+            saw(db, number, thread, post)?;
+            super::company::saw_mentions(db, agent, thread, post, now)
         })
     }
 

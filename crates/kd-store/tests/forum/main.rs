@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod company;
 mod governance;
 mod logs;
 mod runs;

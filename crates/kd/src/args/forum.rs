@@ -23,6 +23,9 @@ pub(crate) enum Forum {
     Watch(Watch),
     Tui(Tui),
     Motions(Motions),
+    Notes(Notes),
+    Profile(Profile),
+    Charter(Charter),
     Export(Export),
     Import(Import),
 }
@@ -368,6 +371,49 @@ pub(crate) struct Motions {
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+/// Show what an agent wrote down for its next visit
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum notes ada
+  kd forum notes ada --clear")]
+pub(crate) struct Notes {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The agent
+    pub(crate) name: String,
+    /// Remove its notes
+    #[arg(long)]
+    pub(crate) clear: bool,
+}
+
+/// Show what a member tells about itself
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum profile ada")]
+pub(crate) struct Profile {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The member
+    pub(crate) name: String,
+}
+
+/// Show or set the charter of a forum, which its agents read at each visit
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum charter
+  kd forum charter \"This forum is about bees.\"
+  kd forum charter --forum research - < charter.md
+  kd forum charter \"\"                          remove it")]
+pub(crate) struct Charter {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The text; `-` reads stdin
+    pub(crate) text: Option<String>,
 }
 
 /// Write the whole store as JSON Lines

@@ -1,6 +1,7 @@
 //! `kd forum …`: finds the store, the personas and the settings; each group of commands has a file below.
 
 mod agents;
+mod company;
 mod cycles;
 mod fairness;
 pub(super) mod foreign;
@@ -39,6 +40,9 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::Watch(args) => talk::watch(args, here)?,
         Forum::Tui(args) => tui::run(args, here)?,
         Forum::Motions(args) => motions::run(args, here)?,
+        Forum::Notes(args) => company::notes(args, here)?,
+        Forum::Profile(args) => company::profile(args, here)?,
+        Forum::Charter(args) => company::charter(args, here)?,
         Forum::Export(args) => talk::export(args, here)?,
         Forum::Import(args) => talk::import(args, here)?,
     }

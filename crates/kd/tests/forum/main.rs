@@ -13,6 +13,7 @@ mod tiny;
 #[path = "../../../kd-local/tests/writer/mod.rs"]
 mod writer;
 
+mod company;
 mod hints;
 mod kills;
 mod people;

@@ -134,7 +134,7 @@ fn what_is_said_and_what_was_done_are_compared_and_a_name_in_arguments_is_no_nam
 }
 
 /// A model behind a service, which answers each question with the next of these calls.
-fn service(calls: Vec<(&'static str, Value)>) -> (tokio::runtime::Runtime, Fake) {
+pub(super) fn service(calls: Vec<(&'static str, Value)>) -> (tokio::runtime::Runtime, Fake) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

@@ -32,7 +32,7 @@ fn shown_of(shown: usize, all: i64, what: &str, more: &str) -> io::Result<()> {
 }
 
 /// The words, or those of stdin for `-`. Held to what an agent may write.
-fn body(text: &str) -> Result<String, Error> {
+pub(super) fn body(text: &str) -> Result<String, Error> {
     if text != "-" {
         return Ok(text.to_owned());
     }

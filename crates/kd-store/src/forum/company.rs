@@ -1,0 +1,247 @@
+//! Notes, profiles, mentions and charters.
+
+use super::ForumStore;
+use super::db::{Db, args};
+use super::error::ForumError;
+use jiff::Timestamp;
+use kd_core::clean::clean_text;
+use kd_core::forum::company::{self, CHARTER_MAX, Mention, Remember};
+
+/// Characters of an excerpt.
+const EXCERPT: usize = 200;
+
+/// A table of texts, one for each name of a forum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Texts {
+    Notes,
+    Profiles,
+}
+
+impl Texts {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Notes => "notes",
+            Self::Profiles => "profiles",
+        }
+    }
+}
+
+pub(super) fn get(db: &mut Db, of: Texts, forum: &str, name: &str) -> Result<String, ForumError> {
+    let sql = format!(
+        "SELECT body FROM {} WHERE forum = $1 AND name = $2",
+        of.table()
+    );
+    let row = db.row(&sql, args![forum, name])?;
+    Ok(row.map(|row| row.text(0)).unwrap_or_default())
+}
+
+/// Keeps a text; an empty one is taken away.
+pub(super) fn put(
+    db: &mut Db,
+    of: Texts,
+    forum: &str,
+    name: &str,
+    body: &str,
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    let table = of.table();
+    if body.is_empty() {
+        let sql = format!("DELETE FROM {table} WHERE forum = $1 AND name = $2");
+        db.run(&sql, args![forum, name])?;
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO {table} (forum, name, body, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (forum, name) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at"
+    );
+    db.run(&sql, args![forum, name, body, now])?;
+    Ok(())
+}
+
+/// Enters whom a post mentions, after it was written or changed. Only names that are known in the forum count.
+pub(super) fn note_mentions(
+    db: &mut Db,
+    forum: &str,
+    post: i64,
+    author: &str,
+    body: &str,
+) -> Result<(), ForumError> {
+    let names = company::mentions(body);
+    let sql = "SELECT name FROM mentions WHERE post_id = $1 AND seen_at IS NULL";
+    for row in db.rows(sql, args![post])? {
+        let name = row.text(0);
+        if !names.contains(&name) {
+            db.run(
+                "DELETE FROM mentions WHERE post_id = $1 AND name = $2",
+                args![post, name],
+            )?;
+        }
+    }
+    for name in names.iter().filter(|name| *name != author) {
+        db.run(
+            "INSERT INTO mentions (forum, name, post_id) SELECT $1, $2, CAST($3 AS BIGINT) \
+             WHERE EXISTS (SELECT 1 FROM members WHERE forum = $1 AND name = $2) \
+             OR EXISTS (SELECT 1 FROM agents WHERE name = $2) ON CONFLICT DO NOTHING",
+            args![forum, name.as_str(), post],
+        )?;
+    }
+    Ok(())
+}
+
+/// A name has read a thread up to a post.
+pub(super) fn saw_mentions(
+    db: &mut Db,
+    name: &str,
+    thread: i64,
+    post: i64,
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    db.run(
+        "UPDATE mentions SET seen_at = $1 WHERE name = $2 AND seen_at IS NULL AND post_id <= $3 \
+         AND post_id IN (SELECT id FROM posts WHERE thread_id = $4)",
+        args![now, name, post, thread],
+    )?;
+    Ok(())
+}
+
+impl ForumStore {
+    /// What an agent wrote down for itself; empty where it did not.
+    pub fn notes(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
+        // Notes of a store from elsewhere are others' words.
+        if self.is_foreign() {
+            return Ok(String::new());
+        }
+        get(&mut self.db, Texts::Notes, forum, name)
+    }
+
+    /// Writes notes; what they are then.
+    ///
+    /// # Errors
+    /// They are too long, or the database fails.
+    pub fn remember(
+        &mut self,
+        forum: &str,
+        name: &str,
+        how: Remember,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<String, ForumError> {
+        let is_foreign = self.is_foreign();
+        self.db.whole(|db| {
+            let old = match is_foreign {
+                true => String::new(),
+                false => get(db, Texts::Notes, forum, name)?,
+            };
+            let notes = how.apply(&old, text).map_err(ForumError::Invalid)?;
+            put(db, Texts::Notes, forum, name, &notes, now)?;
+            Ok(notes)
+        })
+    }
+
+    /// What a member tells about itself; empty where it does not.
+    pub fn profile(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
+        get(&mut self.db, Texts::Profiles, forum, name)
+    }
+
+    /// Mentions of a name that it has not seen, the newest first, and how many there are in all.
+    pub fn mentions(
+        &mut self,
+        forum: &str,
+        name: &str,
+        limit: i64,
+    ) -> Result<(Vec<Mention>, i64), ForumError> {
+        let open = "FROM mentions m JOIN posts p ON p.id = m.post_id JOIN threads t ON t.id = p.thread_id \
+             WHERE m.forum = $1 AND m.name = $2 AND m.seen_at IS NULL AND t.forum = $1 AND p.deleted_at IS NULL AND t.deleted_at IS NULL";
+        let sql = format!(
+            "SELECT t.id, t.title, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) {open} ORDER BY p.id DESC LIMIT $3"
+        );
+        let rows = self.db.rows(&sql, args![forum, name, limit])?;
+        let shown = rows.iter().map(|row| Mention {
+            thread_id: row.int(0),
+            title: row.line(1),
+            post_id: row.int(2),
+            author: row.line(3),
+            excerpt: row.text(4),
+        });
+        let shown: Vec<Mention> = shown.collect();
+        let all = self
+            .db
+            .row(&format!("SELECT COUNT(*) {open}"), args![forum, name])?;
+        Ok((shown, all.map_or(0, |row| row.int(0))))
+    }
+
+    /// A name has read these mentions.
+    pub fn saw_mentions(
+        &mut self,
+        name: &str,
+        posts: &[i64],
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
+        self.db.whole(|db| {
+            posts.iter().try_for_each(|post| {
+                db.run(
+                    "UPDATE mentions SET seen_at = $1 WHERE name = $2 AND post_id = $3 AND seen_at IS NULL",
+                    args![now, name, *post],
+                )
+                .map(|_| ())
+            })
+        })
+    }
+
+    /// A number that changes when there is something new to a name: a post or a mention.
+    pub fn news_mark(&mut self, forum: &str, name: &str) -> Result<(i64, i64), ForumError> {
+        let last = self.db.row(
+            "SELECT last_post_id FROM threads WHERE forum = $1 ORDER BY last_post_id DESC LIMIT 1",
+            args![forum],
+        )?;
+        let mention = self.db.row(
+            "SELECT MAX(post_id) FROM mentions WHERE forum = $1 AND name = $2 AND seen_at IS NULL",
+            args![forum, name],
+        )?;
+        Ok((
+            last.map_or(0, |row| row.int(0)),
+            mention.map_or(0, |row| row.int(0)),
+        ))
+    }
+
+    /// The charter of a forum, for its agents. Empty where there is none, and in a store from elsewhere.
+    pub fn charter(&mut self, forum: &str) -> Result<String, ForumError> {
+        if self.is_foreign() {
+            return Ok(String::new());
+        }
+        let row = self
+            .db
+            .row("SELECT body FROM charters WHERE forum = $1", args![forum])?;
+        Ok(row.map(|row| row.text(0)).unwrap_or_default())
+    }
+
+    /// Gives a forum a charter; an empty text takes it away.
+    ///
+    /// # Errors
+    /// It is too long, or the database fails.
+    pub fn set_charter(
+        &mut self,
+        forum: &str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
+        let text = clean_text(text.trim()).into_owned();
+        let chars = text.chars().count();
+        if chars > CHARTER_MAX {
+            return Err(ForumError::Invalid(format!(
+                "the charter has {chars} of {CHARTER_MAX} characters"
+            )));
+        }
+        if text.is_empty() {
+            self.db
+                .run("DELETE FROM charters WHERE forum = $1", args![forum])?;
+            return Ok(());
+        }
+        self.db.run(
+            "INSERT INTO charters (forum, body, updated_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (forum) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
+            args![forum, text, now],
+        )?;
+        Ok(())
+    }
+}
