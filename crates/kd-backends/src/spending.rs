@@ -6,14 +6,17 @@
 
 use kd_core::failure::Used;
 use kd_core::spending::{
-    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Price, Spent,
+    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Keep, Price, Spent,
 };
 use kd_core::{Failure, FailureKind, Usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The bound of an answer where nobody set one and a limit needs one.
 const ANSWER_TOKENS: u32 = 4096;
+/// So many turns come before what they must leave for others: one answer needs no conclusion, and two without one are
+/// better than one.
+const TURNS_FIRST: usize = 2;
 
 /// An account: of a run, of a session in it, of one turn. What is spent in one is spent in those around it.
 #[derive(Clone, Debug)]
@@ -62,7 +65,11 @@ struct Node {
     account: Account,
     around: Option<u64>,
     /// What must be left for others.
-    keep: Spent,
+    keep: Keep,
+    /// What the answers so far add to a request that was kept for: under the ids of their reservations.
+    echoes: BTreeMap<u64, Spent>,
+    /// The first turns within that reserved something.
+    turns: BTreeSet<u64>,
     /// A turn that has sent nothing yet: a share of what is left is its own.
     waits: bool,
     /// A turn that is over sends nothing more.
@@ -77,6 +84,8 @@ struct Open {
     sent: bool,
     /// What is booked if nobody counts.
     lost: Spent,
+    /// What each token of the answer adds to the request that is kept for.
+    keep: Keep,
     usage: Usage,
     agent: Option<String>,
 }
@@ -110,8 +119,13 @@ impl Spending {
     /// The account of one turn, which must leave `keep` for others. Turns that have sent nothing yet share what is left
     /// equally.
     #[must_use]
-    pub fn turn(&self, keep: Spent) -> Self {
+    pub fn turn(&self, keep: impl Into<Keep>) -> Self {
         let books = Arc::clone(&self.0.books);
+        let keep = keep.into();
+        if keep.is_nothing() {
+            // What was kept for comes now.
+            lock(&books).forget_echoes(self.0.id);
+        }
         Self::open(books, Some(self.clone()), Account::default(), Some(keep))
     }
 
@@ -119,7 +133,7 @@ impl Spending {
         books: Arc<Mutex<Books>>,
         around: Option<Spending>,
         account: Account,
-        turn: Option<Spent>,
+        turn: Option<Keep>,
     ) -> Self {
         let mut open = lock(&books);
         let id = open.next();
@@ -153,8 +167,14 @@ impl Spending {
             return Err(no_price());
         }
         let input = worst.bytes.saturating_add(FRAMING_TOKENS);
-        let answer = books.bound(&path, input, &worst);
-        let most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
+        let mut keep = books.keep(&path);
+        let mut answer = books.bound(&path, input, &worst, keep);
+        let mut most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
+        if books.goes_first(&path, keep) && books.fits(&path, most, keep, answer).is_err() {
+            keep = Keep::default();
+            answer = books.bound(&path, input, &worst, keep);
+            most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
+        }
         let (lost, usage) = match answer {
             Some(output) => {
                 let usage = Usage {
@@ -172,10 +192,11 @@ impl Spending {
             owner: self.0.id,
             sent: false,
             lost,
+            keep,
             usage,
             agent: None,
         };
-        let reservation = books.hold(&path, most, open)?;
+        let reservation = books.hold(&path, most, answer, open)?;
         drop(books);
         Ok(self.permit(reservation, answer, worst.price))
     }
@@ -199,17 +220,22 @@ impl Spending {
             pico_usd: budget_pico_usd.unwrap_or(seen.pico_usd),
             certainty: Certainty::AtLeast,
         };
+        let mut keep = books.keep(&path);
+        if books.goes_first(&path, keep) && books.fits(&path, most, keep, None).is_err() {
+            keep = Keep::default();
+        }
         let open = Open {
             owner: self.0.id,
             sent: false,
             lost: most,
+            keep,
             usage: Usage {
                 cost_usd: budget_pico_usd.map(|_| most.usd()),
                 ..uncounted().1
             },
             agent: Some(agent.to_owned()),
         };
-        let reservation = books.hold(&path, most, open)?;
+        let reservation = books.hold(&path, most, None, open)?;
         drop(books);
         Ok(self.permit(reservation, None, None))
     }
@@ -229,9 +255,12 @@ impl Spending {
         let books = lock(&self.0.books);
         let path = books.path(self.0.id);
         let keep = books.keep(&path);
+        // A program that concludes has a share, too: its price is not known before.
+        let concludes = keep.fixed.calls > 0 && keep.fixed.pico_usd == 0;
         let share = |id: &u64| {
-            let left = books.nodes.get(id)?.account.left_pico_usd(keep)?;
-            Some(left / books.among(*id, self.0.id))
+            let left = books.nodes.get(id)?.account.left_pico_usd(keep.fixed)?;
+            let among = books.among(*id, self.0.id) + keep.others;
+            Some(left / (among + u64::from(concludes)))
         };
         path.iter().filter_map(share).min()
     }
@@ -344,9 +373,50 @@ impl Books {
         nodes.map(|node| node.account.ceiling())
     }
 
-    fn keep(&self, path: &[u64]) -> Spent {
+    /// What a turn must leave for others, what earlier answers add to it included.
+    fn keep(&self, path: &[u64]) -> Keep {
         let nodes = path.iter().filter_map(|id| self.nodes.get(id));
-        nodes.fold(Spent::default(), |sum, node| sum + node.keep)
+        nodes.fold(Keep::default(), |sum, node| {
+            let echoes = node.echoes.values().fold(Spent::default(), |s, e| s + *e);
+            Keep {
+                fixed: sum.fixed + node.keep.fixed + echoes,
+                each_token: sum.each_token + node.keep.each_token,
+                others: sum.others + node.keep.others,
+            }
+        })
+    }
+
+    /// Whether a turn comes before a conclusion of its answer and others.
+    fn goes_first(&self, path: &[u64], keep: Keep) -> bool {
+        let [turn, around, ..] = path else {
+            return false;
+        };
+        let first = |node: &Node| node.turns.len() < TURNS_FIRST || node.turns.contains(turn);
+        keep.each_token != Spent::default() && self.nodes.get(around).is_some_and(first)
+    }
+
+    /// What was kept for is asked now: nothing is kept any more.
+    fn forget_echoes(&mut self, account: u64) {
+        if let Some(node) = self.nodes.get_mut(&account) {
+            node.echoes.clear();
+        }
+    }
+
+    /// Whether a request fits in every account of a path, beside what must be left.
+    fn fits(
+        &self,
+        path: &[u64],
+        most: Spent,
+        keep: Keep,
+        answer: Option<u32>,
+    ) -> Result<(), Failure> {
+        let left = keep.fixed + keep.echo(answer.unwrap_or(0).into());
+        for node in path.iter().filter_map(|id| self.nodes.get(id)) {
+            if let Err(cut) = node.account.fits(most + left) {
+                return Err(refusal(cut, &node.account, most, left));
+            }
+        }
+        Ok(())
     }
 
     /// How many turns share what is left in an account, the asking one included.
@@ -358,13 +428,12 @@ impl Books {
     }
 
     /// The bound of an answer that fits: as long as wanted, as long as its share allows, or the shortest.
-    fn bound(&self, path: &[u64], input: u64, worst: &Worst) -> Option<u32> {
+    fn bound(&self, path: &[u64], input: u64, worst: &Worst, keep: Keep) -> Option<u32> {
         let asks = *path.first()?;
         let price = worst.price.unwrap_or_default();
-        let keep = self.keep(path);
         let room = |id: &u64| {
             let account = &self.nodes.get(id)?.account;
-            account.room(input, price, keep, self.among(*id, asks))
+            account.room(input, price, keep, self.among(*id, asks) + keep.others)
         };
         let Some(room) = path.iter().filter_map(room).min() else {
             return worst.answer;
@@ -376,19 +445,18 @@ impl Books {
     }
 
     /// Reserves in every account of a path, or in none.
-    fn hold(&mut self, path: &[u64], most: Spent, open: Open) -> Result<u64, Failure> {
-        let keep = self.keep(path);
-        for id in path {
-            let Some(node) = self.nodes.get(id) else {
-                continue;
-            };
-            if node.closed {
-                return Err(over());
-            }
-            if let Err(cut) = node.account.fits(most + keep) {
-                return Err(refusal(cut, &node.account, most, keep));
-            }
+    fn hold(
+        &mut self,
+        path: &[u64],
+        most: Spent,
+        answer: Option<u32>,
+        open: Open,
+    ) -> Result<u64, Failure> {
+        let mut nodes = path.iter().filter_map(|id| self.nodes.get(id));
+        if nodes.any(|node| node.closed) {
+            return Err(over());
         }
+        self.fits(path, most, open.keep, answer)?;
         let reservation = self.next();
         for id in path {
             if let Some(node) = self.nodes.get_mut(id) {
@@ -396,13 +464,34 @@ impl Books {
                 node.waits = false;
             }
         }
+        if let [turn, around, ..] = path
+            && let Some(node) = self.nodes.get_mut(around)
+            && node.turns.len() < TURNS_FIRST
+        {
+            node.turns.insert(*turn);
+        }
+        self.echo(reservation, &open, answer.unwrap_or(0).into());
         self.open.insert(reservation, open);
         Ok(reservation)
+    }
+
+    /// Notes what an answer of so many tokens adds to the request that is kept for.
+    fn echo(&mut self, reservation: u64, open: &Open, tokens: u64) {
+        let around = self.nodes.get(&open.owner).and_then(|node| node.around);
+        let Some(node) = around.and_then(|id| self.nodes.get_mut(&id)) else {
+            return;
+        };
+        let echo = open.keep.echo(tokens);
+        node.echoes.remove(&reservation);
+        if echo != Spent::default() {
+            node.echoes.insert(reservation, echo);
+        }
     }
 
     /// Gives a reservation back.
     fn release(&mut self, reservation: u64) {
         if let Some(open) = self.open.remove(&reservation) {
+            self.echo(reservation, &open, 0);
             for id in self.path(open.owner) {
                 if let Some(node) = self.nodes.get_mut(&id) {
                     node.account.release(reservation);
@@ -416,6 +505,7 @@ impl Books {
         let Some(open) = self.open.remove(&reservation) else {
             return;
         };
+        self.echo(reservation, &open, usage.output_tokens);
         for id in self.path(open.owner) {
             if let Some(node) = self.nodes.get_mut(&id) {
                 node.account.settle(reservation, spent);

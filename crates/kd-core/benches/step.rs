@@ -59,6 +59,7 @@ fn speaking(history: Vec<Message>) -> Council {
         limits: Budget::default(),
         conclude: false,
         queue: None,
+        last: None,
     });
     ask(&mut council, next);
     council

@@ -16,7 +16,7 @@ use crate::op::Op;
 use crate::prompt;
 use crate::request::Delta;
 use crate::roster::Member;
-use crate::spending::{Ceiling, Spent};
+use crate::spending::{Ceiling, Keep};
 use crate::text::Text;
 use jiff::Timestamp;
 
@@ -277,9 +277,12 @@ impl Machine for Conversation {
         fx
     }
 
-    fn keeps(&self, turn: TurnId) -> Spent {
+    fn keeps(&self, turn: TurnId) -> Keep {
         let asides = self.aside.as_ref().filter(|a| turn.sitting() == a.sitting);
-        asides.map_or_else(Spent::default, |a| a.machine.keeps(turn.in_its_sitting()))
+        match asides {
+            Some(aside) => aside.machine.keeps(turn.in_its_sitting()),
+            None => self.council.keeps(turn),
+        }
     }
 
     fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {

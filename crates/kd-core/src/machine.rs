@@ -8,7 +8,7 @@ use crate::ids::{SeatName, TimerId, TurnId};
 use crate::message::{Draft, Message};
 use crate::op::Op;
 use crate::request::{Delta, Request};
-use crate::spending::{Ceiling, Spent};
+use crate::spending::{Ceiling, Keep};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,8 @@ pub trait Machine {
     }
 
     /// What a request of this turn must leave for others: a final answer, for example.
-    fn keeps(&self, _turn: TurnId) -> Spent {
-        Spent::default()
+    fn keeps(&self, _turn: TurnId) -> Keep {
+        Keep::default()
     }
 
     /// Answers a question otherwise than usual, where the machine can.

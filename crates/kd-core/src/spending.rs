@@ -186,6 +186,43 @@ impl Spent {
     }
 }
 
+/// What a turn must leave for a request that follows: the conclusion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Its worst case, as far as that does not depend on this turn.
+    pub fixed: Spent,
+    /// What each token of this turn's answer adds to it, since the answer is in its prompt.
+    pub each_token: Spent,
+    /// How many turns of the same round are still to come: what is left is shared with them.
+    pub others: u64,
+}
+
+impl From<Spent> for Keep {
+    fn from(fixed: Spent) -> Self {
+        Self {
+            fixed,
+            ..Self::default()
+        }
+    }
+}
+
+impl Keep {
+    /// Whether nothing is left for others.
+    pub fn is_nothing(&self) -> bool {
+        *self == Keep::default()
+    }
+
+    /// What an answer of so many tokens adds.
+    pub fn echo(&self, tokens: u64) -> Spent {
+        Spent {
+            calls: 0,
+            tokens: self.each_token.tokens.saturating_mul(tokens),
+            pico_usd: self.each_token.pico_usd.saturating_mul(tokens),
+            certainty: Certainty::Exact,
+        }
+    }
+}
+
 /// A limit in US dollars in millionths of one, rounded down.
 pub fn micro_usd(usd: f64) -> u64 {
     (usd.clamp(0.0, 1e9) * 1e6 + 1e-6).floor() as u64
@@ -196,6 +233,8 @@ pub fn micro_usd(usd: f64) -> u64 {
 pub enum Cost {
     /// At most this, for each token.
     Known(Price),
+    /// Whatever its agent program uses, up to the budget that it is given.
+    Budget,
     /// Whatever its agent program uses.
     Program,
     /// A service charges for it, and no price is configured.
@@ -213,6 +252,7 @@ impl Cost {
         match price {
             Some(price) => Cost::Known(price.worst()),
             None if is_free(&member.backend) => Cost::Known(Price::default()),
+            None if config::keeps_budget(&member.backend) => Cost::Budget,
             None if config::is_program(&member.backend) => Cost::Program,
             None => Cost::Unknown,
         }
@@ -222,7 +262,7 @@ impl Cost {
     pub fn price(self) -> Option<Price> {
         match self {
             Cost::Known(price) => Some(price),
-            Cost::Program | Cost::Unknown => None,
+            Cost::Budget | Cost::Program | Cost::Unknown => None,
         }
     }
 }
@@ -357,17 +397,18 @@ impl Account {
 
     /// The tokens that an answer may have so that its request stays within an equal share of what is left beside
     /// `keep`, when `among` requests share it. `input` is what its prompt may use. `None` means no limit.
-    pub fn room(&self, input: u64, price: Price, keep: Spent, among: u64) -> Option<u64> {
-        let all = self.committed() + keep;
+    pub fn room(&self, input: u64, price: Price, keep: impl Into<Keep>, among: u64) -> Option<u64> {
+        let keep = keep.into();
+        let all = self.committed() + keep.fixed;
         let among = among.max(1);
         let share = |limit: u64, used: u64| limit.saturating_sub(used) / among;
-        let tokens = self
-            .ceiling
-            .tokens
-            .map(|most| share(most, all.tokens).saturating_sub(input));
+        let tokens = self.ceiling.tokens.map(|most| {
+            let left = share(most, all.tokens).saturating_sub(input);
+            left / keep.each_token.tokens.saturating_add(1)
+        });
         let money = self.ceiling.pico_usd().and_then(|most| {
             let left = share(most, all.pico_usd).checked_sub(input.saturating_mul(price.input));
-            match (left, price.output) {
+            match (left, price.output.saturating_add(keep.each_token.pico_usd)) {
                 (None, _) => Some(0),
                 (Some(_), 0) => None,
                 (Some(left), output) => Some(left / output),

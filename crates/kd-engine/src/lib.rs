@@ -20,7 +20,8 @@ use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::view::View;
 use kd_core::{
-    Aside, Conversation, Effects, Event, Machine, Member, Message, Op, SeatName, ThreadId,
+    Address, Aside, Conversation, Effects, Event, LastRound, Machine, Member, Message, Op,
+    SeatName, ThreadId,
 };
 use kd_store::{Queue, Thread};
 use scribe::{Office, Scribe, Then};
@@ -105,6 +106,26 @@ impl Opening {
             seats,
         }
     }
+}
+
+/// The newest round as the log tells it, where an answer seems to be missing: a long log is not read for nothing.
+fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
+    let at = history.iter().rposition(Message::is_king)?;
+    let (king, answers) = history[at..].split_first()?;
+    let called = match &king.to {
+        Address::Seats(seats) => seats.clone(),
+        _ => thread.members(),
+    };
+    let answered = |seat: &SeatName| {
+        let mut own = answers.iter().rev().filter(|m| m.from == seat.as_str());
+        own.next().is_some_and(Message::is_sound)
+    };
+    if called.iter().all(answered) {
+        return None;
+    }
+    // What the log cannot tell, the messages must.
+    let logged = kd_store::log::read(thread).ok()?;
+    LastRound::of(&logged.records, king.seq)
 }
 
 fn seats(open: &OpenCouncil) -> Vec<Member> {
@@ -211,6 +232,7 @@ impl Engine {
         // Also of who sits here no more.
         let _ = kd_store::stream::sweep(&thread);
         open.queue = Some(left);
+        open.last = last_round(&thread, &open.history);
         let mut view = shown(&open.history);
         view.thread = Some(open.thread.clone());
         view.members = open

@@ -113,6 +113,7 @@ impl Stage {
             },
             conclude: false,
             queue: None,
+            last: None,
         }
     }
 

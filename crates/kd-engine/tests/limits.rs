@@ -245,6 +245,7 @@ fn open(
         limits: Budget::default(),
         conclude,
         queue: None,
+        last: None,
     };
     match kind {
         Kind::Ask => {

@@ -68,6 +68,7 @@ impl Stage {
             limits: Budget::default(),
             conclude: false,
             queue: None,
+            last: None,
         };
         let hands = Hands::new(&Config::default(), Options::default());
         Engine::new(hands).open(thread, open).unwrap()

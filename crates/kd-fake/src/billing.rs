@@ -78,6 +78,32 @@ impl Billing {
         })
     }
 
+    /// Starts a service without faults that fills every answer to its bound: five letters a token. It counts a token for
+    /// each byte of a prompt.
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    pub async fn greedy(price: Price) -> io::Result<Self> {
+        let bill = Arc::new(Mutex::new(Bill::default()));
+        let own = Arc::clone(&bill);
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        let fake = Fake::choosing(here, move |seen, _| {
+            let request: Value = serde_json::from_str(&seen.body).unwrap_or_default();
+            let input = seen.body.len() as u64;
+            let output = request["max_tokens"].as_u64().unwrap_or(300);
+            let mut bill = own.lock().unwrap_or_else(PoisonError::into_inner);
+            bill.requests += 1;
+            bill.tokens += input + output;
+            bill.pico_usd += input * price.input + output * price.output;
+            let text = "word ".repeat(usize::try_from(output).unwrap_or(0));
+            Some((Wire::OpenAi, said(&text, "length", input, output)))
+        });
+        Ok(Self {
+            fake: fake.await?,
+            bill,
+        })
+    }
+
     /// `http://127.0.0.1:PORT`, without a path.
     pub fn url(&self) -> String {
         self.fake.url()
@@ -139,6 +165,11 @@ fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -
     }
     let text = words(&request, rng);
     let finish = if rng.below(8) == 0 { "length" } else { "stop" };
+    said(&text, finish, input, output)
+}
+
+/// A whole answer.
+fn said(text: &str, finish: &str, input: u64, output: u64) -> Reply {
     let events = [
         event(&json!({"model": "model-1", "choices": [{"delta": {"content": text}}]})),
         event(&json!({"choices": [{"delta": {}, "finish_reason": finish}]})),

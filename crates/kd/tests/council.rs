@@ -211,6 +211,192 @@ fn a_retry_asks_again_only_who_has_not_answered() {
     assert!(none.err.contains("nobody failed"), "{}", none.err);
 }
 
+/// The log of a home's only thread; empty while there is none.
+fn log(home: &Home) -> String {
+    let thread = home.threads().into_iter().next().unwrap_or_default();
+    std::fs::read_to_string(thread.join(".kd-events.jsonl")).unwrap_or_default()
+}
+
+/// Three members, the second of which fails its first turn where `fails` says so.
+fn three(fails_once: bool) -> Home {
+    let votes = "Answer: yes\nConfidence: 0.9";
+    let bob = if fails_once { fails() } else { says(votes) };
+    Home::scripted(&[("ann", says(votes)), ("bob", bob), ("cyd", says(votes))])
+}
+
+#[test]
+fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
+    // How it is asked, what stands on the input, whether a member fails; and what `asked_with` says then.
+    let rows: [(&[&str], &str, bool, &str); 9] = [
+        (&["ask", "Which?"], "", false, "ask"),
+        (&["ask", "@ann", "which?"], "", false, "ask"),
+        (&["think", "Is it so?"], "", false, "think"),
+        (
+            &["think", "--fast", "bob", "--rigorous", "ann", "Is it so?"],
+            "",
+            true,
+            "think",
+        ),
+        (
+            &["deliberate", "Is 17 prime? yes or no"],
+            "",
+            false,
+            "deliberate",
+        ),
+        (
+            &["deliberate", "Is 17 prime? yes or no"],
+            "",
+            true,
+            "deliberate",
+        ),
+        (&["chat"], "Which?\n/think Is it so?\n", false, "think"),
+        (
+            &["chat"],
+            "Which?\n/deliberate Is 17 prime? yes or no\n",
+            false,
+            "deliberate",
+        ),
+        (&["chat"], "/think Is it so?\nWhich?\n", false, "ask"),
+    ];
+    for (args, input, fails_once, asked_with) in rows {
+        let home = three(fails_once);
+        let mut kd = home
+            .kd(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        kd.stdin
+            .take()
+            .expect("piped")
+            .write_all(input.as_bytes())
+            .expect("written");
+        kd.wait().expect("it ends");
+
+        let status = home.run(&["council", "status", "--json"]).json();
+        let told = (&status["asked_with"], &status["over"], &status["pending"]);
+        assert_eq!(
+            told,
+            (&json!(asked_with), &json!(true), &json!([])),
+            "{args:?} {status}"
+        );
+        let list = home.run(&["council", "list", "--json"]).json().to_string();
+        assert!(!list.contains("pending"), "{args:?} {list}");
+        let watch = home.run(&["council", "watch", "--timeout", "60s"]);
+        assert_ne!(watch.code, Some(124), "{args:?} {}", watch.err);
+        assert!(
+            !watch.err.contains("nobody is at work"),
+            "{args:?} {}",
+            watch.err
+        );
+
+        let before = log(&home).matches("turn_queued").count();
+        let retry = home.run(&["council", "retry"]);
+        assert_eq!(retry.code, Some(1), "{args:?} {}", retry.err);
+        let why = format!("asked with `kd {asked_with}`");
+        let why = if asked_with == "ask" {
+            "nobody failed"
+        } else {
+            &why
+        };
+        assert!(retry.err.contains(why), "{args:?} {}", retry.err);
+        let mut chat = home
+            .kd(&["chat", "--continue"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        chat.stdin
+            .take()
+            .expect("piped")
+            .write_all(b"/retry\n")
+            .expect("written");
+        chat.wait().expect("it ends");
+        let after = log(&home).matches("turn_queued").count();
+        assert_eq!(before, after, "{args:?}: somebody was asked again");
+    }
+}
+
+#[test]
+fn an_interrupted_debate_or_deliberation_is_not_retried_as_a_council() {
+    let hangs = json!({"runs": [["hang"]]});
+    let rows: [(&[&str], &str, &str); 2] = [
+        (&["think", "Is it so?"], "think", "kd think --thread"),
+        (
+            &["deliberate", "Is 17 prime? yes or no"],
+            "deliberate",
+            "`kd deliberate \"…\"`",
+        ),
+    ];
+    for (args, asked_with, next) in rows {
+        for (signal, over) in [(Signal::INT, true), (Signal::KILL, false)] {
+            let home = Home::scripted(&[
+                ("ann", hangs.clone()),
+                ("bob", hangs.clone()),
+                ("cyd", hangs.clone()),
+            ]);
+            let mut kd = home
+                .kd(args)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it runs");
+            until("a turn", || {
+                log(&home).contains("turn_queued").then_some(())
+            });
+            rustix::process::kill_process(Pid::from_child(&kd), signal).expect("it lives");
+            kd.wait().expect("reaped");
+            let status = home.run(&["council", "status", "--json"]).json();
+            let told = (&status["asked_with"], &status["over"]);
+            assert_eq!(
+                told,
+                (&json!(asked_with), &json!(over)),
+                "{args:?} {signal:?} {status}"
+            );
+            if over {
+                let watch = home.run(&["council", "watch", "--timeout", "60s"]);
+                assert_eq!(watch.code, Some(130), "{args:?} {}", watch.err);
+            }
+            let retry = home.run(&["council", "retry"]);
+            assert_eq!(retry.code, Some(1), "{args:?} {signal:?} {}", retry.err);
+            assert!(
+                retry.err.contains(next),
+                "{args:?} {signal:?} {}",
+                retry.err
+            );
+        }
+    }
+}
+
+#[test]
+fn a_member_whose_turn_never_came_is_retried_only_after_an_interrupt() {
+    // One by one, stopped in the first answer: the second was called and not asked.
+    let home = Home::scripted(&[("ada", json!({"runs": [["hang"]]})), ("bob", says("Yes."))]);
+    let config = std::fs::read_to_string(home.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&config).expect("JSON");
+    config["council"]["mode"] = "sequential".into();
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    let mut kd = home
+        .kd(&["ask", "Which?"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    until("a turn", || {
+        log(&home).contains("turn_queued").then_some(())
+    });
+    rustix::process::kill_process(Pid::from_child(&kd), Signal::INT).expect("it lives");
+    kd.wait().expect("reaped");
+    let status = home.run(&["council", "status", "--json"]).json();
+    assert_eq!(status["pending"], json!(["bob"]), "{status}");
+    std::fs::write(home.path().join("ada.json"), says("No.").to_string()).expect("written");
+    let again = home.run(&["council", "retry", "--json"]);
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    assert_eq!(again.json()["answers"].as_array().map(Vec::len), Some(2));
+}
+
 /// A repository with a branch that changed two files, one of them of `.kd`.
 fn repository(home: &Home) {
     let git = |args: &[&str]| {

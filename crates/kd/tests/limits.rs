@@ -119,6 +119,53 @@ async fn every_command_stays_within_its_limits_and_tells_what_was_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_leaves_room_for_the_conclusion() {
+    let price = Price {
+        input: 1_000_000,
+        output: 5_000_000,
+    };
+    // The limit, how many of three members answer at least and at most, and whether a conclusion follows.
+    let rows: [(&[&str], u64, u64, bool); 8] = [
+        (&["--max-calls", "4"], 3, 3, true),
+        (&["--max-calls", "3"], 2, 2, true),
+        // Two answers are worth more than one.
+        (&["--max-calls", "2"], 2, 2, false),
+        (&["--max-calls", "1"], 1, 1, false),
+        (&["--max-total-tokens", "30000"], 3, 3, true),
+        (&["--max-total-tokens", "18000"], 2, 3, true),
+        (&["--max-usd", "0.03"], 3, 3, true),
+        (&["--max-usd", "0.02"], 2, 3, true),
+    ];
+    for (limit, least, most, concluded) in rows {
+        for mode in ["broadcast", "sequential"] {
+            let server = Billing::greedy(price).await.expect("it listens");
+            let agent = json!({"backend": "svc"});
+            let more = json!({
+                "agents": {"m1": agent, "m2": agent, "m3": agent},
+                "council": {"members": ["m1", "m2", "m3"], "mode": mode},
+            });
+            let home = home(&server, &more);
+            let mut args = vec!["ask", "--json", "--quiet", "Tabs or spaces, yes or no?"];
+            args.extend(limit);
+            let said = run(&home, &args, "").await;
+            let bill = server.bill();
+            let at = format!("{limit:?} {mode} {bill:?}\n{}{}", said.out, said.err);
+            let answers = bill.requests - u64::from(concluded);
+            assert!((least..=most).contains(&answers), "{at}");
+            let conclusion = &said.json()["conclusion"]["status"];
+            assert_eq!(conclusion == "complete", concluded, "{at}");
+            let most: f64 = limit[1].parse().expect("a number");
+            let billed = match limit[0] {
+                "--max-calls" => bill.requests as f64,
+                "--max-usd" => bill.pico_usd as f64 / PICO,
+                _ => bill.tokens as f64,
+            };
+            assert!(billed <= most, "{at}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chat_with_its_automatic_turns_and_a_server_keep_one_limit() {
     let limited = |calls: u64| json!({"limits": {"calls": calls, "usd": 0.02}});
     let chat = server(2).await;
@@ -210,6 +257,64 @@ async fn an_unknown_price_is_refused_before_anybody_is_asked() {
             said.err
         );
         assert_eq!(server.bill(), Bill::default(), "{command}");
+    }
+}
+
+/// Claude Code keeps the budget that it is given; Codex has none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_with_a_budget_of_its_own_ends_at_the_limit() {
+    let streams = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../kd-backends/tests/data/agent-streams"
+    );
+    let rows = [
+        (
+            "claude_code",
+            "claude",
+            "claude/max_budget.jsonl",
+            Some("0.0199"),
+            4,
+        ),
+        ("codex", "codex", "codex/normal.jsonl", None, 0),
+    ];
+    for (backend, name, stream, budget, code) in rows {
+        let home = Home::new(&json!({
+            "agents": {"ada": {"backend": backend, "warm": false}},
+            "council": {"members": ["ada"], "conclude": false},
+        }));
+        let seen = home.path().join("seen");
+        let program = home.path().join(name);
+        std::fs::copy(kd_fake::fake_agent(), &program).expect("copied");
+        let steps = json!([{"record": seen}, {"play": format!("{streams}/{stream}")}]);
+        std::fs::write(
+            home.path().join(format!("{name}.script")),
+            steps.to_string(),
+        )
+        .expect("written");
+        let path = format!("{}:/usr/bin:/bin", home.path().display());
+        for command in ["ask", "deliberate"] {
+            let mut kd = home.kd(&[command, "--max-usd", "0.01999", "Yes or no?"]);
+            let said = Said::of(kd.env("PATH", &path).output().expect("it runs"));
+            let at = format!("{backend} {command}: {}{}", said.out, said.err);
+            if command == "ask" {
+                assert_eq!(said.code, Some(code), "{at}");
+                let seen: Value =
+                    serde_json::from_slice(&std::fs::read(&seen).expect("read")).expect("JSON");
+                let words: Vec<&str> = seen["args"]
+                    .as_array()
+                    .expect("a list")
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .collect();
+                let told = words
+                    .iter()
+                    .position(|w| *w == "--max-budget-usd")
+                    .map(|at| words[at + 1]);
+                // Rounded down.
+                assert_eq!(told, budget, "{at}");
+            }
+            assert_eq!(said.err.contains("not exact"), budget.is_none(), "{at}");
+        }
     }
 }
 

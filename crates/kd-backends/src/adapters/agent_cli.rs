@@ -901,6 +901,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn programs_with_a_budget_are_known_to_the_check_of_limits() {
+        for program in PROGRAMS {
+            let keeps = kd_core::config::keeps_budget(program.backend);
+            assert_eq!(keeps, program.budget.is_some(), "{}", program.backend);
+        }
+    }
+
+    #[test]
     fn a_budget_is_never_zero_and_what_is_reserved_is_what_is_told() {
         for program in PROGRAMS {
             let agent = || AgentCli::new(program, Choice::default(), Env::default());

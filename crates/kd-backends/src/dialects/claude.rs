@@ -241,7 +241,12 @@ impl Claude {
                 self.answer.finish(WHO, finish, usage)
             }
         } else {
-            Err(self.failed(event, reason))
+            let failure = self.failed(event, reason);
+            Err(match failure.kind {
+                // The turn ended by itself: its figures are whole.
+                FailureKind::Limit => failure.after(usage.as_ref()),
+                _ => failure,
+            })
         });
     }
 
@@ -270,8 +275,10 @@ impl Claude {
                 &said,
                 "allow more turns of tools, or ask a narrower question",
             ),
+            // The budget is `kd`'s own limit, passed on.
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
-                limit(&said, "raise the program's budget")
+                Failure::new(FailureKind::Limit, format!("claude: {said}"))
+                    .advise("raise the limit of money (`limits.usd`), or ask fewer members")
             }
             _ if text(event, "stop_reason") == "refusal" => {
                 Failure::new(FailureKind::Refused, one_line(&said, 400))

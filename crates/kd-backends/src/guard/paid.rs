@@ -82,10 +82,15 @@ impl Backend for Paid {
                     return Some((Err(failure), (stream::empty().boxed(), None)));
                 }
                 let item = inner.next().await?;
-                if let Ok(Delta::Finished { usage, .. }) = &item
+                let told = match &item {
+                    Ok(Delta::Finished { usage, .. }) => Some(usage.as_ref()),
+                    Err(failure) => failure.used.as_ref().map(|used| Some(&used.usage)),
+                    Ok(_) => None,
+                };
+                if let Some(usage) = told
                     && let Some(permit) = permit.take()
                 {
-                    permit.settle(usage.as_ref());
+                    permit.settle(usage);
                 }
                 Some((item, (inner, permit)))
             },

@@ -213,6 +213,11 @@ pub fn is_program(backend: &str) -> bool {
     NOT_PROVIDERS.contains(&backend) && !matches!(backend, "local" | "scripted")
 }
 
+/// Whether a backend is an agent program that stops by itself at a budget of money.
+pub fn keeps_budget(backend: &str) -> bool {
+    backend == "claude_code"
+}
+
 /// Members that may be named without being defined under `agents`, and their backends.
 pub const KNOWN_AGENTS: &[(&str, &str)] = &[
     ("claude", "claude_code"),

@@ -25,6 +25,7 @@ pub use docs::{docs_table, environment_table};
 pub use init::{InitSeat, render_init};
 pub use keys::{
     BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key, is_program,
+    keeps_budget,
 };
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};

@@ -123,6 +123,11 @@ impl Floor {
         id
     }
 
+    /// What an open turn is for.
+    pub(super) fn purpose(&self, id: TurnId) -> Option<Purpose> {
+        self.open.get(&id).map(|turn| turn.purpose)
+    }
+
     /// A turn whose pieces still count.
     pub(super) fn running(&mut self, id: TurnId) -> Option<&mut Turn> {
         self.open.get_mut(&id).filter(|t| t.end.is_none())

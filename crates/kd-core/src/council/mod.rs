@@ -16,10 +16,12 @@ mod round;
 pub mod table;
 
 use crate::clean::clean_line;
+use crate::deliberation::wire_bytes;
 use crate::delivery::Delivery;
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::last_round::LastRound;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::mention::mentions;
 use crate::message::{Address, Message, settled};
@@ -28,6 +30,7 @@ use crate::protocols::{Assignment, Move, Protocol, ProtocolKind, Yield};
 use crate::request::{Delta, Request, Usage};
 use crate::roster::{Member, Roster};
 use crate::speech::{Speech, weigh};
+use crate::spending::{Keep, Price, Spent};
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
 use others::Others;
@@ -59,6 +62,8 @@ pub struct OpenCouncil {
     /// What waits from a session that ended too early, oldest first: `Op::Resume` takes it up. None: the king's messages
     /// are not kept until they are answered.
     pub queue: Option<Vec<Delivery>>,
+    /// The newest round as the thread's log tells it. `None`: a called member that left no message counts as failed.
+    pub last: Option<LastRound>,
 }
 
 /// The bounds of a council.
@@ -74,6 +79,8 @@ pub struct Budget {
     pub waiting_max: usize,
     /// The most bytes of one message of the king.
     pub say_bytes_max: usize,
+    /// What a token of the conclusion costs, where limits are set: its worst case is kept back from the answers.
+    pub conclusion: Option<Price>,
 }
 
 impl Default for Budget {
@@ -85,6 +92,7 @@ impl Default for Budget {
             text_bytes_max: 16 << 20,
             waiting_max: 64,
             say_bytes_max: 16 << 20,
+            conclusion: None,
         }
     }
 }
@@ -150,6 +158,11 @@ struct Words {
     told: bool,
 }
 
+/// The tokens of a conclusion that are kept back under a limit. It may have more if more is left.
+const CONCLUSION_TOKENS: u32 = 1024;
+/// The bytes of a token of an answer in the prompt of the conclusion, where a byte counts as a token. Words of English
+/// take 4 to 5, other scripts up to 6.
+const ANSWER_TOKEN_BYTES: u64 = 6;
 /// The most characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
 /// Why a turn is not taken.
@@ -188,6 +201,31 @@ impl Machine for Council {
         self.settle(now, &mut fx);
         fx
     }
+
+    fn keeps(&self, turn: TurnId) -> Keep {
+        let answers = self.floor.purpose(turn) == Some(Purpose::Answer);
+        match (&self.round, self.limits.conclusion) {
+            (Some(round), Some(price)) if answers && round.concludes => {
+                let mut others = round.called(&self.members);
+                others
+                    .retain(|s| !self.floor.holds(s) && !round.spoke.iter().any(|t| t.seat == *s));
+                let others = others.len() as u64;
+                // They read the answer, too.
+                let bytes = ANSWER_TOKEN_BYTES.saturating_mul(others + 1);
+                Keep {
+                    fixed: round.closing,
+                    each_token: Spent {
+                        calls: 0,
+                        tokens: bytes,
+                        pico_usd: price.input.saturating_mul(bytes),
+                        ..Spent::default()
+                    },
+                    others,
+                }
+            }
+            _ => Keep::default(),
+        }
+    }
 }
 
 impl Council {
@@ -201,7 +239,7 @@ impl Council {
             .collect();
         let mut history = open.history;
         history.sort_by(|a, b| (a.seq, &a.from).cmp(&(b.seq, &b.from)));
-        let round = round_from(&history, &members);
+        let round = round_from(&history, &members, open.last.as_ref());
         let mut events = vec![Event::ThreadOpened {
             members: members.clone(),
             messages: history.len().try_into().unwrap_or(u32::MAX),
@@ -388,6 +426,20 @@ impl Council {
                     self.limits.turns_max
                 )));
             }
+        }
+        if let Some(price) = self.limits.conclusion.filter(|_| self.conclude) {
+            let called = round.called(&self.members);
+            round.concludes = called.len() > 1;
+            let chair = self
+                .roster
+                .chair()
+                .or_else(|| self.roster.get(called.first()?));
+            round.closing = chair.map_or_else(Spent::default, |chair| {
+                let request = request(&self.prompts, chair, history.clone(), Manner::Conclude);
+                let answer = chair.sampling.max_tokens.unwrap_or(CONCLUSION_TOKENS);
+                let answer = answer.min(CONCLUSION_TOKENS);
+                Spent::at_most(wire_bytes(&request.prompt), answer, Some(price))
+            });
         }
         let mut opened = 0;
         for Assignment { seat, manner } in asked {
@@ -802,8 +854,12 @@ fn notice(text: impl Into<String>) -> Event {
 }
 
 /// The round after the king's last message in a thread.
-fn round_from(history: &[Message], members: &[SeatName]) -> Option<Round> {
-    Round::from_history(history, members, |king| call_of(king, members))
+fn round_from(
+    history: &[Message],
+    members: &[SeatName],
+    last: Option<&LastRound>,
+) -> Option<Round> {
+    Round::from_history(history, members, last, |king| call_of(king, members))
 }
 
 /// How a message of the king called.

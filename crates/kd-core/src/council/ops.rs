@@ -306,7 +306,7 @@ impl Council {
             }
         };
         let Some(round) = &mut self.round else {
-            return Err("nothing was asked yet".into());
+            return Err("there is no question whose members could be asked again".into());
         };
         if !idle && round.interrupted {
             return Err("the round is being stopped: retry when it has ended".into());

@@ -37,7 +37,7 @@ impl Council {
         self.spoke_elsewhere(&message);
         if matches!(self.stage, Stage::Idle) && !self.held {
             // What can be asked again is what the thread says now.
-            self.round = round_from(&self.history, &self.members);
+            self.round = round_from(&self.history, &self.members, None);
         }
     }
 

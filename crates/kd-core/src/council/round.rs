@@ -3,9 +3,11 @@
 use super::table::{Call, Spoke};
 use crate::event::Outcome;
 use crate::ids::SeatName;
+use crate::last_round::{LastRound, RoundKind};
 use crate::message::{Address, Message};
 use crate::request::Usage;
 use crate::speech::Speech;
+use crate::spending::Spent;
 
 /// The answering of one message of the king: begins when his message is on disk, stays after the floor is yielded so
 /// that failed turns can be asked again.
@@ -27,6 +29,10 @@ pub(super) struct Round {
     /// Some of them told nothing.
     pub(super) uncounted: bool,
     pub(super) conclusion: Conclusion,
+    /// Whether a conclusion may follow.
+    pub(super) concludes: bool,
+    /// Its worst case, answers that are still to come apart. Counted only where limits are set.
+    pub(super) closing: Spent,
     pub(super) interrupted: bool,
     /// The king spoke again in another process.
     pub(super) over: bool,
@@ -72,6 +78,8 @@ impl Round {
             usage: Usage::default(),
             uncounted: false,
             conclusion: Conclusion::Open,
+            concludes: false,
+            closing: Spent::default(),
             interrupted: false,
             over: false,
             auto_messages: None,
@@ -82,16 +90,22 @@ impl Round {
         }
     }
 
-    /// The round after the last message of the king in a thread, as far as the messages tell. Members who were called
-    /// and left no message count as failed: whoever was to bring their answers is gone.
+    /// The round after the last message of the user in a thread, as far as messages and log tell; none after a debate or
+    /// a deliberation. Members who were called and left no message count as failed, unless the log tells that the round
+    /// ended without a turn of theirs.
     pub(super) fn from_history(
         history: &[Message],
         members: &[SeatName],
+        last: Option<&LastRound>,
         call: impl Fn(&Message) -> Call,
     ) -> Option<Self> {
         let at = history.iter().rposition(Message::is_king)?;
         let (before, rest) = history.split_at(at);
         let (king, answers) = rest.split_first()?;
+        let kind = last.map_or(RoundKind::of(king), |l| l.kind);
+        if kind != RoundKind::Council {
+            return None;
+        }
         let mut round = Round::new(king.to.clone(), call(king), !any_answer(before));
         round.said = king.seq;
         for message in answers {
@@ -106,8 +120,11 @@ impl Round {
                 });
             }
         }
+        let unasked = |seat: &SeatName| {
+            last.is_some_and(|l| l.is_whole() && !l.asked.iter().any(|(s, ..)| s == seat))
+        };
         for seat in round.called(members) {
-            if !round.spoke.iter().any(|s| s.seat == seat) {
+            if !unasked(&seat) && !round.spoke.iter().any(|s| s.seat == seat) {
                 round.spoke.push(Spoke {
                     seat,
                     answered: false,

@@ -19,12 +19,14 @@ use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
 use crate::ids::{TimerId, TurnId};
+use crate::last_round::RoundKind;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::memory::Memory;
 use crate::message::{Address, Draft, Message, Status};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
 use crate::request::{Delta, Finish, Prompt, Request, Usage};
+use crate::spending::Keep;
 use crate::spending::{ANSWER_TOKENS_MIN, Ceiling, FRAMING_TOKENS};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,8 +159,8 @@ impl Machine for Deliberation {
         self.plan.limits.ceiling()
     }
 
-    fn keeps(&self, _turn: TurnId) -> Spent {
-        self.ledger.closing()
+    fn keeps(&self, _turn: TurnId) -> Keep {
+        self.ledger.closing().into()
     }
 }
 
@@ -237,7 +239,8 @@ impl Deliberation {
         match (op, &self.phase) {
             (Op::Say { .. }, Phase::Waiting) => {
                 // The question stands in the plan: it was planned for.
-                let draft = self.draft(None, "king", self.plan.question.clone(), None, now);
+                let mut draft = self.draft(None, "king", self.plan.question.clone(), None, now);
+                RoundKind::Deliberation.mark(&mut draft);
                 fx.commands.push(Command::Save(Box::new(draft)));
                 self.phase = Phase::Saving;
             }

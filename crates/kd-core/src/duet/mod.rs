@@ -26,6 +26,7 @@ use crate::clean::clean_text;
 use crate::config::ThinkConfig;
 use crate::event::{DuetEnd, Event};
 use crate::ids::{SeatName, ThreadId, TimerId};
+use crate::last_round::RoundKind;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Message};
 use crate::op::Op;
@@ -291,7 +292,8 @@ impl Duet {
                     let Some((body, ask)) = self.waiting.pop_front() else {
                         return;
                     };
-                    let draft = crate::draft::king(body, Address::All, None, now);
+                    let mut draft = crate::draft::king(body, Address::All, None, now);
+                    RoundKind::Debate.mark(&mut draft);
                     fx.commands.push(Command::Save(Box::new(draft)));
                     self.stage = Stage::Saving(ask);
                     return;

@@ -374,7 +374,8 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
             "members are unequal ({worst:.2} to {best:.2} right): a plain vote of unequal members loses to the best of them; weigh them (--rule log-odds) or use --protocol auto"
         ));
     }
-    let unpriced = plan.seats.iter().filter(|s| s.price.is_none());
+    let inexact = |s: &&Seat| s.price.is_none() && !config::keeps_budget(&s.member.backend);
+    let unpriced = plan.seats.iter().filter(inexact);
     let unpriced: Vec<&str> = unpriced.map(|s| s.name().as_str()).collect();
     if plan.limits.micro_usd.is_some() && !unpriced.is_empty() {
         notices.push(program_warning(&unpriced));

@@ -46,6 +46,7 @@ impl Room {
             },
             conclude: false,
             queue: Some(Vec::new()),
+            last: None,
         });
         Self {
             conversation,

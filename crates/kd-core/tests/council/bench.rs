@@ -7,8 +7,8 @@ use kd_core::prompt::PromptRules;
 use kd_core::protocols;
 use kd_core::request::{Delta, Finish, Request, Usage};
 use kd_core::{
-    Budget, Council, Delivery, Event, Failure, FailureKind, Member, Op, OpenCouncil, Roster,
-    SeatName, ThreadId, TurnId,
+    Budget, Council, Delivery, Event, Failure, FailureKind, LastRound, Member, Op, OpenCouncil,
+    Roster, SeatName, ThreadId, TurnId,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ pub(crate) struct Setup {
     pub(crate) limits: Budget,
     pub(crate) history: Vec<Message>,
     pub(crate) queue: Option<Vec<Delivery>>,
+    pub(crate) last: Option<LastRound>,
 }
 
 impl Default for Setup {
@@ -47,6 +48,7 @@ impl Default for Setup {
             limits: Budget::default(),
             history: Vec::new(),
             queue: None,
+            last: None,
         }
     }
 }
@@ -84,6 +86,7 @@ impl Bench {
             },
             conclude: setup.conclude,
             queue: setup.queue,
+            last: setup.last,
         });
         Self {
             council,

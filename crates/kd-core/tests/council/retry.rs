@@ -1,9 +1,11 @@
 //! An answer that is asked for again takes the place of the failed one.
 
 use super::bench::*;
+use kd_core::event::Outcome;
+use kd_core::last_round::{LastRound, RoundKind, TurnSeen};
 use kd_core::message::settled;
 use kd_core::view::{Content, View};
-use kd_core::{Event, FailureKind, Message, Op};
+use kd_core::{Event, FailureKind, Message, Op, SeatName, TurnId};
 
 fn shown(view: &View) -> Vec<String> {
     let panels = view.panels.iter().map(|p| match &p.content {
@@ -76,4 +78,45 @@ fn on_disk_in_prompts_and_on_the_screen() {
         [2, 2],
         "both times the first failure's place"
     );
+}
+
+#[test]
+fn the_log_tells_whom_a_question_that_was_asked_before_still_lacks() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.answer("claude", "Because.");
+    let history: Vec<Message> = bench.council.history().to_vec();
+    let asked = |seat: &str, seen| (SeatName::new(seat).unwrap(), TurnId(1), seen);
+    let last = |kind, outcome| LastRound {
+        kind,
+        asked: vec![asked("claude", TurnSeen::Finished)],
+        outcome,
+    };
+    let rows = [
+        // Without a log: who was called and left no message.
+        (None, 2),
+        // The round ended: nobody else had a turn.
+        (Some(last(RoundKind::Council, Some(Outcome::Complete))), 0),
+        (
+            Some(last(RoundKind::Council, Some(Outcome::Interrupted))),
+            2,
+        ),
+        (Some(last(RoundKind::Council, None)), 2),
+        (Some(last(RoundKind::Debate, None)), 0),
+        (
+            Some(last(RoundKind::Deliberation, Some(Outcome::Interrupted))),
+            0,
+        ),
+    ];
+    for (last, asks) in rows {
+        let name = format!("{last:?}");
+        let mut bench = Bench::new(Setup {
+            history: history.clone(),
+            last,
+            ..Setup::default()
+        });
+        bench.op(Op::Retry { seat: None });
+        assert_eq!(bench.speaking().len(), asks, "{name}");
+        assert_eq!(bench.refusals().is_empty(), asks > 0, "{name}");
+    }
 }

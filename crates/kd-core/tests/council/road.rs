@@ -265,7 +265,7 @@ fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
             "nobody here is called kodex: did you mean codex?",
             "codex is not muted",
             "codex is not speaking",
-            "nothing was asked yet",
+            "there is no question whose members could be asked again",
             "the king cannot ask himself: address members, or all",
         ]
     );

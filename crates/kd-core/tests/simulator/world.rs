@@ -77,6 +77,7 @@ impl World {
             },
             conclude: chance.random_bool(0.5),
             queue: chance.random_bool(0.6).then(Vec::new),
+            last: None,
         };
         let (council, opened) = Council::open(open.clone());
         let mut laws = Laws::new(&open);

@@ -65,6 +65,7 @@ impl House {
             },
             conclude: false,
             queue: None,
+            last: None,
         };
         let mut session = self.engine.open(thread, open).unwrap();
         let mut face = session.subscribe();

@@ -13,8 +13,10 @@ use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_backends::Hands;
 use kd_core::config::{Config, Mode};
+use kd_core::last_round::RoundKind;
 use kd_core::mention::mentions;
-use kd_core::{Address, Budget, Member, Op, OpenCouncil, Roster, SeatName};
+use kd_core::spending::{Ceiling, Cost, Price};
+use kd_core::{Address, Budget, LastRound, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
 use kd_store::{self as store, Elsewhere, Layout, Thread};
@@ -37,6 +39,8 @@ pub(super) struct Plan {
     pub(super) roster: Roster,
     place: Place,
     config: Config,
+    /// The newest round, where its members are asked again.
+    last: Option<LastRound>,
 }
 
 /// Where the question is to be put.
@@ -87,6 +91,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         roster,
         place,
         config,
+        last,
     } = plan(&mut args, job, here)?;
     let quiet = args.output.quiet;
     if args.background {
@@ -110,7 +115,8 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         let id = thread.id().clone();
         asked = Some((layout.clone(), id.clone()));
         let conclude = config.council.conclude && !args.no_conclude;
-        let open = opening(&config, roster, &thread, conclude, args.model.seed)?;
+        let mut open = opening(&config, roster, &thread, conclude, args.model.seed)?;
+        open.last = last;
         // For the next command: the members need not wait for it.
         let then = move || {
             if new {
@@ -184,6 +190,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         let said = mentions(&question.asked, &held.iter().collect::<Vec<_>>());
         trust::check_named(&loaded.project, said.seats.iter().map(SeatName::as_str))?;
     }
+    let mut last = None;
     let op = match (question, &args.address) {
         (Some(question), Some(exactly)) => Op::Say {
             body: question.text,
@@ -194,11 +201,8 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
             body: question.text,
         },
         (None, _) => {
-            let busy = old.as_ref().map(thread::running).transpose()?;
-            if let Some(seat) = busy.unwrap_or_default().first() {
-                let what = format!("{seat} is still answering");
-                return Err(Error::new("busy", Exit::Error, what)
-                    .next("`kd council watch` follows it; retry when it has ended"));
+            if let Some(thread) = &old {
+                last = retriable(thread)?;
             }
             Op::Retry { seat: None }
         }
@@ -233,10 +237,41 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     };
     Ok(Plan {
         op,
+        last,
         roster: seated.roster,
         config: loaded.config,
         place,
     })
+}
+
+/// The newest round of a thread as its log tells it, if its members may be asked again.
+fn retriable(thread: &Thread) -> Result<Option<LastRound>, Error> {
+    if let Some(seat) = thread::running(thread)?.first() {
+        let what = format!("{seat} is still answering");
+        return Err(Error::new("busy", Exit::Error, what)
+            .next("`kd council watch` follows it; retry when it has ended"));
+    }
+    let newest = super::show::newest(thread, 1)?;
+    let turns = thread::turns(&newest.messages);
+    let turn = turns.last().copied().unwrap_or_default();
+    let last = thread::last_round(thread, turn)?;
+    let king = turn.first().filter(|m| m.is_king());
+    let kind = match (&last, king) {
+        (Some(last), _) => last.kind,
+        (None, king) => king.map(RoundKind::of).unwrap_or_default(),
+    };
+    if kind == RoundKind::Council {
+        return Ok(last);
+    }
+    let command = kind.command();
+    let what = format!(
+        "the newest question was asked with `kd {command}`; `kd council retry` asks members of a council again"
+    );
+    let again = match kind {
+        RoundKind::Debate => format!("`kd think --thread {} \"…\"` asks again", thread.id()),
+        _ => "`kd deliberate \"…\"` asks again, in a new thread".to_owned(),
+    };
+    Err(Error::new("not_a_council", Exit::Error, what).next(again))
 }
 
 /// The thread that the person wants to go on in, if any.
@@ -328,11 +363,26 @@ pub(super) fn opening(
         limits: Budget {
             // One question, one round of answers: a discussion is asked for in the configuration.
             auto_messages: config.council.auto_messages.or(Some(0)),
+            conclusion: conclusion_price(config, &roster),
             ..Budget::default()
         },
         conclude,
         roster,
         queue: None,
+        last: None,
+    })
+}
+
+/// What a token of the conclusion costs at most, where a limit is set: members may write it in place of the chair.
+fn conclusion_price(config: &Config, roster: &Roster) -> Option<Price> {
+    if config.limits.ceiling() == Ceiling::default() {
+        return None;
+    }
+    let who = roster.chair().into_iter().chain(roster.members());
+    let prices = who.map(|member| Cost::of(config, member).price().unwrap_or_default());
+    prices.reduce(|a, b| Price {
+        input: a.input.max(b.input),
+        output: a.output.max(b.output),
     })
 }
 

@@ -204,6 +204,7 @@ impl Room<'_> {
             conclude: false,
             roster: seated.roster.clone(),
             queue: None,
+            last: None,
         };
         let queue = self.layout.queue_folder(thread.path());
         let session = self.engine.join(thread, open, queue.as_deref())?;

@@ -72,9 +72,8 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
 fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row, Error> {
     let first = open.head(1)?;
     let newest = show::newest(open, 1)?;
-    let members = open.members();
     let states = match thread::turns(&newest.messages).last() {
-        Some(turn) => thread::states(turn, &members, &thread::running(open)?),
+        Some(turn) => thread::states_now(open, turn)?,
         None => Vec::new(),
     };
     let topic = first

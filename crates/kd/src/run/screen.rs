@@ -278,6 +278,7 @@ impl Desk for House {
                     conclude: false,
                     roster,
                     queue: None,
+                    last: None,
                 };
                 engine
                     .join_from_now(thread, open, queue.as_deref())

@@ -15,7 +15,7 @@ pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(),
     let mut programs = Vec::new();
     for member in roster.members().iter().chain(roster.chair()) {
         match Cost::of(config, member) {
-            Cost::Known(_) => {}
+            Cost::Known(_) | Cost::Budget => {}
             Cost::Program => programs.push(member.name.as_str()),
             Cost::Unknown => {
                 let what = format!(

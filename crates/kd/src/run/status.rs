@@ -9,6 +9,7 @@ use crate::face::json;
 use crate::render::clean;
 use kd_backends::transport::process;
 use kd_core::SeatName;
+use kd_core::last_round::RoundKind;
 use kd_store::{Lease, Thread};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -24,7 +25,8 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     let newest = show::newest(&open, 1)?;
     let turns = thread::turns(&newest.messages);
     let turn = turns.last().copied().unwrap_or_default();
-    let states = thread::states(turn, &open.members(), &thread::running(&open)?);
+    let standing = thread::standing(&open, turn)?;
+    let states = &standing.states;
     // Whether this process asks it for the newest question or for another one is not known.
     let asking = |seat: &SeatName| -> Option<u32> {
         let held = Lease::is_held(&open, seat.as_str()).unwrap_or(false);
@@ -61,6 +63,8 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         let object = json!({
             "v": kd_core::event::FORMAT,
             "thread_id": open.id(),
+            "asked_with": standing.kind.command(),
+            "over": standing.is_over(),
             "expected": names(|_| true),
             "responded": names(|s| !matches!(s, State::Running | State::Pending)),
             "pending": names(|s| matches!(s, State::Running | State::Pending)),
@@ -69,8 +73,18 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         writeln!(out, "{}", json::text(&object, true)?)?;
     } else {
         let styles = here.out_styles();
-        writeln!(out, "{}", styles.bold(&clean::line(&open.id().0)))?;
-        for (seat, state) in &states {
+        let mut head = styles.bold(&clean::line(&open.id().0));
+        if standing.kind != RoundKind::Council {
+            let end = if standing.is_over() {
+                "ended"
+            } else {
+                "not ended"
+            };
+            let told = format!("  {}, {end}", standing.kind.command());
+            head.push_str(&styles.dim(&told));
+        }
+        writeln!(out, "{head}")?;
+        for (seat, state) in states {
             let mut word = state.word().replace('_', " ");
             match asking(seat) {
                 None => {}

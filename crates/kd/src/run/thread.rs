@@ -1,10 +1,12 @@
 //! What show, list, status and export know of a thread: which one is meant, its turns, and who has answered. Pure
-//! except for [`find`], [`resolve`] and [`running`].
+//! except for [`find`], [`resolve`], [`running`], [`last_round`] and [`standing`].
 
 use super::here::Here;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::{Address, Message, SeatName, Status};
+use kd_core::event::Outcome;
+use kd_core::last_round::{RoundKind, TurnSeen};
+use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
 
 /// The thread that a command means: the one named, else the current one, else the newest.
@@ -103,6 +105,97 @@ impl State {
             (State::Running, false) => "busy",
             (State::Pending, false) => "open",
         }
+    }
+}
+
+/// The newest turn of a thread: who was asked, and how far each is.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// How the question is answered.
+    pub(super) kind: RoundKind,
+    /// How the round ended, where the log tells that it has and nobody is writing.
+    pub(super) outcome: Option<Outcome>,
+    pub(super) states: Vec<(SeatName, State)>,
+}
+
+impl Standing {
+    /// Whether nobody who was asked is missing. The messages of a debate or a deliberation do not tell that: its log does.
+    pub(super) fn is_over(&self) -> bool {
+        let busy = |state: &State| matches!(state, State::Running | State::Pending);
+        let answered = self.kind == RoundKind::Council && !self.states.iter().any(|s| busy(&s.1));
+        self.outcome.is_some() || answered
+    }
+}
+
+/// The round of a turn in the thread's log, if the log tells of it.
+pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>, Error> {
+    let Some(king) = turn.first().filter(|m| m.is_king()) else {
+        return Ok(None);
+    };
+    let logged = kd_store::log::read(thread)?;
+    Ok(LastRound::of(&logged.records, king.seq))
+}
+
+/// How far the newest turn of a thread is, by its messages, its streams and its log.
+pub(super) fn standing(thread: &Thread, turn: &[Message]) -> Result<Standing, Error> {
+    let running = running(thread)?;
+    let states = states(turn, &thread.members(), &running);
+    Ok(with_log(states, last_round(thread, turn)?, &running))
+}
+
+/// How far each member is; the log is read only where somebody seems to be missing.
+pub(super) fn states_now(
+    thread: &Thread,
+    turn: &[Message],
+) -> Result<Vec<(SeatName, State)>, Error> {
+    let running = running(thread)?;
+    let states = states(turn, &thread.members(), &running);
+    if states.iter().all(|(_, state)| *state != State::Pending) {
+        return Ok(states);
+    }
+    Ok(with_log(states, last_round(thread, turn)?, &running).states)
+}
+
+/// What the log adds to the states that messages and streams tell.
+fn with_log(
+    mut states: Vec<(SeatName, State)>,
+    round: Option<LastRound>,
+    running: &[SeatName],
+) -> Standing {
+    let Some(round) = round else {
+        return Standing {
+            states,
+            ..Standing::default()
+        };
+    };
+    let outcome = round.outcome.filter(|_| running.is_empty());
+    match round.kind {
+        // A protocol need not ask every member that was called.
+        RoundKind::Council if outcome.is_some() && round.is_whole() => {
+            let asked = |seat: &SeatName| round.asked.iter().any(|(s, ..)| s == seat);
+            states.retain(|(seat, state)| *state != State::Pending || asked(seat));
+        }
+        RoundKind::Council => {}
+        // Whom it needs is asked, and most replies are in the log alone.
+        RoundKind::Debate | RoundKind::Deliberation => {
+            let state = |(seat, _, seen): &(SeatName, _, TurnSeen)| match seen {
+                _ if running.contains(seat) => State::Running,
+                TurnSeen::Open => State::Pending,
+                TurnSeen::Finished => State::Responded,
+                TurnSeen::Failed(FailureKind::Timeout) => State::TimedOut,
+                TurnSeen::Failed(_) => State::Errored,
+            };
+            states = round
+                .asked
+                .iter()
+                .map(|a| (a.0.clone(), state(a)))
+                .collect();
+        }
+    }
+    Standing {
+        kind: round.kind,
+        outcome,
+        states,
     }
 }
 

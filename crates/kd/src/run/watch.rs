@@ -102,8 +102,11 @@ async fn conduct(
             over_since = None;
             if !told && follow.is_deserted()? {
                 told = true;
-                let line = "nobody is at work on it: `kd council retry` asks again (Ctrl+C leaves)";
-                notice(stage, line);
+                let again = follow.again()?;
+                notice(
+                    stage,
+                    &format!("nobody is at work on it: {again} (Ctrl+C leaves)"),
+                );
             }
         }
         let now = Timestamp::now();

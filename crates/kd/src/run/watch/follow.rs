@@ -8,6 +8,7 @@ use kd_backends::adapters::agent_cli;
 use kd_backends::dialects::{Reading, named};
 use kd_core::config::Config;
 use kd_core::event::{FORMAT, Outcome, Purpose};
+use kd_core::last_round::RoundKind;
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Record, SeatName, Status, Timestamp, TurnId, Usage,
 };
@@ -80,8 +81,12 @@ impl Follow {
         if first && !self.turn.is_empty() {
             self.hear_streams()?;
         }
-        // Whoever was asked and has said nothing yet waits.
-        for (seat, state) in self.states()? {
+        // A called member that has said nothing yet waits. A debate or a deliberation asks whom it needs.
+        let king = self.turn.first();
+        let council = king.is_none_or(|king| RoundKind::of(king) == RoundKind::Council);
+        let running = thread::running(&self.thread)?;
+        let states = thread::states(&self.turn, &self.members, &running);
+        for (seat, state) in states.into_iter().filter(|_| council) {
             let spoke = self.turn.iter().any(|m| m.from == seat.as_str());
             if matches!(state, State::Running | State::Pending) && !spoke {
                 self.turn_of(&seat);
@@ -92,10 +97,9 @@ impl Follow {
 
     /// Whether everybody who was asked has ended, and nobody else is at work.
     pub(super) fn is_over(&self) -> Result<bool, Error> {
-        let busy = |state: &State| matches!(state, State::Running | State::Pending);
         Ok(!self.turn.is_empty()
-            && !self.states()?.iter().any(|(_, state)| busy(state))
-            && thread::running(&self.thread)?.is_empty())
+            && thread::running(&self.thread)?.is_empty()
+            && thread::standing(&self.thread, &self.turn)?.is_over())
     }
 
     /// Whether somebody is waited for and nobody is at work.
@@ -106,9 +110,20 @@ impl Follow {
         Ok(since.as_secs() >= 5 && thread::running(&self.thread)?.is_empty())
     }
 
+    /// What to type to have the question asked again, once nobody is at work on it.
+    pub(super) fn again(&self) -> Result<&'static str, Error> {
+        let standing = thread::standing(&self.thread, &self.turn)?;
+        Ok(match standing.kind {
+            RoundKind::Council => "`kd council retry` asks again",
+            RoundKind::Debate => "`kd think --continue` asks again",
+            RoundKind::Deliberation => "`kd deliberate` asks again, in a new thread",
+        })
+    }
+
     /// The end of the round.
     pub(super) fn yielded(&mut self) -> Result<Record, Error> {
-        let states = self.states()?;
+        let standing = thread::standing(&self.thread, &self.turn)?;
+        let states = standing.states;
         let well = states
             .iter()
             .filter(|(_, s)| *s == State::Responded)
@@ -117,21 +132,16 @@ impl Follow {
             .turn
             .iter()
             .any(|m| m.status == Some(Status::Interrupted));
-        let outcome = match well {
+        let outcome = standing.outcome.unwrap_or(match well {
             _ if stopped => Outcome::Interrupted,
             n if n == states.len() => Outcome::Complete,
             0 => Outcome::Failed,
             _ => Outcome::Partial,
-        };
+        });
         Ok(self.record(Event::FloorYielded {
             outcome,
             usage: Usage::default(),
         }))
-    }
-
-    fn states(&self) -> Result<Vec<(SeatName, State)>, Error> {
-        let running = thread::running(&self.thread)?;
-        Ok(thread::states(&self.turn, &self.members, &running))
     }
 
     fn hear_streams(&mut self) -> Result<(), Error> {
