@@ -1,8 +1,8 @@
 //! One cycle, drawn before anybody runs: who could take part, who sits out and why, in which order the others go, and
-//! how long between them. Everything follows from the recorded seed and the recorded candidates, so that any cycle can
-//! be drawn again and compared ([`draw`] is the audit).
+//! how long between them. Everything follows from the seed and the recorded candidates, so that any cycle can be drawn
+//! again and compared ([`draw`] is the audit). Where the seed comes from is told in [`super::chain`].
 
-use super::schedulers::{self, Draw};
+use super::schedulers::{self, Draw, williams};
 use super::settings::Settings;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
@@ -67,11 +67,69 @@ impl Candidate {
     }
 }
 
-/// All that a draw follows from. Recorded with the cycle.
+/// The seed of a draw. In JSON: a number, 64 hexadecimal digits, or `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seed {
+    /// Chosen by a person, or recorded by an older version. Whoever knows it can foretell every cycle.
+    Number(u64),
+    /// Of one cycle alone, mixed from its secret.
+    Mixed([u8; 32]),
+    /// Not revealed yet: [`draw`] gives no plan.
+    #[default]
+    Hidden,
+}
+
+impl From<u64> for Seed {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl std::fmt::Display for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Mixed(bytes) => f.write_str(&hex(bytes)),
+            Self::Hidden => f.write_str("hidden"),
+        }
+    }
+}
+
+impl Serialize for Seed {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => to.serialize_u64(*number),
+            Self::Mixed(bytes) => to.serialize_str(&hex(bytes)),
+            Self::Hidden => to.serialize_none(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Seed {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u64),
+            Text(String),
+        }
+        Ok(match Option::<Form>::deserialize(from)? {
+            None => Self::Hidden,
+            Some(Form::Number(number)) => Self::Number(number),
+            Some(Form::Text(text)) => Self::Mixed(
+                unhex(&text)
+                    .ok_or_else(|| serde::de::Error::custom("a seed is 64 hexadecimal digits"))?,
+            ),
+        })
+    }
+}
+
+/// All that a draw follows from. Recorded with the cycle; the seed once it is revealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cards {
-    /// The seed of the forum's cycles.
-    pub seed: u64,
+    /// The seed.
+    #[serde(default)]
+    pub seed: Seed,
     /// How many cycles were drawn before this one.
     pub index: u64,
     /// The rule of the order.
@@ -82,23 +140,74 @@ pub struct Cards {
     pub delays: (f64, f64),
     /// Who could take part, by name.
     pub candidates: Vec<Candidate>,
+    /// The block that the cycle goes on with, where the scheduler draws in blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Block>,
+}
+
+/// A block of cycles of the scheduler `williams`, so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// The order of its first cycle.
+    pub first: Vec<String>,
+    /// The rows of the square that were used since.
+    pub used: Vec<u32>,
 }
 
 impl Cards {
     /// The cards of the next cycle. Candidates are put into the order of their names, so that nobody's place depends on
     /// how a list was read.
-    pub fn new(settings: &Settings, seed: u64, index: u64, mut candidates: Vec<Candidate>) -> Self {
+    pub fn new(
+        settings: &Settings,
+        seed: impl Into<Seed>,
+        index: u64,
+        mut candidates: Vec<Candidate>,
+    ) -> Self {
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         candidates.dedup_by(|a, b| a.name == b.name);
         Self {
-            seed,
+            seed: seed.into(),
             index,
             scheduler: settings.scheduler.clone(),
             skips_max: settings.skips_max,
             delays: (settings.delay_secs_min, settings.delay_secs_max),
             candidates,
+            block: None,
         }
     }
+
+    /// The same cards, with the block that a cycle after `last` goes on with: none where the last cycle ended its block,
+    /// had other agents or another scheduler, or was drawn from a number.
+    pub fn after(mut self, last: Option<(&Cards, &Plan)>) -> Self {
+        self.block = last.and_then(|(cards, plan)| {
+            let names = |cards: &Cards| -> Vec<String> {
+                cards.candidates.iter().map(|c| c.name.clone()).collect()
+            };
+            let alike = cards.scheduler == self.scheduler
+                && names(cards) == names(&self)
+                && !matches!(cards.seed, Seed::Number(_));
+            (alike && self.scheduler == williams::NAME)
+                .then(|| williams::next_block(cards.block.as_ref(), &plan.order))?
+        });
+        self
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The 32 bytes that 64 hexadecimal digits write.
+pub fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// A cycle as drawn.
@@ -134,15 +243,23 @@ pub struct SittingOut {
     pub chance: f64,
 }
 
-/// Draws a cycle. The same cards give the same plan, for ever.
+/// Draws a cycle. The same cards give the same plan, for ever; cards whose seed is hidden give an empty one.
 pub fn draw(cards: &Cards) -> Plan {
-    let mut chance = ChaCha12Rng::seed_from_u64(cards.seed);
-    chance.set_stream(cards.index);
+    let mut chance = match cards.seed {
+        Seed::Number(seed) => {
+            let mut chance = ChaCha12Rng::seed_from_u64(seed);
+            chance.set_stream(cards.index);
+            chance
+        }
+        Seed::Mixed(bytes) => ChaCha12Rng::from_seed(bytes),
+        Seed::Hidden => return Plan::default(),
+    };
     let candidates = &cards.candidates;
     let scheduler = schedulers::find(&cards.scheduler).unwrap_or(&schedulers::SCHEDULERS[0]);
     let order = (scheduler.order)(&mut Draw {
         seed: cards.seed,
         index: cards.index,
+        block: cards.block.as_ref(),
         candidates,
         chance: &mut chance,
     });

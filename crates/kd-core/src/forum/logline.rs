@@ -13,8 +13,22 @@ pub enum LogEvent {
     CycleStarted {
         /// Its number.
         cycle: i64,
-        /// The seed of the draw.
-        seed: u64,
+        /// The seed, where a person chose it: whoever knows it can foretell the cycles.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
+        /// The commitment that the draw fulfils.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commitment: Option<String>,
+        /// The commitment to the next cycle's secret.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
+    /// A cycle counts for nothing; the next one is drawn anew.
+    CycleVoided {
+        /// Its number.
+        cycle: i64,
+        /// Why.
+        why: String,
     },
     /// A cycle that was cut off goes on.
     CycleResumed {
@@ -133,7 +147,11 @@ impl LogEvent {
     /// The words behind the time.
     pub fn text(&self) -> String {
         match self {
+            Self::CycleStarted {
+                seed: Some(seed), ..
+            } => format!("Starting new cycle (foreseeable: seed {seed})"),
             Self::CycleStarted { .. } => "Starting new cycle".into(),
+            Self::CycleVoided { cycle, why } => format!("Cycle {cycle} is void: {why}"),
             Self::CycleResumed { cycle, left } => {
                 format!("Resuming cycle {cycle}: {} left", list(left))
             }
@@ -220,7 +238,12 @@ mod tests {
         let lines = [
             (
                 0,
-                LogEvent::CycleStarted { cycle: 1, seed: 7 },
+                LogEvent::CycleStarted {
+                    cycle: 1,
+                    seed: None,
+                    commitment: Some("ab".into()),
+                    next: None,
+                },
                 "2025-01-15 10:00:00 - Starting new cycle",
             ),
             (

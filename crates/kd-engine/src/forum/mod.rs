@@ -9,7 +9,7 @@ mod visit;
 
 use kd_backends::{Backend, Hands};
 use kd_core::config::Config;
-use kd_core::forum::cycle::{Candidate, Cards, draw};
+use kd_core::forum::cycle::Candidate;
 use kd_core::forum::interval;
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
@@ -44,8 +44,9 @@ pub struct Plan {
     pub settings: Settings,
     /// Settings that a person named this time: they stand above motions.
     pub wishes: Vec<(String, String)>,
-    /// The seed of the draws.
-    pub seed: u64,
+    /// A seed that a person chose. Cycles drawn from it are recorded as foreseeable; `None` draws each from a secret of
+    /// its own.
+    pub seed: Option<u64>,
     /// Whether time only passes in the record: nobody waits.
     pub is_virtual: bool,
     /// Whether an agent waits before its turn.
@@ -70,7 +71,7 @@ pub struct Forum<'a> {
     ahead: jiff::SignedDuration,
     interval_ms: Option<u64>,
     /// Held as long as cycles run.
-    _leader: Option<Leader>,
+    leader: Option<Leader>,
 }
 
 /// Why a forum cannot run.
@@ -82,6 +83,9 @@ pub enum RunError {
     /// A setting.
     #[error(transparent)]
     Setting(#[from] BadSetting),
+    /// Cycles are run by one process at a time, and this is not it.
+    #[error("this process does not run the forum's cycles")]
+    NotLeading,
     /// No thread could be started.
     #[error("no thread could be started: {0}")]
     Runtime(std::io::Error),
@@ -126,13 +130,15 @@ impl<'a> Forum<'a> {
             seats: BTreeMap::new(),
             ahead: jiff::SignedDuration::ZERO,
             interval_ms: None,
-            _leader: None,
+            leader: None,
         })
     }
 
     /// Becomes the one that runs cycles here; an error if another process does.
     pub fn lead(&mut self) -> Result<(), RunError> {
-        self._leader = Some(self.store.lead(&self.plan.forum)?);
+        if self.leader.is_none() {
+            self.leader = Some(self.store.lead(&self.plan.forum)?);
+        }
         Ok(())
     }
 
@@ -160,7 +166,11 @@ impl<'a> Forum<'a> {
         let record = match self.store.open_cycle(&forum)? {
             // What a forum from elsewhere began, its authors drew.
             Some(record) if self.store.is_foreign() => {
-                self.store.end_cycle(record.id, 0, self.now())?;
+                self.void(&record, "it was begun elsewhere")?;
+                self.draw(&settings)?
+            }
+            Some(record) if !ForumStore::can_reveal(self.leader()?, &record) => {
+                self.void(&record, "the file with its secret is lost")?;
                 self.draw(&settings)?
             }
             Some(record) => self.resume(record)?,
@@ -220,7 +230,16 @@ impl<'a> Forum<'a> {
             .count();
         let interval = interval::next_ms(&settings, self.interval_ms, posts, runs.len());
         self.interval_ms = Some(interval);
-        let cycle = self.store.end_cycle(record.id, interval, self.now())?;
+        let now = self.now();
+        self.lead()?;
+        let leader = self.leader.as_mut().ok_or(RunError::NotLeading)?;
+        let cycle = self.store.finish_cycle(leader, record.id, interval, now)?;
+        if let Some(why) = cycle.void() {
+            self.log(LogEvent::CycleVoided {
+                cycle: cycle.number,
+                why: why.to_owned(),
+            })?;
+        }
         let electorate = record.cards.candidates.len();
         for motion in
             self.store
@@ -277,6 +296,26 @@ impl<'a> Forum<'a> {
         self.visit(run, name, &settings)
     }
 
+    fn leader(&mut self) -> Result<&mut Leader, RunError> {
+        self.lead()?;
+        self.leader.as_mut().ok_or(RunError::NotLeading)
+    }
+
+    /// Makes an open cycle void.
+    fn void(&mut self, record: &CycleRecord, why: &str) -> Result<(), RunError> {
+        let now = self.now();
+        for run in self.store.close_cut_runs(record.id, now)? {
+            self.log(LogEvent::RunClosed { agent: run.agent })?;
+        }
+        self.lead()?;
+        let leader = self.leader.as_mut().ok_or(RunError::NotLeading)?;
+        self.store.void_cycle(leader, record.id, why, now)?;
+        self.log(LogEvent::CycleVoided {
+            cycle: record.number,
+            why: why.to_owned(),
+        })
+    }
+
     fn resume(&mut self, record: CycleRecord) -> Result<CycleRecord, RunError> {
         for run in self.store.close_cut_runs(record.id, self.now())? {
             self.log(LogEvent::RunClosed { agent: run.agent })?;
@@ -325,21 +364,34 @@ impl<'a> Forum<'a> {
         if self.interval_ms.is_none() {
             // An adaptive interval goes on where it was.
             let last = self.store.cycles(&self.plan.forum, 1)?.pop();
-            self.interval_ms = last.and_then(|cycle| cycle.interval_ms);
+            self.interval_ms = last
+                .and_then(|cycle| cycle.interval_ms)
+                .filter(|ms| *ms > 0);
         }
-        let index = self.store.last_cycle(&self.plan.forum)?.max(0) as u64;
-        let cards = Cards::new(settings, self.plan.seed, index, candidates);
-        let plan = draw(&cards);
         let now = self.now();
-        let record = self
+        let seed = self.plan.seed;
+        self.lead()?;
+        let leader = self.leader.as_mut().ok_or(RunError::NotLeading)?;
+        let drawn = self
             .store
-            .begin_cycle(&self.plan.forum, &cards, &plan, now)?;
+            .draw_cycle(leader, settings, candidates, seed, now)?;
+        if let Some(lost) = drawn.lost {
+            self.log(LogEvent::CycleVoided {
+                cycle: lost.number,
+                why: lost.void().unwrap_or_default().to_owned(),
+            })?;
+        }
+        let record = drawn.record;
+        let link = record.link.clone();
         self.log(LogEvent::CycleStarted {
             cycle: record.number,
-            seed: cards.seed,
+            seed,
+            commitment: link.as_ref().and_then(|link| link.commitment.clone()),
+            next: link.map(|link| link.next),
         })?;
+        let plan = record.plan.clone();
         self.log(LogEvent::OrderDrawn {
-            scheduler: cards.scheduler,
+            scheduler: record.cards.scheduler.clone(),
             order: plan.order,
         })?;
         for sitting_out in plan.sitting_out {

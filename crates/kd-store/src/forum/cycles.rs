@@ -2,14 +2,18 @@
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{ForumStore, Place, runs, schema, seen};
+use super::secrets::Secrets;
+use super::{ForumStore, Place, links, runs, schema, seen};
 use jiff::Timestamp;
-use kd_core::forum::cycle::{Candidate, Cards, Plan};
+use kd_core::forum::chain::{Link, Origin};
+use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed};
 use kd_core::forum::words::{Outcome, Run};
 use serde::{Deserialize, Serialize};
 
-const SELECT: &str =
-    "SELECT id, forum, number, cards, plan, started_at, ended_at, interval_ms FROM cycles";
+/// A cycle with its link, for [`cycle`].
+const SELECT: &str = "SELECT c.id, c.forum, c.number, c.cards, c.plan, c.started_at, c.ended_at, c.interval_ms, \
+     l.chain, l.number, l.origin, l.commitment, l.after_post, l.through_post, l.posts, l.previous, l.next, l.secret, \
+     l.void, l.renewed, l.seal FROM cycles c LEFT JOIN links l ON l.cycle_id = c.id";
 
 /// How long the successor of a killed process waits for its lock on a server.
 const LEAD_WAIT_MS: u32 = 5_000;
@@ -33,6 +37,34 @@ pub struct CycleRecord {
     pub ended_at: Option<Timestamp>,
     /// Milliseconds from its start to the start of the next.
     pub interval_ms: Option<u64>,
+    /// Its place in the chain of draws; `None` for a cycle of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
+}
+
+impl CycleRecord {
+    /// Why the cycle could be foretold; `None` where it could not.
+    pub fn foreseeable(&self) -> Option<&'static str> {
+        match self.link.as_ref().map(|link| link.origin) {
+            None => Some("old record"),
+            Some(Origin::Seeded) => Some("--seed"),
+            Some(Origin::Committed | Origin::Lost) => None,
+        }
+    }
+
+    /// Why the cycle is void, if it is.
+    pub fn void(&self) -> Option<&str> {
+        self.link.as_ref()?.void.as_deref()
+    }
+
+    /// The cards with their seed, if it is revealed.
+    pub fn revealed(&self) -> Option<Cards> {
+        let mut cards = self.cards.clone();
+        if cards.seed == Seed::Hidden {
+            cards.seed = self.link.as_ref()?.seed()?;
+        }
+        Some(cards)
+    }
 }
 
 fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
@@ -48,6 +80,7 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
         started_at: row.time(5),
         ended_at: row.maybe_time(6),
         interval_ms: row.maybe_int(7).map(|ms| ms.max(0) as u64),
+        link: links::link(row, 8),
     })
 }
 
@@ -56,13 +89,16 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
 pub struct Leader {
     /// A server gives the right back when the connection ends; a file's lock is held here.
     _file: Option<crate::lock::Lock>,
+    pub(super) forum: String,
+    /// The secrets of draws to come: only the leader reads them.
+    pub(super) secrets: Secrets,
 }
 
 impl ForumStore {
     /// Becomes the one that runs cycles in a forum.
     pub fn lead(&mut self, forum: &str) -> Result<Leader, ForumError> {
         let led = || ForumError::Led(forum.to_owned());
-        match &self.place {
+        let file = match &self.place {
             Place::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let lock = path.with_file_name(format!(
@@ -73,31 +109,39 @@ impl ForumStore {
                     path: lock.clone(),
                     why: e.to_string(),
                 })?;
-                Ok(Leader {
-                    _file: Some(held.ok_or_else(led)?),
-                })
+                Some(held.ok_or_else(led)?)
             }
             Place::Server(_) => {
                 let number = schema::lock_number(forum, true);
                 let tried = self
                     .db
                     .row("SELECT pg_try_advisory_lock($1)", args![number])?;
-                if tried.is_some_and(|row| row.int(0) != 0) {
-                    return Ok(Leader { _file: None });
+                let taken = tried.is_some_and(|row| row.int(0) != 0);
+                if !taken {
+                    self.wait_to_lead(number, forum)?;
                 }
-                // The server notices after a moment that a killed process is gone. It waits itself: no polling.
-                self.db
-                    .script(&format!("SET lock_timeout = {LEAD_WAIT_MS}"))?;
-                let waited = self
-                    .db
-                    .rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![number]);
-                self.db.script("RESET lock_timeout")?;
-                match waited {
-                    Ok(_) => Ok(Leader { _file: None }),
-                    Err(ForumError::Busy) => Err(led()),
-                    Err(error) => Err(error),
-                }
+                None
             }
+        };
+        Ok(Leader {
+            _file: file,
+            forum: forum.to_owned(),
+            secrets: Secrets::open(&self.place, forum, self.state.as_deref())?,
+        })
+    }
+
+    /// The server notices after a moment that a killed process is gone. It waits itself: no polling.
+    fn wait_to_lead(&mut self, number: i64, forum: &str) -> Result<(), ForumError> {
+        self.db
+            .script(&format!("SET lock_timeout = {LEAD_WAIT_MS}"))?;
+        let waited = self
+            .db
+            .rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![number]);
+        self.db.script("RESET lock_timeout")?;
+        match waited {
+            Ok(_) => Ok(()),
+            Err(ForumError::Busy) => Err(ForumError::Led(forum.to_owned())),
+            Err(error) => Err(error),
         }
     }
 
@@ -125,7 +169,7 @@ impl ForumStore {
         last_number(&mut self.db, forum)
     }
 
-    /// Records a cycle before anybody runs.
+    /// Records a cycle as older versions did: without a link.
     pub fn begin_cycle(
         &mut self,
         forum: &str,
@@ -133,23 +177,17 @@ impl ForumStore {
         plan: &Plan,
         now: Timestamp,
     ) -> Result<CycleRecord, ForumError> {
-        let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
-        let cards = serde_json::to_string(cards).map_err(text)?;
-        let plan = serde_json::to_string(plan).map_err(text)?;
         self.db.whole(|db| {
-            let number = last_number(db, forum)?.saturating_add(1);
-            let row = db.row(
-                "INSERT INTO cycles (forum, number, cards, plan, started_at) VALUES ($1, $2, $3, $4, $5) RETURNING id",
-                args![forum, number, cards, plan, now],
-            )?;
-            find(db, row.map_or(0, |row| row.int(0)))
+            let id = insert(db, forum, cards, plan, now)?;
+            find(db, id)
         })
     }
 
     /// The cycle that was begun and not ended, if there is one.
     pub fn open_cycle(&mut self, forum: &str) -> Result<Option<CycleRecord>, ForumError> {
-        let sql =
-            format!("{SELECT} WHERE forum = $1 AND ended_at IS NULL ORDER BY number DESC LIMIT 1");
+        let sql = format!(
+            "{SELECT} WHERE c.forum = $1 AND c.ended_at IS NULL ORDER BY c.number DESC LIMIT 1"
+        );
         self.db
             .row(&sql, args![forum])?
             .map(|row| cycle(&row))
@@ -167,7 +205,8 @@ impl ForumStore {
         })
     }
 
-    /// Ends a cycle and enters what it did to each candidate: who had a turn, what that used. Only the first call counts.
+    /// Ends a cycle of an older version and enters what it did to each candidate: who had a turn, what that used. Only the
+    /// first call counts.
     pub fn end_cycle(
         &mut self,
         id: i64,
@@ -175,32 +214,15 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<CycleRecord, ForumError> {
         self.db.whole(|db| {
-            let changed = db.run(
-                "UPDATE cycles SET ended_at = $1, interval_ms = $2 WHERE id = $3 AND ended_at IS NULL",
-                args![now, interval_ms as i64, id],
-            )?;
-            let record = find(db, id)?;
-            if changed == 0 {
-                return Ok(record);
-            }
-            let used = db.rows("SELECT agent, tokens FROM runs WHERE cycle_id = $1", args![id])?;
-            for candidate in &record.cards.candidates {
-                let mut after = candidate.clone();
-                let ran = used.iter().find(|row| row.text(0) == candidate.name);
-                after.lived(ran.is_some(), ran.map_or(0, |row| row.int(1).max(0) as u64));
-                db.run(
-                    "UPDATE agents SET energy = $1, tokens = $2, turns = $3, skipped = $4 WHERE name = $5",
-                    args![after.energy, after.tokens as i64, after.turns as i64, i64::from(after.skipped), after.name],
-                )?;
-            }
-            Ok(record)
+            end(db, id, interval_ms, now)?;
+            find(db, id)
         })
     }
 
     /// A cycle by its number in the forum.
     pub fn cycle(&mut self, forum: &str, number: i64) -> Result<CycleRecord, ForumError> {
         let row = self.db.row(
-            &format!("{SELECT} WHERE forum = $1 AND number = $2"),
+            &format!("{SELECT} WHERE c.forum = $1 AND c.number = $2"),
             args![forum, number],
         )?;
         row.map(|row| cycle(&row))
@@ -214,15 +236,88 @@ impl ForumStore {
     /// The newest cycles of a forum, the oldest of them first.
     pub fn cycles(&mut self, forum: &str, limit: i64) -> Result<Vec<CycleRecord>, ForumError> {
         let rows = self.db.rows(
-            &format!("{SELECT} WHERE forum = $1 ORDER BY number DESC LIMIT $2"),
+            &format!("{SELECT} WHERE c.forum = $1 ORDER BY c.number DESC LIMIT $2"),
             args![forum, limit],
         )?;
         rows.iter().rev().map(cycle).collect()
     }
 }
 
-fn find(db: &mut Db, id: i64) -> Result<CycleRecord, ForumError> {
-    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
+/// Cycles behind a number, the oldest first.
+pub(super) fn page(
+    db: &mut Db,
+    forum: &str,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<CycleRecord>, ForumError> {
+    let rows = db.rows(
+        &format!("{SELECT} WHERE c.forum = $1 AND c.number > $2 ORDER BY c.number LIMIT $3"),
+        args![forum, after, limit],
+    )?;
+    rows.iter().map(cycle).collect()
+}
+
+/// Enters a cycle; its number in the store.
+pub(super) fn insert(
+    db: &mut Db,
+    forum: &str,
+    cards: &Cards,
+    plan: &Plan,
+    now: Timestamp,
+) -> Result<i64, ForumError> {
+    let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
+    let cards = serde_json::to_string(cards).map_err(text)?;
+    let plan = serde_json::to_string(plan).map_err(text)?;
+    let number = last_number(db, forum)?.saturating_add(1);
+    let row = db.row(
+        "INSERT INTO cycles (forum, number, cards, plan, started_at) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+        args![forum, number, cards, plan, now],
+    )?;
+    Ok(row.map_or(0, |row| row.int(0)))
+}
+
+/// Ends a cycle and enters what it did to each candidate. In a void cycle only turns count. False if it had ended before.
+pub(super) fn end(
+    db: &mut Db,
+    id: i64,
+    interval_ms: u64,
+    now: Timestamp,
+) -> Result<bool, ForumError> {
+    let changed = db.run(
+        "UPDATE cycles SET ended_at = $1, interval_ms = $2 WHERE id = $3 AND ended_at IS NULL",
+        args![now, interval_ms as i64, id],
+    )?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    let record = find(db, id)?;
+    let used = db.rows(
+        "SELECT agent, tokens FROM runs WHERE cycle_id = $1",
+        args![id],
+    )?;
+    for candidate in &record.cards.candidates {
+        let mut after = candidate.clone();
+        let ran = used.iter().find(|row| row.text(0) == candidate.name);
+        if ran.is_none() && record.void().is_some() {
+            continue;
+        }
+        after.lived(ran.is_some(), ran.map_or(0, |row| row.int(1).max(0) as u64));
+        db.run(
+            "UPDATE agents SET energy = $1, tokens = $2, turns = $3, skipped = $4 WHERE name = $5",
+            args![
+                after.energy,
+                after.tokens as i64,
+                after.turns as i64,
+                i64::from(after.skipped),
+                after.name
+            ],
+        )?;
+    }
+    Ok(true)
+}
+
+pub(super) fn find(db: &mut Db, id: i64) -> Result<CycleRecord, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE c.id = $1"), args![id])?;
     row.map(|row| cycle(&row))
         .transpose()?
         .ok_or(ForumError::Missing { what: "cycle", id })
@@ -237,7 +332,7 @@ pub(super) fn last_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
 }
 
 pub(super) fn all(db: &mut Db) -> Result<Vec<CycleRecord>, ForumError> {
-    db.rows(&format!("{SELECT} ORDER BY id"), &[])?
+    db.rows(&format!("{SELECT} ORDER BY c.id"), &[])?
         .iter()
         .map(cycle)
         .collect()

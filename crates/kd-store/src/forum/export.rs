@@ -7,6 +7,7 @@ use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
+use kd_core::forum::chain::Link;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_core::forum::governance::{CastVote, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
@@ -50,7 +51,12 @@ pub enum Record {
         forum: String,
         post_id: i64,
     },
-    Cycle(CycleRecord),
+    /// The digest of a post before it was changed.
+    FirstWords {
+        post_id: i64,
+        digest: String,
+    },
+    Cycle(Box<CycleRecord>),
     Run(Run),
     Motion(Motion),
     Vote(CastVote),
@@ -87,7 +93,7 @@ pub enum Record {
 }
 
 /// The form of these lines.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What an import brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -187,10 +193,19 @@ impl ForumStore {
         for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
             put(&Record::Mark { agent: row.line(0), forum: row.line(1), post_id: row.int(2) })?;
         }
+        for row in db.rows(
+            "SELECT post_id, digest FROM first_words ORDER BY post_id",
+            &[],
+        )? {
+            put(&Record::FirstWords {
+                post_id: row.int(0),
+                digest: row.text(1),
+            })?;
+        }
         let cycles = super::cycles::all(db)?;
         cycles
             .into_iter()
-            .try_for_each(|cycle| put(&Record::Cycle(cycle)))?;
+            .try_for_each(|cycle| put(&Record::Cycle(Box::new(cycle))))?;
         super::runs::all(db)?
             .into_iter()
             .try_for_each(|run| put(&Record::Run(run)))?;
@@ -242,7 +257,11 @@ impl ForumStore {
         repeat: Repeat,
     ) -> Result<Imported, ForumError> {
         let done = self.db.whole(|db| {
-            let mut numbers = Numbers::default();
+            let last = db.row("SELECT MAX(id) FROM posts", &[])?;
+            let mut numbers = Numbers {
+                base: last.map_or(0, |row| row.int(0)),
+                ..Numbers::default()
+            };
             let here = match repeat {
                 Repeat::Refused => known_threads(db)?,
                 Repeat::Allowed => BTreeMap::new(),
@@ -422,6 +441,8 @@ struct Numbers {
     motions: BTreeMap<i64, i64>,
     /// Posts whose run comes later in the file.
     waiting: Vec<(i64, i64)>,
+    /// The last post that was there before.
+    base: i64,
 }
 
 impl Numbers {
@@ -513,7 +534,14 @@ impl Numbers {
                     args![agent, forum, self.post(post_id)?],
                 )?;
             }
+            Record::FirstWords { post_id, digest } => {
+                db.run(
+                    "INSERT INTO first_words (post_id, digest) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                    args![self.post(post_id)?, digest],
+                )?;
+            }
             Record::Cycle(c) => {
+                let c = *c;
                 let number = super::cycles::last_number(db, &c.forum)? + 1;
                 let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
                 let new = id(db.row(
@@ -524,6 +552,21 @@ impl Numbers {
                     ],
                 )?);
                 self.cycles.insert(c.id, new);
+                if let Some(link) = c.link
+                    // No file goes on with a chain of this store.
+                    && super::links::first_commitment(db, &link.chain)?.is_none()
+                {
+                    let post = |old: i64| match old {
+                        0 => Ok(self.base),
+                        old => self.post(old),
+                    };
+                    let link = Link {
+                        after_post: post(link.after_post)?,
+                        through_post: post(link.through_post)?,
+                        ..link
+                    };
+                    super::links::insert(db, new, &link)?;
+                }
             }
             Record::Run(r) => {
                 let cycle = r.cycle_id.and_then(|old| self.cycles.get(&old).copied());

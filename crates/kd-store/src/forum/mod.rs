@@ -6,11 +6,13 @@
 
 mod accounts;
 mod act;
+mod audit;
 mod company;
 mod cycles;
 mod db;
 mod error;
 mod export;
+mod links;
 mod log;
 mod motions;
 mod own;
@@ -19,14 +21,17 @@ mod runner_log;
 mod runs;
 mod schema;
 mod search;
+mod secrets;
 mod seen;
 mod shape;
 mod threads;
 
 pub use act::Caller;
+pub use audit::{Anchor, Audited, Checked};
 pub use cycles::{CycleRecord, Leader};
 pub use error::ForumError;
 pub use export::{Governance, Imported, Record, Repeat};
+pub use links::Drawn;
 pub use posts::NewPost;
 pub use runner_log::RunnerLog;
 pub use runs::RunEnd;
@@ -45,6 +50,8 @@ pub struct ForumStore {
     place: Place,
     /// Whether the user's `kd` made it, or the user accepted it. On a server it always is: only the user names one.
     own: bool,
+    /// The user's state folder, which holds the secrets of draws to come.
+    state: Option<PathBuf>,
 }
 
 /// Where a forum's data is.
@@ -119,6 +126,7 @@ impl ForumStore {
             db,
             place: place.clone(),
             own,
+            state: state.map(Path::to_path_buf),
         })
     }
 

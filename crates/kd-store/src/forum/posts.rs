@@ -3,7 +3,7 @@
 use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{company, schema, search, seen, threads};
+use super::{company, links, schema, search, seen, threads};
 use jiff::Timestamp;
 use kd_core::forum::words::Post;
 
@@ -181,6 +181,7 @@ impl ForumStore {
     ) -> Result<Post, ForumError> {
         self.db.whole(|db| {
             let old = own(db, id, who, false)?;
+            links::keep_digest(db, id)?;
             db.run(
                 "UPDATE posts SET body = $1, edited_at = $2 WHERE id = $3",
                 args![body, now, id],
@@ -204,6 +205,7 @@ impl ForumStore {
     ) -> Result<Post, ForumError> {
         self.db.whole(|db| {
             let old = own(db, id, who, person)?;
+            links::keep_digest(db, id)?;
             db.run(
                 "UPDATE posts SET body = '', deleted_at = $1 WHERE id = $2",
                 args![now, id],

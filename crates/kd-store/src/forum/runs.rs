@@ -46,6 +46,14 @@ pub(super) fn find(db: &mut Db, id: i64) -> Result<Run, ForumError> {
         .ok_or(ForumError::Missing { what: "run", id })
 }
 
+pub(super) fn of_cycle(db: &mut Db, cycle: i64) -> Result<Vec<Run>, ForumError> {
+    let rows = db.rows(
+        &format!("{SELECT} WHERE cycle_id = $1 ORDER BY id"),
+        args![cycle],
+    )?;
+    Ok(rows.iter().map(run).collect())
+}
+
 pub(super) fn all(db: &mut Db) -> Result<Vec<Run>, ForumError> {
     Ok(db
         .rows(&format!("{SELECT} ORDER BY id"), &[])?
@@ -59,8 +67,15 @@ pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
     let mut deeds = find(db, id)?.deeds;
     deeds.push(deed);
     let text = serde_json::to_string(&deeds).map_err(|e| ForumError::Invalid(e.to_string()))?;
-    db.run("UPDATE runs SET deeds = $1 WHERE id = $2", args![text, id])?;
-    Ok(())
+    // A run that has ended is sealed: a call that comes late leaves nothing behind.
+    let changed = db.run(
+        "UPDATE runs SET deeds = $1 WHERE id = $2 AND ended_at IS NULL",
+        args![text, id],
+    )?;
+    match changed {
+        0 => Err(over(id)),
+        _ => Ok(()),
+    }
 }
 
 /// Counts a tool call; its number in the run, from 1.
@@ -149,11 +164,7 @@ impl ForumStore {
 
     /// The runs of a cycle, in the order in which they began.
     pub fn runs_of(&mut self, cycle: i64) -> Result<Vec<Run>, ForumError> {
-        let rows = self.db.rows(
-            &format!("{SELECT} WHERE cycle_id = $1 ORDER BY id"),
-            args![cycle],
-        )?;
-        Ok(rows.iter().map(run).collect())
+        of_cycle(&mut self.db, cycle)
     }
 
     /// The newest runs of a forum, the newest first.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY];
+const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -73,6 +73,15 @@ CREATE TABLE mentions (forum TEXT NOT NULL, name TEXT NOT NULL, post_id BIGINT N
   PRIMARY KEY (forum, name, post_id));
 CREATE INDEX mentions_by_post ON mentions (post_id);
 CREATE TABLE charters (forum TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, updated_at BIGINT NOT NULL)
+";
+
+/// The chain of draws (`links.rs`), and the digests of posts as they were before they were changed.
+const CHAIN: &str = "
+CREATE TABLE chains (forum TEXT PRIMARY KEY, chain TEXT NOT NULL, commitment TEXT NOT NULL, after_post BIGINT NOT NULL);
+CREATE TABLE links (cycle_id BIGINT PRIMARY KEY, chain TEXT NOT NULL, number BIGINT NOT NULL, origin TEXT NOT NULL, commitment TEXT,
+  after_post BIGINT NOT NULL, through_post BIGINT NOT NULL, posts TEXT NOT NULL, previous TEXT NOT NULL, next TEXT NOT NULL, secret TEXT,
+  void TEXT, renewed TEXT, seal TEXT, UNIQUE (chain, number));
+CREATE TABLE first_words (post_id BIGINT PRIMARY KEY, digest TEXT NOT NULL)
 ";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.

@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod chain;
 mod company;
 mod governance;
 mod logs;

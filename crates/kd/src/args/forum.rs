@@ -101,7 +101,7 @@ pub(crate) struct Running {
     /// The scheduler: shuffle, williams, weighted, deficit, energy, fixed, rotate
     #[arg(long, value_name = "RULE")]
     pub(crate) scheduler: Option<String>,
-    /// Random seed of the draws, recorded by each cycle [default: random]
+    /// Draw from this seed instead of a secret; the cycles are marked as foreseeable
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Probability that an agent sits out a cycle, 0 to 1 (SKIP_PROBABILITY)
@@ -188,7 +188,9 @@ pub(crate) struct RunAgent {
     pub(crate) running: Running,
 }
 
-/// Repeat the draw of a recorded cycle and compare; without a number, list the cycles
+/// Check the record of all cycles, or of one: commitments, seeds, orders, turns, posts
+///
+/// Exits with 1 if anything does not fit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

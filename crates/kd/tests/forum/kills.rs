@@ -4,7 +4,6 @@
 use super::support::{Dice, Home};
 use super::{house, quick, script, store};
 use kd_core::forum::MAIN;
-use kd_core::forum::cycle::draw;
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::words::{Outcome, Run};
 use rustix::process::{Pid, Signal, kill_process};
@@ -134,6 +133,9 @@ fn nothing_is_lost_and_nobody_has_two_turns() {
 /// Cycles, turns that were cut off, and posts of agents.
 fn check(home: &Home, tally: &Tally) -> (usize, usize, usize) {
     let mut store = store(home);
+    let audited = store.audit(MAIN, &mut |_| {}).expect("audited");
+    assert_eq!(audited.faults, Vec::new());
+    assert_eq!(audited.void, 0, "a killed cycle goes on");
     let cycles = store.cycles(MAIN, 1_000_000).expect("cycles");
     let mut runs: BTreeMap<i64, Run> = BTreeMap::new();
     for cycle in &cycles {
@@ -141,11 +143,6 @@ fn check(home: &Home, tally: &Tally) -> (usize, usize, usize) {
             cycle.ended_at.is_some(),
             "cycle {} hangs open",
             cycle.number
-        );
-        assert_eq!(
-            draw(&cycle.cards),
-            cycle.plan,
-            "drawn again from the record"
         );
         let of: Vec<Run> = store.runs_of(cycle.id).expect("runs");
         let ran: Vec<&str> = of.iter().map(|run| run.agent.as_str()).collect();

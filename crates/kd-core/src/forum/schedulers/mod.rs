@@ -7,19 +7,21 @@ mod fixed;
 mod rotate;
 mod shuffle;
 mod weighted;
-mod williams;
+pub(super) mod williams;
 
-use super::cycle::Candidate;
+use super::cycle::{Block, Candidate, Seed};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 
 /// What a rule may look at.
 pub struct Draw<'a> {
-    /// The seed of the forum's cycles.
-    pub seed: u64,
+    /// The seed.
+    pub seed: Seed,
     /// How many cycles were drawn before this one.
     pub index: u64,
+    /// The block that the cycle goes on with.
+    pub block: Option<&'a Block>,
     /// Who could take part, by name.
     pub candidates: &'a [Candidate],
     /// This cycle's own chance.
@@ -34,12 +36,15 @@ impl Draw<'_> {
         order
     }
 
-    /// Chance that several cycles share: those of one block.
-    fn chance_of_block(&self, block: u64) -> ChaCha12Rng {
-        let mut chance = ChaCha12Rng::seed_from_u64(self.seed);
+    /// Randomness that the cycles of one block share, where all of them come from one number.
+    fn chance_of_block(&self, block: u64) -> Option<ChaCha12Rng> {
+        let Seed::Number(seed) = self.seed else {
+            return None;
+        };
+        let mut chance = ChaCha12Rng::seed_from_u64(seed);
         // Streams of single cycles count from 0; those of blocks from the top.
         chance.set_stream(u64::MAX - block);
-        chance
+        Some(chance)
     }
 }
 

@@ -1,11 +1,20 @@
 //! Balanced Latin squares (E. J. Williams, 1949): within a block of cycles everybody stands in each place equally often,
-//! and comes right after each other equally often. A fresh random relabelling for each block keeps it unpredictable.
+//! and comes right after each other equally often. A fresh random relabelling for each block keeps it unpredictable,
+//! as far as balance allows: the last order of a block follows from the others.
+//!
+//! With a seed for each cycle, the first cycle of a block shuffles all, and each later one draws one of the rows that are
+//! left of the square that begins with that order.
 
-use super::{FAIR, Scheduler, as_set};
+use super::super::cycle::Block;
+use super::{Draw, FAIR, Scheduler, as_set};
+use rand::RngExt;
 use rand::seq::SliceRandom;
 
+/// The name of the rule.
+pub(in super::super) const NAME: &str = "williams";
+
 pub(super) const ROW: Scheduler = Scheduler {
-    name: "williams",
+    name: NAME,
     doc: "blocks of cycles in which everybody has each place, and each neighbour before it, equally often; drawn anew for each block",
     order: |draw| {
         let n = draw.candidates.len();
@@ -14,7 +23,9 @@ pub(super) const ROW: Scheduler = Scheduler {
         }
         let length = block_length(n) as u64;
         let (block, row) = (draw.index / length, (draw.index % length) as usize);
-        let mut chance = draw.chance_of_block(block);
+        let Some(mut chance) = draw.chance_of_block(block) else {
+            return next_row(draw);
+        };
         let mut label: Vec<usize> = (0..n).collect();
         label.shuffle(&mut chance);
         // The rows of a block come in an order of their own, or the square could be guessed from its first rows.
@@ -28,6 +39,75 @@ pub(super) const ROW: Scheduler = Scheduler {
     skip: as_set,
     promises: FAIR,
 };
+
+/// The order of a cycle that has a seed of its own.
+fn next_row(draw: &mut Draw<'_>) -> Vec<usize> {
+    let n = draw.candidates.len();
+    let first = draw.block.and_then(|block| {
+        let place = |name: &String| draw.candidates.iter().position(|c| c.name == *name);
+        let places: Option<Vec<usize>> = block.first.iter().map(place).collect();
+        let left = rows_left(n, block);
+        (!left.is_empty()).then_some((places.filter(|p| p.len() == n)?, left))
+    });
+    let Some((first, left)) = first else {
+        return draw.shuffled();
+    };
+    let row = left[draw.chance.random_range(0..left.len())];
+    let label = labels(&first);
+    square_row(n, row)
+        .into_iter()
+        .map(|cell| label[cell])
+        .collect()
+}
+
+/// What each cell of the square stands for, if its first row is this order.
+fn labels(first: &[usize]) -> Vec<usize> {
+    let mut label = vec![0; first.len()];
+    for (place, cell) in square_row(first.len(), 0).into_iter().enumerate() {
+        label[cell] = first[place];
+    }
+    label
+}
+
+/// Rows of a block that no cycle had yet. The first cycle had row 0.
+fn rows_left(n: usize, block: &Block) -> Vec<usize> {
+    (1..block_length(n))
+        .filter(|row| !block.used.iter().any(|used| *used as usize == *row))
+        .collect()
+}
+
+/// The block after a cycle with this order; `None` where the next cycle begins a new one.
+pub(in super::super) fn next_block(block: Option<&Block>, order: &[String]) -> Option<Block> {
+    let n = order.len();
+    if n < 2 {
+        return None;
+    }
+    let next = match block {
+        None => Block {
+            first: order.to_vec(),
+            used: Vec::new(),
+        },
+        Some(block) => {
+            let places: Option<Vec<usize>> = order
+                .iter()
+                .map(|name| block.first.iter().position(|n| n == name))
+                .collect();
+            let label = labels(&(0..n).collect::<Vec<_>>());
+            let places = places?;
+            let row = rows_left(n, block).into_iter().find(|row| {
+                let cells = square_row(n, *row);
+                cells
+                    .iter()
+                    .map(|cell| label[*cell])
+                    .eq(places.iter().copied())
+            })?;
+            let mut next = block.clone();
+            next.used.push(row as u32);
+            next
+        }
+    };
+    (!rows_left(n, &next).is_empty()).then_some(next)
+}
 
 /// Cycles in a block of so many agents: an odd number needs the square and its mirror image.
 fn block_length(n: usize) -> usize {

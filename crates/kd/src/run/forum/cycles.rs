@@ -18,7 +18,6 @@ use kd_core::forum::words::Outcome;
 use kd_core::request::ToolServer;
 use kd_engine::forum::{Forum, Plan, RunError, Stop};
 use kd_store::forum::{Place, RunnerLog};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use tokio::sync::watch;
 
@@ -225,9 +224,7 @@ fn with_forum(
         personas,
         settings: site.config.forum.settings.clone(),
         wishes,
-        seed: args
-            .seed
-            .unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1),
+        seed: args.seed,
         is_virtual: clock == Clock::Virtual,
         waits,
         skips,
@@ -375,6 +372,7 @@ impl From<RunError> for Error {
             RunError::Setting(error) => {
                 Error::usage(error.to_string()).next("`kd config show forum` lists the settings")
             }
+            RunError::NotLeading => Error::new("forum", Exit::Error, error.to_string()),
             RunError::Runtime(why) => {
                 Error::new("io", Exit::Error, "no thread could be started").because(why)
             }

@@ -5,12 +5,14 @@ use super::Site;
 use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::forum::cycle::draw;
 use kd_core::forum::fairness::{Sample, Table, table as judge};
-use kd_store::forum::CycleRecord;
-use std::collections::BTreeMap;
+use kd_core::forum::words::Run;
+use kd_store::forum::{Anchor, Audited, Checked, CycleRecord};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
+/// Cycles and faults that are listed.
+const LISTED: usize = 50;
 /// Characters of a full bar.
 const BAR: usize = 24;
 
@@ -135,137 +137,208 @@ pub(super) fn print(table: &Table, here: &Here, out: &mut dyn Write) -> Result<(
 pub(super) fn audit(args: &Audit, here: &Here) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
     let mut out = io::stdout().lock();
-    let Some(number) = args.cycle else {
-        for cycle in site.store.cycles(&site.forum, 50)? {
-            if args.json {
-                writeln!(out, "{}", serde_json::to_string(&cycle).unwrap_or_default())?;
-                continue;
-            }
-            let state = if cycle.ended_at.is_some() {
-                "complete"
-            } else {
-                "open"
-            };
-            writeln!(
-                out,
-                "cycle {:<5} {} {:<9} {} turns by {}, seed {}",
-                cycle.number,
-                cycle.started_at.strftime("%Y-%m-%d %H:%M:%S"),
-                state,
-                cycle.plan.turns.len(),
-                cycle.cards.scheduler,
-                cycle.cards.seed
-            )?;
+    if let Some(number) = args.cycle {
+        let forum = site.forum.clone();
+        let checked = site.store.audit_cycle(&forum, number)?;
+        if args.json {
+            let text = serde_json::to_string(&checked).unwrap_or_default();
+            writeln!(out, "{text}")?;
+        } else {
+            print_cycle(&checked, &mut out)?;
         }
-        return Ok(Exit::Done);
-    };
-    let cycle = site.store.cycle(&site.forum, number)?;
-    let runs = site.store.runs_of(cycle.id)?;
-    let faults = faults(
-        &cycle,
-        &runs.iter().map(|r| r.agent.as_str()).collect::<Vec<_>>(),
-    );
-    if args.json {
-        let object = serde_json::json!({"cycle": cycle, "runs": runs, "faults": faults});
-        writeln!(out, "{object}")?;
-    } else {
-        writeln!(
-            out,
-            "cycle {number} of `{}`: {} by {} with seed {}, index {}",
-            site.forum,
-            cycle.plan.order.join(", "),
-            cycle.cards.scheduler,
-            cycle.cards.seed,
-            cycle.cards.index
-        )?;
-        for candidate in &cycle.cards.candidates {
-            let out_of_it = cycle
-                .plan
-                .sitting_out
-                .iter()
-                .find(|s| s.agent == candidate.name);
-            let what = match out_of_it {
-                Some(s) => format!("sat out (chance {:.0} %)", s.chance * 100.0),
-                None => {
-                    let turn = cycle
-                        .plan
-                        .turns
-                        .iter()
-                        .position(|t| t.agent == candidate.name);
-                    let delay = turn
-                        .and_then(|at| cycle.plan.turns.get(at))
-                        .map_or(0, |t| t.delay_ms);
-                    format!(
-                        "turn {} after {:.1} s",
-                        turn.map_or(0, |t| t + 1),
-                        delay as f64 / 1000.0
-                    )
-                }
-            };
-            let did =
-                runs.iter()
-                    .find(|r| r.agent == candidate.name)
-                    .map_or_else(String::new, |run| {
-                        let deeds: Vec<String> = run
-                            .deeds
-                            .iter()
-                            .map(|d| {
-                                format!(
-                                    "{}{}",
-                                    d.tool,
-                                    d.post_id
-                                        .map(|p| format!(" → post {p}"))
-                                        .unwrap_or_default()
-                                )
-                            })
-                            .collect();
-                        let claim = match (&run.claim, run.claim_agrees) {
-                            (Some(claim), Some(false)) => format!("; said {claim}"),
-                            _ => String::new(),
-                        };
-                        let reason = run
-                            .reason
-                            .as_ref()
-                            .map(|r| format!(" ({r})"))
-                            .unwrap_or_default();
-                        format!(
-                            ": {} {}{reason}{claim}",
-                            run.outcome.word(),
-                            deeds.join(", ")
-                        )
-                    });
-            writeln!(out, "  {:<20} {what}{did}", candidate.name)?;
-        }
-        match faults.as_slice() {
-            [] => writeln!(out, "drawn again from the record: identical")?,
-            faults => faults
-                .iter()
-                .try_for_each(|fault| writeln!(out, "FAULT: {fault}"))?,
-        }
+        return Ok(verdict(checked.faults.is_empty()));
     }
-    Ok(if faults.is_empty() {
-        Exit::Done
+    let mut shown = VecDeque::new();
+    let all = site.store.audit(&site.forum, &mut |checked| {
+        if shown.len() == LISTED {
+            shown.pop_front();
+        }
+        shown.push_back(checked.clone());
+    })?;
+    if args.json {
+        for checked in &shown {
+            let text = serde_json::to_string(&checked.cycle).unwrap_or_default();
+            writeln!(out, "{text}")?;
+        }
+        writeln!(out, "{}", serde_json::json!({"audit": all}))?;
     } else {
-        Exit::Error
-    })
+        for checked in &shown {
+            writeln!(out, "{}", cycle_line(&checked.cycle))?;
+        }
+        print_audit(&all, &mut out)?;
+    }
+    Ok(verdict(all.faults.is_empty()))
 }
 
-/// Where what was recorded is not what the seed gives, or what ran is not what was drawn.
-fn faults(cycle: &CycleRecord, ran: &[&str]) -> Vec<String> {
-    let mut faults = Vec::new();
-    if draw(&cycle.cards) != cycle.plan {
-        faults.push("the recorded plan is not what its seed and candidates give".to_owned());
+fn verdict(passes: bool) -> Exit {
+    if passes { Exit::Done } else { Exit::Error }
+}
+
+/// One line of the list.
+fn cycle_line(cycle: &CycleRecord) -> String {
+    let state = match (cycle.void(), cycle.ended_at) {
+        (Some(_), _) => "void",
+        (None, Some(_)) => "complete",
+        (None, None) => "open",
+    };
+    let origin = match (cycle.void(), cycle.foreseeable(), &cycle.link) {
+        (Some(why), _, _) => format!("void: {why}"),
+        (None, Some(why), _) => format!("foreseeable: {why} (seed {})", cycle.cards.seed),
+        (None, None, Some(link)) => {
+            let commitment = link.commitment.as_deref().unwrap_or_default();
+            format!("commitment {}", short(commitment))
+        }
+        (None, None, None) => String::new(),
+    };
+    format!(
+        "cycle {:<5} {} {state:<9} {} turns by {}, {origin}",
+        cycle.number,
+        cycle.started_at.strftime("%Y-%m-%d %H:%M:%S"),
+        cycle.plan.turns.len(),
+        cycle.cards.scheduler,
+    )
+}
+
+fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
+    let mut kinds = Vec::new();
+    for (count, kind) in [
+        (all.committed, "by commit and reveal"),
+        (all.seeded, "foreseeable: --seed"),
+        (all.old, "foreseeable: old record"),
+        (all.void, "void"),
+    ] {
+        if count > 0 {
+            kinds.push(format!("{count} {kind}"));
+        }
     }
-    let planned: Vec<&str> = cycle.plan.turns.iter().map(|t| t.agent.as_str()).collect();
-    if !planned.starts_with(ran) {
-        faults.push(format!(
-            "planned were {}, and {} ran",
-            planned.join(", "),
-            ran.join(", ")
-        ));
+    let kinds = match kinds.as_slice() {
+        [] => String::new(),
+        kinds => format!(" ({})", kinds.join(", ")),
+    };
+    let cycles = if all.cycles == 1 { "cycle" } else { "cycles" };
+    writeln!(out, "{} {cycles} checked{kinds}", all.cycles)?;
+    let anchor = match all.anchor {
+        Some(Anchor::Found) => "the newest seal is the one noted outside of the database",
+        Some(Anchor::Differs) => "",
+        Some(Anchor::None) | None => "no seal is noted on this machine to compare the record with",
+    };
+    if !anchor.is_empty() {
+        writeln!(out, "{anchor}")?;
     }
-    if cycle.ended_at.is_some() && ran.len() < planned.len() {
-        faults.push("the cycle ended before everybody had a turn".to_owned());
+    if let Some(next) = &all.next {
+        writeln!(out, "commitment to the next cycle: {next}")?;
     }
-    faults
+    match all.faults.as_slice() {
+        [] => writeln!(out, "drawn again from the record: identical")?,
+        faults => {
+            for (cycle, fault) in faults.iter().take(LISTED) {
+                writeln!(out, "FAULT: cycle {cycle}: {fault}")?;
+            }
+            if let Some(more) = faults.len().checked_sub(LISTED).filter(|more| *more > 0) {
+                writeln!(out, "and {more} more faults")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One cycle with what everybody did in it.
+fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
+    let Checked {
+        cycle,
+        runs,
+        faults,
+    } = checked;
+    writeln!(
+        out,
+        "cycle {} of `{}`: {} by {}, index {}",
+        cycle.number,
+        cycle.forum,
+        cycle.plan.order.join(", "),
+        cycle.cards.scheduler,
+        cycle.cards.index
+    )?;
+    if let Some(why) = cycle.foreseeable() {
+        writeln!(out, "foreseeable: {why}, seed {}", cycle.cards.seed)?;
+    }
+    if let Some(why) = cycle.void() {
+        writeln!(out, "void: {why}")?;
+    }
+    if let Some(link) = &cycle.link {
+        for (name, value) in [
+            ("commitment", link.commitment.as_ref()),
+            ("secret", link.secret.as_ref()),
+            ("next commitment", Some(&link.next)),
+        ] {
+            if let Some(value) = value {
+                writeln!(out, "{name}: {value}")?;
+            }
+        }
+    }
+    for candidate in &cycle.cards.candidates {
+        writeln!(
+            out,
+            "  {:<20} {}",
+            candidate.name,
+            what_of(cycle, runs, &candidate.name)
+        )?;
+    }
+    let hidden = cycle.revealed().is_none();
+    match faults.as_slice() {
+        [] if hidden && cycle.void().is_none() => {
+            writeln!(out, "its secret is revealed when it has ended")?;
+        }
+        [] if hidden => writeln!(out, "its order cannot be drawn again")?,
+        [] => writeln!(out, "drawn again from the record: identical")?,
+        faults => faults
+            .iter()
+            .try_for_each(|fault| writeln!(out, "FAULT: {fault}"))?,
+    }
+    Ok(())
+}
+
+/// What a cycle was for one agent: its place, its delay and what it did.
+fn what_of(cycle: &CycleRecord, runs: &[Run], name: &str) -> String {
+    let sat_out = cycle.plan.sitting_out.iter().find(|s| s.agent == name);
+    let what = match sat_out {
+        Some(s) => format!("sat out (chance {:.0} %)", s.chance * 100.0),
+        None => {
+            let turn = cycle.plan.turns.iter().position(|t| t.agent == name);
+            let delay = turn
+                .and_then(|at| cycle.plan.turns.get(at))
+                .map_or(0, |t| t.delay_ms);
+            format!(
+                "turn {} after {:.1} s",
+                turn.map_or(0, |t| t + 1),
+                delay as f64 / 1000.0
+            )
+        }
+    };
+    let Some(run) = runs.iter().find(|r| r.agent == name) else {
+        return what;
+    };
+    let deeds: Vec<String> = run
+        .deeds
+        .iter()
+        .map(|d| {
+            let post = d.post_id.map(|p| format!(" → post {p}"));
+            format!("{}{}", d.tool, post.unwrap_or_default())
+        })
+        .collect();
+    let claim = match (&run.claim, run.claim_agrees) {
+        (Some(claim), Some(false)) => format!("; said {claim}"),
+        _ => String::new(),
+    };
+    let reason = run.reason.as_ref().map(|r| format!(" ({r})"));
+    format!(
+        "{what}: {} {}{}{claim}",
+        run.outcome.word(),
+        deeds.join(", "),
+        reason.unwrap_or_default()
+    )
+}
+
+/// The first digits of a hash.
+fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
 }

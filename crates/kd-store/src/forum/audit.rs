@@ -1,0 +1,329 @@
+//! The audit: every cycle is drawn again from its record, every commitment, seed and seal is computed again, and what
+//! ran is compared with what was drawn.
+//!
+//! Input: the database, and the newest seal noted in the user's state folder. Output: faults, each in a sentence.
+
+use super::cycles::{self, CycleRecord};
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::secrets::Secrets;
+use super::{ForumStore, links, runs};
+use kd_core::forum::chain::{self, Link, Origin};
+use kd_core::forum::cycle::{Seed, draw, unhex};
+use kd_core::forum::words::Run;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Cycles that are looked at together.
+const PAGE: i64 = 200;
+
+/// A cycle that was checked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// The cycle.
+    pub cycle: CycleRecord,
+    /// Its runs.
+    pub runs: Vec<Run>,
+    /// What is wrong with it.
+    pub faults: Vec<String>,
+}
+
+/// Whether the newest seal noted outside of the database is in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Anchor {
+    /// It is.
+    Found,
+    /// It is not: the record was replaced, or cut off at its end.
+    Differs,
+    /// None was noted on this machine.
+    None,
+}
+
+/// The whole record, checked.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Audited {
+    /// Cycles.
+    pub cycles: usize,
+    /// Drawn from a secret that was committed to before.
+    pub committed: usize,
+    /// Drawn from a seed that a person chose.
+    pub seeded: usize,
+    /// Recorded by an older version.
+    pub old: usize,
+    /// Void.
+    pub void: usize,
+    /// Number of the cycle and what is wrong.
+    pub faults: Vec<(i64, String)>,
+    /// The seal outside of the database.
+    pub anchor: Option<Anchor>,
+    /// The commitment to the next cycle's secret.
+    pub next: Option<String>,
+}
+
+impl ForumStore {
+    /// Checks the whole record of a forum. `each` is given every cycle, the oldest first.
+    pub fn audit(
+        &mut self,
+        forum: &str,
+        each: &mut dyn FnMut(&Checked),
+    ) -> Result<Audited, ForumError> {
+        let mut all = Audited::default();
+        let mut last: BTreeMap<String, CycleRecord> = BTreeMap::new();
+        let mut number = 0;
+        loop {
+            let page = cycles::page(&mut self.db, forum, number, PAGE)?;
+            let Some(end) = page.last() else { break };
+            let before = number;
+            number = end.number;
+            for (cycle, expected) in page.into_iter().zip(before + 1..) {
+                let chain = cycle.link.as_ref().map(|link| link.chain.clone());
+                let earlier = chain.as_ref().and_then(|chain| last.get(chain));
+                let mut checked = check(&mut self.db, cycle, earlier)?;
+                if checked.cycle.number != expected && all.faults.is_empty() {
+                    checked
+                        .faults
+                        .push(format!("cycle {expected} is missing before it"));
+                }
+                all.count(&checked);
+                each(&checked);
+                last.extend(chain.map(|chain| (chain, checked.cycle)));
+            }
+        }
+        let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
+        all.anchor = Some(match head.head() {
+            None => Anchor::None,
+            Some(head) => {
+                let row = self.db.row(
+                    "SELECT seal FROM links WHERE chain = $1 AND number = $2",
+                    args![head.chain.as_str(), head.number],
+                )?;
+                let goes_on = links::chain_of(&mut self.db, forum)?;
+                let goes_on = goes_on.is_some_and(|(chain, ..)| chain == head.chain);
+                match goes_on && row.is_some_and(|row| row.text(0) == head.seal) {
+                    true => Anchor::Found,
+                    false => Anchor::Differs,
+                }
+            }
+        });
+        if all.anchor == Some(Anchor::Differs) {
+            let why = "the newest seal noted outside of the database is not in the record";
+            all.faults.push((number, why.to_owned()));
+        }
+        all.next = self.next_commitment(forum)?.map(|(_, next)| next);
+        Ok(all)
+    }
+
+    /// Checks one cycle by its number in the forum.
+    pub fn audit_cycle(&mut self, forum: &str, number: i64) -> Result<Checked, ForumError> {
+        let cycle = self.cycle(forum, number)?;
+        let earlier = match &cycle.link {
+            Some(link) => links::before(&mut self.db, link)?,
+            None => None,
+        };
+        check(&mut self.db, cycle, earlier.as_ref())
+    }
+}
+
+impl Audited {
+    fn count(&mut self, checked: &Checked) {
+        self.cycles += 1;
+        let cycle = &checked.cycle;
+        self.void += usize::from(cycle.void().is_some());
+        match cycle.link.as_ref().map(|link| link.origin) {
+            None => self.old += 1,
+            Some(Origin::Seeded) => self.seeded += 1,
+            Some(Origin::Committed) => self.committed += 1,
+            Some(Origin::Lost) => {}
+        }
+        let faults = checked.faults.iter();
+        self.faults
+            .extend(faults.map(|fault| (cycle.number, fault.clone())));
+    }
+}
+
+fn check(
+    db: &mut Db,
+    cycle: CycleRecord,
+    earlier: Option<&CycleRecord>,
+) -> Result<Checked, ForumError> {
+    let mut faults = Vec::new();
+    let runs = runs::of_cycle(db, cycle.id)?;
+    if let Some(link) = &cycle.link {
+        check_link(db, &cycle, link, earlier, &mut faults)?;
+    }
+    check_plan(&cycle, earlier, &mut faults);
+    check_turns(&cycle, &runs, &mut faults);
+    for run in &runs {
+        check_deeds(db, run, &mut faults)?;
+    }
+    Ok(Checked {
+        cycle,
+        runs,
+        faults,
+    })
+}
+
+/// The commitment, the posts and the seal.
+fn check_link(
+    db: &mut Db,
+    cycle: &CycleRecord,
+    link: &Link,
+    earlier: Option<&CycleRecord>,
+    faults: &mut Vec<String>,
+) -> Result<(), ForumError> {
+    let mut fault = |is: bool, what: &str| {
+        if is {
+            faults.push(what.to_owned());
+        }
+    };
+    let before = earlier.and_then(|earlier| earlier.link.as_ref());
+    match before {
+        None => {
+            fault(link.number != 1, "the link before it is missing");
+            let first = links::first_commitment(db, &link.chain)?;
+            let other = first.is_some_and(|first| link.commitment.as_ref() != Some(&first));
+            fault(
+                other && link.origin != Origin::Seeded,
+                "its commitment is not the one recorded before",
+            );
+        }
+        Some(before) => {
+            fault(
+                link.number != before.number + 1,
+                "the link before it is missing",
+            );
+            fault(
+                before.seal.as_ref() != Some(&link.previous),
+                "it does not follow the seal of the cycle before",
+            );
+            fault(
+                link.commitment
+                    .as_ref()
+                    .is_some_and(|commitment| commitment != before.pending()),
+                "its commitment is not the one recorded before",
+            );
+            fault(
+                link.after_post != before.through_post,
+                "its posts do not begin where those of the cycle before end",
+            );
+        }
+    }
+    fault(
+        link.origin == Origin::Committed && link.commitment.is_none(),
+        "it has no commitment",
+    );
+    let secret = link.secret.as_deref().map(unhex);
+    match (secret, &link.commitment) {
+        (Some(Some(secret)), Some(commitment)) => fault(
+            chain::commitment(&link.chain, link.number, &secret) != *commitment,
+            "its secret does not fulfil its commitment",
+        ),
+        (Some(_), _) => fault(true, "its secret cannot be read"),
+        (None, _) => fault(
+            cycle.ended_at.is_some() && link.void.is_none() && link.origin == Origin::Committed,
+            "it ended and its secret was not revealed",
+        ),
+    }
+    let posts = links::posts_digest(db, &cycle.forum, link.after_post, link.through_post)?;
+    fault(
+        posts != link.posts,
+        "the posts that its seed mixes in were changed",
+    );
+    if cycle.ended_at.is_some() || link.seal.is_some() {
+        fault(
+            links::seal_of(db, cycle)? != link.seal,
+            "its record does not fit its seal",
+        );
+    }
+    Ok(())
+}
+
+/// The draw, made again.
+fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut Vec<String>) {
+    let Some(cards) = cycle.revealed() else {
+        // Hidden until the end, or for ever in a void cycle.
+        return;
+    };
+    if draw(&cards) != cycle.plan {
+        faults.push("the recorded order is not what its seed and candidates give".to_owned());
+    }
+    if cycle.link.is_some() {
+        let earlier = earlier.filter(|earlier| earlier.void().is_none());
+        let block = cards
+            .clone()
+            .after(earlier.map(|earlier| (&earlier.cards, &earlier.plan)))
+            .block;
+        if block != cards.block {
+            faults.push("it does not go on with the block of the cycle before".to_owned());
+        }
+        let seeded = cycle.foreseeable().is_some();
+        if seeded != matches!(cycle.cards.seed, Seed::Number(_)) {
+            faults.push("its seed is not of the kind that it says".to_owned());
+        }
+    }
+}
+
+/// What ran, beside what was drawn.
+fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
+    let ran: Vec<&str> = runs.iter().map(|run| run.agent.as_str()).collect();
+    let planned: Vec<&str> = cycle.plan.turns.iter().map(|t| t.agent.as_str()).collect();
+    if !planned.starts_with(&ran) {
+        faults.push(format!(
+            "planned were {}, and {} ran",
+            planned.join(", "),
+            ran.join(", ")
+        ));
+    }
+    let complete = cycle.ended_at.is_some() && cycle.void().is_none();
+    if complete && ran.len() < planned.len() {
+        faults.push("the cycle ended before everybody had a turn".to_owned());
+    }
+}
+
+/// Each post of a run is in its deeds, and each deed's post is there.
+fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), ForumError> {
+    let mut wrote: Vec<i64> = Vec::new();
+    // The post that opens a motion's thread belongs to the motion.
+    let mut proposed: Vec<i64> = Vec::new();
+    for deed in &run.deeds {
+        let Some(post) = deed.post_id else {
+            proposed.extend(deed.thread_id.filter(|_| deed.tool == "propose"));
+            continue;
+        };
+        let row = db.row(
+            "SELECT thread_id, author, run_id FROM posts WHERE id = $1",
+            args![post],
+        )?;
+        let Some(row) = row else {
+            faults.push(format!("post {post} by {} is gone", run.agent));
+            continue;
+        };
+        if Some(row.int(0)) != deed.thread_id || row.line(1) != run.agent {
+            faults.push(format!("post {post} is not where {} wrote it", run.agent));
+        }
+        // Others change a post of an earlier turn.
+        if matches!(deed.tool.as_str(), "create_thread" | "reply_to_thread") {
+            wrote.push(post);
+        }
+    }
+    wrote.sort_unstable();
+    wrote.dedup();
+    let rows = db.rows(
+        "SELECT id, thread_id FROM posts WHERE run_id = $1 ORDER BY id",
+        args![run.id],
+    )?;
+    let of_motion = |row: &&Row| !proposed.contains(&row.int(1));
+    let there: Vec<i64> = rows
+        .iter()
+        .filter(of_motion)
+        .map(|row| row.int(0))
+        .collect();
+    if there != wrote {
+        faults.push(format!(
+            "posts {there:?} are of the turn of {}, whose record names {wrote:?}",
+            run.agent
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,485 @@
+//! The chain of draws in the database: each cycle's link, from the commitment to the seal.
+//!
+//! Input: the leader, who holds the secrets, and the candidates of a cycle. Output: the cycle as drawn and recorded.
+
+use super::cycles::{self, CycleRecord, Leader};
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::secrets::{self, Head};
+use super::{ForumStore, posts, runs};
+use jiff::Timestamp;
+use kd_core::forum::chain::{self, Hash, Link, Origin, PostFacts, Sealed};
+use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed, draw, hex, unhex};
+use kd_core::forum::settings::Settings;
+use kd_core::forum::words::{Deed, Run};
+
+/// Posts that are digested at a time.
+const PAGE: i64 = 500;
+/// Why a cycle is void whose secret is gone.
+const LOST: &str = "the file with its secret is lost";
+
+/// A cycle that was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The cycle.
+    pub record: CycleRecord,
+    /// The cycle before it, void because its secret was lost before the draw.
+    pub lost: Option<CycleRecord>,
+}
+
+/// Where the next link is fastened.
+struct End {
+    chain: String,
+    /// The number of the next link.
+    number: i64,
+    /// The commitment that it must fulfil.
+    pending: String,
+    previous: String,
+    after_post: i64,
+    last: Option<CycleRecord>,
+}
+
+/// A link from the columns of [`cycles`] that begin here.
+pub(super) fn link(row: &Row, at: usize) -> Option<Link> {
+    Some(Link {
+        chain: row.maybe_line(at)?,
+        number: row.int(at + 1),
+        origin: Origin::parse(&row.text(at + 2)).unwrap_or(Origin::Lost),
+        commitment: row.maybe_text(at + 3),
+        after_post: row.int(at + 4),
+        through_post: row.int(at + 5),
+        posts: row.text(at + 6),
+        previous: row.text(at + 7),
+        next: row.text(at + 8),
+        secret: row.maybe_text(at + 9),
+        void: row.maybe_text(at + 10),
+        renewed: row.maybe_text(at + 11),
+        seal: row.maybe_text(at + 12),
+    })
+}
+
+impl ForumStore {
+    /// Draws the next cycle and records it before anybody runs. With a seed, a person chose the randomness and the cycle is
+    /// recorded as foreseeable; else it comes from the secret that was committed to.
+    pub fn draw_cycle(
+        &mut self,
+        leader: &mut Leader,
+        settings: &Settings,
+        candidates: Vec<Candidate>,
+        seed: Option<u64>,
+        now: Timestamp,
+    ) -> Result<Drawn, ForumError> {
+        let mut end = self.chain_end(leader)?;
+        let mut lost = None;
+        if seed.is_none() && leader.secrets.find(&end.pending).is_none() {
+            lost = Some(self.record_lost(leader, settings, &end, now)?);
+            end = self.chain_end(leader)?;
+        }
+        let next = leader
+            .secrets
+            .make(&end.chain, end.number + 1, Some(&end.pending))?;
+        let secret = leader.secrets.find(&end.pending);
+        let forum = leader.forum.as_str();
+        let record = self.db.whole(|db| {
+            // No post may come between the digest and the draw with a number of before.
+            posts::lock(db, forum)?;
+            let through_post = last_post(db, forum)?.max(end.after_post);
+            let posts = posts_digest(db, forum, end.after_post, through_post)?;
+            let index = cycles::last_number(db, forum)?.max(0) as u64;
+            let drawn_from = match (seed, secret) {
+                (Some(number), _) => Seed::Number(number),
+                (None, Some(secret)) => Seed::Mixed(chain::seed(
+                    &end.chain,
+                    end.number,
+                    &secret,
+                    &end.previous,
+                    &posts,
+                )),
+                (None, None) => return Err(ForumError::Invalid(LOST.into())),
+            };
+            let last = end.last.as_ref().filter(|last| last.void().is_none());
+            let mut cards = Cards::new(settings, drawn_from, index, candidates)
+                .after(last.map(|last| (&last.cards, &last.plan)));
+            let plan = draw(&cards);
+            if seed.is_none() {
+                cards.seed = Seed::Hidden;
+            }
+            let id = cycles::insert(db, forum, &cards, &plan, now)?;
+            let link = Link {
+                chain: end.chain,
+                number: end.number,
+                origin: match seed {
+                    None => Origin::Committed,
+                    Some(_) => Origin::Seeded,
+                },
+                commitment: seed.is_none().then_some(end.pending),
+                after_post: end.after_post,
+                through_post,
+                posts,
+                previous: end.previous,
+                next,
+                secret: None,
+                void: None,
+                renewed: None,
+                seal: None,
+            };
+            insert(db, id, &link)?;
+            cycles::find(db, id)
+        })?;
+        Ok(Drawn { record, lost })
+    }
+
+    /// Whether the secret of an open cycle is still there, so that it can be revealed at its end.
+    pub fn can_reveal(leader: &Leader, cycle: &CycleRecord) -> bool {
+        let commitment = cycle.link.as_ref().and_then(|l| l.commitment.as_ref());
+        commitment.is_none_or(|commitment| leader.secrets.find(commitment).is_some())
+    }
+
+    /// Ends a cycle: reveals its secret, enters what it did to each candidate and seals its record. A cycle whose secret is
+    /// gone becomes void.
+    pub fn finish_cycle(
+        &mut self,
+        leader: &mut Leader,
+        id: i64,
+        interval_ms: u64,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        let record = self.db.whole(|db| cycles::find(db, id))?;
+        if !Self::can_reveal(leader, &record) {
+            return self.void_cycle(leader, id, LOST, now);
+        }
+        let commitment = record.link.as_ref().and_then(|l| l.commitment.as_ref());
+        let secret = commitment.and_then(|commitment| leader.secrets.find(commitment));
+        let record = self.db.whole(|db| {
+            let changed = cycles::end(db, id, interval_ms, now)?;
+            if changed && record.link.is_some() {
+                db.run(
+                    "UPDATE links SET secret = $1 WHERE cycle_id = $2",
+                    args![secret.map(|secret| hex(&secret)), id],
+                )?;
+                write_seal(db, id)?;
+            }
+            cycles::find(db, id)
+        })?;
+        note(leader, &record)?;
+        Ok(record)
+    }
+
+    /// Makes an open cycle void; the turns that were taken stay. The next cycle is drawn anew.
+    pub fn void_cycle(
+        &mut self,
+        leader: &mut Leader,
+        id: i64,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        let record = self.db.whole(|db| cycles::find(db, id))?;
+        let renewed = match &record.link {
+            Some(link) if leader.secrets.find(&link.next).is_none() => {
+                Some(leader.secrets.make(&link.chain, link.number + 1, None)?)
+            }
+            _ => None,
+        };
+        let record = self.db.whole(|db| {
+            if record.link.is_some() && record.ended_at.is_none() {
+                db.run(
+                    "UPDATE links SET void = $1, renewed = $2 WHERE cycle_id = $3",
+                    args![why, renewed, id],
+                )?;
+            }
+            if cycles::end(db, id, 0, now)? && record.link.is_some() {
+                write_seal(db, id)?;
+            }
+            cycles::find(db, id)
+        })?;
+        note(leader, &record)?;
+        Ok(record)
+    }
+
+    /// The commitment to the next cycle's secret, and the number of that cycle's link.
+    pub fn next_commitment(&mut self, forum: &str) -> Result<Option<(i64, String)>, ForumError> {
+        let Some((chain, first, _)) = chain_of(&mut self.db, forum)? else {
+            return Ok(None);
+        };
+        let last = last_of(&mut self.db, &chain)?;
+        let link = last.and_then(|last| last.link);
+        Ok(Some(link.map_or((1, first), |link| {
+            (link.number + 1, link.pending().to_owned())
+        })))
+    }
+
+    fn chain_end(&mut self, leader: &mut Leader) -> Result<End, ForumError> {
+        let forum = leader.forum.clone();
+        let (chain, first, after_post) = match chain_of(&mut self.db, &forum)? {
+            Some(found) => found,
+            None => {
+                let chain = hex(&secrets::random::<16>()?);
+                let first = leader.secrets.make(&chain, 1, None)?;
+                let after = last_post(&mut self.db, &forum)?;
+                self.db.run(
+                    "INSERT INTO chains (forum, chain, commitment, after_post) VALUES ($1, $2, $3, $4)",
+                    args![forum, chain.as_str(), first.as_str(), after],
+                )?;
+                (chain, first, after)
+            }
+        };
+        let last = last_of(&mut self.db, &chain)?;
+        let Some((last, link)) = last.and_then(|last| Some((last.clone(), last.link?))) else {
+            return Ok(End {
+                chain,
+                number: 1,
+                pending: first,
+                previous: String::new(),
+                after_post,
+                last: None,
+            });
+        };
+        Ok(End {
+            chain,
+            number: link.number + 1,
+            pending: link.pending().to_owned(),
+            previous: link.seal.clone().unwrap_or_default(),
+            after_post: link.through_post,
+            last: Some(last),
+        })
+    }
+
+    /// Records that the secret of the next cycle is gone: a void cycle without turns, and a new commitment.
+    fn record_lost(
+        &mut self,
+        leader: &mut Leader,
+        settings: &Settings,
+        end: &End,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        let next = leader.secrets.make(&end.chain, end.number + 1, None)?;
+        let forum = leader.forum.as_str();
+        let record = self.db.whole(|db| {
+            let index = cycles::last_number(db, forum)?.max(0) as u64;
+            let cards = Cards::new(settings, Seed::Hidden, index, Vec::new());
+            let id = cycles::insert(db, forum, &cards, &Plan::default(), now)?;
+            let link = Link {
+                chain: end.chain.clone(),
+                number: end.number,
+                origin: Origin::Lost,
+                commitment: Some(end.pending.clone()),
+                after_post: end.after_post,
+                through_post: end.after_post,
+                posts: chain::posts_digest(&[]),
+                previous: end.previous.clone(),
+                next,
+                secret: None,
+                void: Some(LOST.into()),
+                renewed: None,
+                seal: None,
+            };
+            insert(db, id, &link)?;
+            cycles::end(db, id, 0, now)?;
+            write_seal(db, id)?;
+            cycles::find(db, id)
+        })?;
+        note(leader, &record)?;
+        Ok(record)
+    }
+}
+
+/// Notes a sealed link outside of the database.
+fn note(leader: &mut Leader, record: &CycleRecord) -> Result<(), ForumError> {
+    let Some(Link {
+        chain,
+        number,
+        seal: Some(seal),
+        ..
+    }) = &record.link
+    else {
+        return Ok(());
+    };
+    leader.secrets.note(Head {
+        chain: chain.clone(),
+        number: *number,
+        seal: seal.clone(),
+    })
+}
+
+/// A forum's own chain: its number, its first commitment, and the post behind which it begins.
+pub(super) fn chain_of(
+    db: &mut Db,
+    forum: &str,
+) -> Result<Option<(String, String, i64)>, ForumError> {
+    let row = db.row(
+        "SELECT chain, commitment, after_post FROM chains WHERE forum = $1",
+        args![forum],
+    )?;
+    Ok(row.map(|row| (row.text(0), row.text(1), row.int(2))))
+}
+
+fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, ForumError> {
+    let row = db.row(
+        "SELECT cycle_id FROM links WHERE chain = $1 ORDER BY number DESC LIMIT 1",
+        args![chain],
+    )?;
+    row.map(|row| cycles::find(db, row.int(0))).transpose()
+}
+
+/// The cycle of the link before.
+pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, ForumError> {
+    let row = db.row(
+        "SELECT cycle_id FROM links WHERE chain = $1 AND number = $2",
+        args![link.chain.as_str(), link.number - 1],
+    )?;
+    row.map(|row| cycles::find(db, row.int(0))).transpose()
+}
+
+/// The first commitment of a chain that was begun in this store.
+pub(super) fn first_commitment(db: &mut Db, chain: &str) -> Result<Option<String>, ForumError> {
+    let row = db.row(
+        "SELECT commitment FROM chains WHERE chain = $1",
+        args![chain],
+    )?;
+    Ok(row.map(|row| row.text(0)))
+}
+
+/// Enters a link; one that is there stays.
+pub(super) fn insert(db: &mut Db, cycle: i64, link: &Link) -> Result<(), ForumError> {
+    db.run(
+        "INSERT INTO links (cycle_id, chain, number, origin, commitment, after_post, through_post, posts, previous, next, secret, \
+         void, renewed, seal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING",
+        args![
+            cycle,
+            link.chain.as_str(),
+            link.number,
+            link.origin.word(),
+            link.commitment.as_deref(),
+            link.after_post,
+            link.through_post,
+            link.posts.as_str(),
+            link.previous.as_str(),
+            link.next.as_str(),
+            link.secret.as_deref(),
+            link.void.as_deref(),
+            link.renewed.as_deref(),
+            link.seal.as_deref()
+        ],
+    )?;
+    Ok(())
+}
+
+/// The number of the last post of a forum.
+fn last_post(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
+    // Threads know their last post, so that posts are not walked.
+    let row = db.row(
+        "SELECT MAX(last_post_id) FROM threads WHERE forum = $1",
+        args![forum],
+    )?;
+    Ok(row.map_or(0, |row| row.int(0)))
+}
+
+const POST: &str = "SELECT p.id, p.author, p.body, p.created_at, t.created_at, t.author, q.created_at, f.digest, p.edited_at, \
+     p.deleted_at FROM posts p JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id \
+     LEFT JOIN first_words f ON f.post_id = p.id";
+
+/// The digest of a post as it was first sealed.
+fn digest(row: &Row) -> Hash {
+    let changed = row.maybe_int(8).or(row.maybe_int(9)).is_some();
+    // Only a post that says so was changed.
+    if let Some(kept) = row
+        .maybe_text(7)
+        .filter(|_| changed)
+        .as_deref()
+        .and_then(unhex)
+    {
+        return kept;
+    }
+    let (author, body, opener) = (row.line(1), row.text(2), row.line(5));
+    PostFacts {
+        author: &author,
+        body: &body,
+        created_us: row.int(3),
+        thread: (row.int(4), &opener),
+        quote_us: row.maybe_int(6),
+    }
+    .digest()
+}
+
+/// Keeps the digest of a post before its first change.
+pub(super) fn keep_digest(db: &mut Db, post: i64) -> Result<(), ForumError> {
+    let row = db.row(&format!("{POST} WHERE p.id = $1"), args![post])?;
+    if let Some(row) = row {
+        db.run(
+            "INSERT INTO first_words (post_id, digest) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            args![post, hex(&digest(&row))],
+        )?;
+    }
+    Ok(())
+}
+
+/// The digest of a forum's posts in a range.
+pub(super) fn posts_digest(
+    db: &mut Db,
+    forum: &str,
+    after: i64,
+    through: i64,
+) -> Result<String, ForumError> {
+    let mut digests = Vec::new();
+    let mut behind = after;
+    while behind < through {
+        let rows = db.rows(
+            &format!(
+                "{POST} WHERE t.forum = $1 AND p.id > $2 AND p.id <= $3 ORDER BY p.id LIMIT $4"
+            ),
+            args![forum, behind, through, PAGE],
+        )?;
+        let Some(last) = rows.last() else { break };
+        behind = last.int(0);
+        digests.extend(rows.iter().map(digest));
+    }
+    Ok(chain::posts_digest(&digests))
+}
+
+fn write_seal(db: &mut Db, cycle: i64) -> Result<(), ForumError> {
+    let record = cycles::find(db, cycle)?;
+    if let Some(seal) = seal_of(db, &record)? {
+        db.run(
+            "UPDATE links SET seal = $1 WHERE cycle_id = $2",
+            args![seal, cycle],
+        )?;
+    }
+    Ok(())
+}
+
+/// The seal that a cycle's record has to have.
+pub(super) fn seal_of(db: &mut Db, record: &CycleRecord) -> Result<Option<String>, ForumError> {
+    let Some(link) = &record.link else {
+        return Ok(None);
+    };
+    let mut all: Vec<(Run, Vec<String>)> = Vec::new();
+    for run in runs::of_cycle(db, record.id)? {
+        let about = run.deeds.iter().map(|deed| about(db, deed));
+        let about = about.collect::<Result<_, _>>()?;
+        all.push((run, about));
+    }
+    Ok(Some(chain::seal(&Sealed {
+        link,
+        cards: &record.cards,
+        plan: &record.plan,
+        times_us: (
+            record.started_at.as_microsecond(),
+            record.ended_at.map_or(0, Timestamp::as_microsecond),
+        ),
+        interval_ms: record.interval_ms.unwrap_or(0) as i64,
+        runs: &all,
+    })))
+}
+
+/// What a deed was about, in words that survive an export.
+fn about(db: &mut Db, deed: &Deed) -> Result<String, ForumError> {
+    if let Some(post) = deed.post_id {
+        let row = db.row(&format!("{POST} WHERE p.id = $1"), args![post])?;
+        return Ok(row.map_or_else(String::new, |row| hex(&digest(&row))));
+    }
+    if let Some(motion) = deed.motion_id {
+        let row = db.row("SELECT title FROM motions WHERE id = $1", args![motion])?;
+        return Ok(row.map_or_else(String::new, |row| row.text(0)));
+    }
+    Ok(String::new())
+}

@@ -1,0 +1,154 @@
+//! The secrets of draws to come, in the user's state folder: readable by the user alone, never in the database. Whoever
+//! copies or reads the database cannot foretell a cycle. Only the process that runs cycles opens them.
+//!
+//! Input: a forum's place. Output: the secret of a commitment, and the newest seal, which the audit compares.
+
+use super::Place;
+use super::error::ForumError;
+use crate::error::Error;
+use crate::private;
+use kd_core::forum::chain::{self, Fields, Hash};
+use kd_core::forum::cycle::{hex, unhex};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Far above two secrets and a seal.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// What is kept of a forum.
+#[derive(Default)]
+pub(super) struct Secrets {
+    /// `None` where there is no state folder: then the secrets end with the process.
+    path: Option<PathBuf>,
+    kept: Kept,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    secrets: Vec<Secret>,
+    head: Option<Head>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Secret {
+    chain: String,
+    number: i64,
+    secret: String,
+}
+
+/// The newest link that was sealed here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) chain: String,
+    pub(super) number: i64,
+    pub(super) seal: String,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+impl Secrets {
+    /// Opens a forum's file. A file that cannot be understood holds no secret.
+    pub(super) fn open(
+        place: &Place,
+        forum: &str,
+        state: Option<&Path>,
+    ) -> Result<Self, ForumError> {
+        let Some(path) = state.map(|state| file(state, place, forum)) else {
+            return Ok(Self::default());
+        };
+        let bytes = private::read(&path, BYTES_MAX).map_err(|e| failed(&path, &e))?;
+        let kept = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Self {
+            path: Some(path),
+            kept: kept.unwrap_or_default(),
+        })
+    }
+
+    /// The secret of a commitment.
+    pub(super) fn find(&self, commitment: &str) -> Option<Hash> {
+        self.kept.secrets.iter().find_map(|kept| {
+            let secret = unhex(&kept.secret)?;
+            (chain::commitment(&kept.chain, kept.number, &secret) == commitment).then_some(secret)
+        })
+    }
+
+    /// Makes the secret of a link and writes it, before anybody is shown its commitment, which is returned. Of the others
+    /// only that of `beside` is kept.
+    pub(super) fn make(
+        &mut self,
+        chain: &str,
+        number: i64,
+        beside: Option<&str>,
+    ) -> Result<String, ForumError> {
+        let beside = beside.and_then(|commitment| self.find(commitment));
+        let beside = beside.map(|secret| hex(&secret));
+        let secret: Hash = random()?;
+        self.kept
+            .secrets
+            .retain(|kept| Some(&kept.secret) == beside.as_ref());
+        self.kept.secrets.push(Secret {
+            chain: chain.to_owned(),
+            number,
+            secret: hex(&secret),
+        });
+        self.save()?;
+        Ok(chain::commitment(chain, number, &secret))
+    }
+
+    /// The newest seal that was noted.
+    pub(super) fn head(&self) -> Option<&Head> {
+        self.kept.head.as_ref()
+    }
+
+    /// Notes the newest seal.
+    pub(super) fn note(&mut self, head: Head) -> Result<(), ForumError> {
+        self.kept.head = Some(head);
+        self.save()
+    }
+
+    fn save(&self) -> Result<(), ForumError> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let bytes = serde_json::to_vec(&self.kept).map_err(|source| Error::Json {
+            path: path.clone(),
+            source,
+        });
+        let written = bytes.and_then(|bytes| private::replace_synced(path, &bytes));
+        written.map_err(|e| failed(path, &e))
+    }
+}
+
+/// Bytes of the system's randomness.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], ForumError> {
+    let mut bytes = [0; N];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|e| ForumError::Invalid(format!("the system has no random numbers: {e}")))?;
+    Ok(bytes)
+}
+
+/// A copy of a forum is at another place: it has no secrets.
+fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
+    let at = match place {
+        Place::File(path) => {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            real.to_string_lossy().into_owned()
+        }
+        Place::Server(_) => place.shown(),
+    };
+    let key = Fields::of("kd forum place 1").text(&at).text(forum).hash();
+    state
+        .join("forums")
+        .join(format!("{}.json", hex(&key[..16])))
+}
+
+fn failed(path: &Path, error: &Error) -> ForumError {
+    ForumError::File {
+        path: path.to_path_buf(),
+        why: crate::thread::told(error),
+    }
+}
