@@ -1,5 +1,6 @@
 //! Keys: one table from which follow what a key does, the help, and the hints below the log.
 
+use crate::editor::{Editor, Move};
 use crate::keys::{Code, Key};
 
 /// What a key does.
@@ -288,6 +289,30 @@ pub fn action(key: Key) -> Option<Action> {
     KEYS.iter()
         .find(|r| r.keys.contains(&key))
         .map(|r| r.action)
+}
+
+/// Carries out an action that only concerns the text that is being written. False if it is about something else.
+pub fn edit(editor: &mut Editor, action: Action) -> bool {
+    match action {
+        Action::Newline => editor.insert("\n"),
+        Action::Left => editor.go(Move::Left),
+        Action::Right => editor.go(Move::Right),
+        Action::WordLeft => editor.go(Move::WordLeft),
+        Action::WordRight => editor.go(Move::WordRight),
+        Action::LineStart => editor.go(Move::LineStart),
+        Action::LineEnd => editor.go(Move::LineEnd),
+        Action::DeleteBack => editor.delete(Move::Left),
+        Action::DeleteForward => editor.delete(Move::Right),
+        Action::DeleteWord => editor.delete(Move::WordLeft),
+        Action::DeleteWordForward => editor.delete(Move::WordRight),
+        Action::DeleteToStart => editor.delete(Move::LineStart),
+        Action::DeleteToEnd => editor.delete(Move::LineEnd),
+        Action::Yank => editor.yank(),
+        Action::Undo => editor.undo(),
+        Action::Redo => editor.redo(),
+        _ => return false,
+    }
+    true
 }
 
 /// What a key does while reading, beside what it does while writing.

@@ -428,48 +428,18 @@ impl Stage {
     fn copy(&mut self, text: &str, what: &str) {
         let desk = self.desk.clone();
         let env = |name: &str| desk.var(name);
-        let local = || {
-            clipboard::programs(&env)
-                .into_iter()
-                .find(|p| feed(p, text))
-        };
-        let told = if let Some(bytes) =
-            clipboard::osc52(text, &env).filter(|_| clipboard::takes_osc52(&env))
-            && self.terminal.write(bytes.as_bytes()).is_ok()
-        {
-            let through = if desk.var("TMUX").is_some() {
-                ", through tmux"
-            } else {
-                ""
-            };
-            format!("copied {what} by the terminal (OSC 52{through})")
-        } else if let Some(program) = local() {
-            format!("copied {what} by {}", program[0])
-        } else {
-            match desk.spill(text) {
-                Ok(path) => format!("no clipboard took {what}: it stands in {path}"),
-                Err(why) => why,
-            }
-        };
+        let told = copy(&self.terminal, text, what, &env, &|text| desk.spill(text));
         self.tell(Msg::Told(told));
     }
 
     fn edit(&mut self, text: &str) {
-        let editor = ["VISUAL", "EDITOR"]
-            .iter()
-            .find_map(|n| self.desk.var(n).filter(|v| !v.trim().is_empty()))
-            .unwrap_or_else(|| "vi".to_owned());
-        let home = self.desk.var("HOME");
-        let mut edited = Err(io::ErrorKind::NotFound.into());
-        self.away(|| edited = edit_in(&editor, home.as_deref(), text));
-        let msg = match edited {
-            Ok(Some(text)) => Msg::Edited(text),
-            Ok(None) => Msg::Told(format!("{editor} failed; the text is as it was")),
-            Err(error) => Msg::Told(format!(
-                "{editor}: {error}; set VISUAL or EDITOR to another editor"
-            )),
-        };
-        self.tell(msg);
+        let desk = self.desk.clone();
+        let mut edited = Err(String::new());
+        self.away(|| edited = edit(text, &|name| desk.var(name)));
+        self.tell(match edited {
+            Ok(text) => Msg::Edited(text),
+            Err(why) => Msg::Told(why),
+        });
     }
 
     /// Gives the terminal away while something else uses it.
@@ -578,6 +548,48 @@ fn feed(program: &[&str], text: &str) -> bool {
         .take()
         .is_some_and(|mut input| input.write_all(text.as_bytes()).is_ok());
     child.wait().is_ok_and(|status| status.success()) && written
+}
+
+/// Copies a text by the terminal, else by a program, else into a file. Returns what to tell.
+pub(crate) fn copy(
+    terminal: &Terminal,
+    text: &str,
+    what: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+    spill: &dyn Fn(&str) -> Result<String, String>,
+) -> String {
+    if let Some(bytes) = clipboard::osc52(text, env).filter(|_| clipboard::takes_osc52(env))
+        && terminal.write(bytes.as_bytes()).is_ok()
+    {
+        let through = match env("TMUX") {
+            Some(_) => ", through tmux",
+            None => "",
+        };
+        return format!("copied {what} by the terminal (OSC 52{through})");
+    }
+    let mut programs = clipboard::programs(env).into_iter();
+    if let Some(program) = programs.find(|p| feed(p, text)) {
+        return format!("copied {what} by {}", program[0]);
+    }
+    match spill(text) {
+        Ok(path) => format!("no clipboard took {what}: it stands in {path}"),
+        Err(why) => why,
+    }
+}
+
+/// Edits a text in the user's editor. The error says what to do.
+pub(crate) fn edit(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let editor = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|n| env(n).filter(|v| !v.trim().is_empty()))
+        .unwrap_or_else(|| "vi".to_owned());
+    match edit_in(&editor, env("HOME").as_deref(), text) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(format!("{editor} failed; the text is as it was")),
+        Err(error) => Err(format!(
+            "{editor}: {error}; set VISUAL or EDITOR to another editor"
+        )),
+    }
 }
 
 /// The text after the person edited it; none if the editor said that it failed. The editor runs in the home.

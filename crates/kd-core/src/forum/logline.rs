@@ -112,6 +112,13 @@ pub enum LogEvent {
         /// Personas that do not take part.
         agents: Vec<String>,
     },
+    /// Somebody kept order: hid a post, closed a thread, banned an account, gave a role.
+    Order {
+        /// The number of the entry.
+        entry: i64,
+        /// What was done, by whom and why.
+        what: String,
+    },
     /// The rules were changed, or could be.
     Motion {
         /// Its number.
@@ -193,6 +200,7 @@ impl LogEvent {
                 format!("Cycle {cycle} stopped: {} left", list(left))
             }
             Self::WaitingForCycle { secs } => format!("Waiting {secs:.0}s for next cycle"),
+            Self::Order { what, .. } => format!("Order: {what}"),
             Self::Motion { motion, what } => format!("Motion {motion}: {what}"),
         }
     }

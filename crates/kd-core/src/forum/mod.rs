@@ -9,12 +9,14 @@ pub mod fairness;
 pub mod governance;
 pub mod interval;
 pub mod logline;
+pub mod order;
 pub mod persona;
 pub mod schedulers;
 pub mod settings;
 pub mod study;
 pub mod tools;
 pub mod visit;
+pub mod wish;
 pub mod words;
 
 pub use words::{CLERK, MAIN};

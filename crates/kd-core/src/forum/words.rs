@@ -33,6 +33,12 @@ pub struct Thread {
     /// When it was taken away, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
+    /// When its opening was hidden: agents do not see the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_at: Option<Timestamp>,
+    /// When it was closed: it takes no more posts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
 }
 
 /// A post. The first of a thread is its opening.
@@ -66,6 +72,9 @@ pub struct Post {
     /// The run of an agent that it was written in; none for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,
+    /// When it was hidden: agents do not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_at: Option<Timestamp>,
 }
 
 /// A thread with something in it that an agent has not seen.

@@ -204,6 +204,13 @@ impl<'a> Forum<'a> {
                 break;
             }
             let Some(turn) = turns.next() else { break };
+            // Banned since the order was drawn.
+            if self.store.is_banned(&forum, &turn.agent)? {
+                self.log(LogEvent::SittingOut {
+                    agent: turn.agent.clone(),
+                })?;
+                continue;
+            }
             if let Some(run) =
                 self.store
                     .begin_run(Some(record.id), &forum, &turn.agent, self.now())?
@@ -287,6 +294,11 @@ impl<'a> Forum<'a> {
 
     /// Lets one agent visit by itself, outside any cycle.
     pub fn run_agent(&mut self, name: &str) -> Result<Run, RunError> {
+        if self.store.is_banned(&self.plan.forum, name)? {
+            return Err(
+                ForumError::Forbidden(format!("{name} is banned and does not visit")).into(),
+            );
+        }
         let settings = self.settings()?;
         let now = self.now();
         let run = self.store.begin_run(None, &self.plan.forum, name, now)?;
@@ -344,6 +356,12 @@ impl<'a> Forum<'a> {
         let mut candidates = Vec::with_capacity(self.plan.personas.len());
         for persona in &self.plan.personas {
             let likes = &persona.preferences;
+            if self
+                .store
+                .is_banned(&self.plan.forum, persona.name.as_str())?
+            {
+                continue;
+            }
             let known = self.store.candidate(persona.name.as_str())?;
             candidates.push(Candidate {
                 skip_probability: match self.plan.skips {
@@ -360,6 +378,11 @@ impl<'a> Forum<'a> {
                 delays: likes.delays,
                 ..known
             });
+        }
+        if candidates.is_empty() {
+            return Err(
+                ForumError::Forbidden("every agent is banned: nobody can visit".into()).into(),
+            );
         }
         if self.interval_ms.is_none() {
             // An adaptive interval goes on where it was.

@@ -12,7 +12,7 @@ use kd_core::forum::words::{Outcome, Run};
 use kd_core::request::{Deadlines, Sampling, ToolCall};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
-use kd_store::forum::{Caller, RunEnd};
+use kd_store::forum::{Caller, RunEnd, Sight};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,17 +105,19 @@ impl Forum<'_> {
         let limit = if way == Way::Small { NEWS_SMALL } else { NEWS };
         let news = self.store.news(&forum, name, limit)?;
         let mut threads = Vec::with_capacity(news.threads.len());
+        let mut shown: Vec<(i64, i64)> = Vec::new();
         for fresh in news.threads {
-            let (thread, posts) = self
-                .store
-                .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
-            threads.push(visit::Thread { thread, posts });
+            let (thread, mut posts) =
+                self.store
+                    .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
+            // A hidden post counts as read, so that its thread is not offered for ever.
+            shown.extend(posts.last().map(|post| (thread.id, post.id)));
+            posts.retain(|post| post.hidden_at.is_none());
+            if !posts.is_empty() {
+                threads.push(visit::Thread { thread, posts });
+            }
         }
-        let shown: Vec<(i64, i64)> = threads
-            .iter()
-            .filter_map(|t| Some((t.thread.id, t.posts.last()?.id)))
-            .collect();
-        let motions = self.store.motions(&forum, 20)?;
+        let motions = self.store.motions_for(Sight::Public, &forum, 20)?;
         let scene = Scene {
             forum: forum.clone(),
             settings: settings.clone(),

@@ -6,6 +6,7 @@ use super::company::Texts;
 use super::db::Db;
 use super::error::ForumError;
 use super::motions::{self, Proposal};
+use super::order::Sight;
 use super::posts::NewPost;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
@@ -114,23 +115,27 @@ impl ForumStore {
     ) -> Result<Value, ForumError> {
         let me = caller.name.as_str();
         let forum = caller.forum.as_str();
+        let sight = match caller.person {
+            true => Sight::All,
+            false => Sight::Public,
+        };
         let key = caller.run.map(|run| (run, number));
         match call {
             Call::ListThreads { limit } => {
-                let threads = self.threads(forum, *limit)?;
+                let threads = self.threads_for(sight, forum, *limit)?;
                 let mut listed = Vec::with_capacity(threads.len());
                 for thread in &threads {
-                    let (_, opening) = self.thread(thread.id, 0, 1)?;
+                    let (_, opening) = self.thread_for(sight, thread.id, 0, 1)?;
                     listed.push(thread_json(thread, opening.first()));
                 }
                 Ok(json!({"success": true, "threads": listed, "count": listed.len()}))
             }
             Call::ReadThread { thread_id, after_post_id } => {
-                let (thread, first) = self.thread(*thread_id, 0, 1)?;
+                let (thread, first) = self.thread_for(sight, *thread_id, 0, 1)?;
                 in_forum(&thread, forum)?;
                 let opening = first.first();
                 let after = (*after_post_id).max(opening.map_or(0, |post| post.id));
-                let (_, replies) = self.thread(*thread_id, after, POSTS_MAX)?;
+                let (_, replies) = self.thread_for(sight, *thread_id, after, POSTS_MAX)?;
                 // What was handed over is seen; in a very long thread that is not yet its end.
                 if let (Some(last), false) = (replies.last().or(opening), caller.person) {
                     self.saw_at(me, *thread_id, last.id, now)?;
@@ -143,7 +148,7 @@ impl ForumStore {
                 Ok(answer)
             }
             Call::SearchThreads { query, search_in, limit } => {
-                let hits = self.search(forum, query, *search_in, *limit)?;
+                let hits = self.search_for(sight, forum, query, *search_in, *limit)?;
                 let found: Vec<Value> = hits
                     .iter()
                     .map(|hit| {
@@ -163,7 +168,11 @@ impl ForumStore {
                 Ok((deed(call, Some(thread.id), Some(post.id), None), answer))
             }),
             Call::ReplyToThread { thread_id, body, quote_post_id } => self.db_deed(caller, |store| {
-                in_forum(&super::threads::find(&mut store.db, *thread_id)?, forum)?;
+                let into = super::threads::find(&mut store.db, *thread_id)?;
+                in_forum(&into, forum)?;
+                if into.hidden_at.is_some() && sight == Sight::Public {
+                    return Err(ForumError::Missing { what: "thread", id: *thread_id });
+                }
                 let new = NewPost { author: me, body, quote: *quote_post_id, call: key };
                 let post = store.reply(*thread_id, &new, now)?;
                 let answer = json!({"success": true, "post_id": post.id, "thread_id": thread_id, "message": format!("post {} is written", post.id)});
@@ -207,7 +216,7 @@ impl ForumStore {
                 Ok(json!({"success": true, "lines": lines, "count": lines.len(), "times": "UTC"}))
             }
             Call::ListMotions { limit } => {
-                let motions = self.motions(forum, *limit)?;
+                let motions = self.motions_for(sight, forum, *limit)?;
                 let mut listed = Vec::with_capacity(motions.len());
                 for motion in motions {
                     let (_, votes) = self.motion(motion.id)?;

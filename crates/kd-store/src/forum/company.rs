@@ -151,7 +151,8 @@ impl ForumStore {
         limit: i64,
     ) -> Result<(Vec<Mention>, i64), ForumError> {
         let open = "FROM mentions m JOIN posts p ON p.id = m.post_id JOIN threads t ON t.id = p.thread_id \
-             WHERE m.forum = $1 AND m.name = $2 AND m.seen_at IS NULL AND t.forum = $1 AND p.deleted_at IS NULL AND t.deleted_at IS NULL";
+             WHERE m.forum = $1 AND m.name = $2 AND m.seen_at IS NULL AND t.forum = $1 AND p.deleted_at IS NULL AND p.hidden_at IS NULL \
+             AND t.deleted_at IS NULL AND t.hidden_at IS NULL";
         let sql = format!(
             "SELECT t.id, t.title, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) {open} ORDER BY p.id DESC LIMIT $3"
         );

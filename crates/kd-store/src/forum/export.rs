@@ -11,6 +11,7 @@ use kd_core::forum::chain::Link;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_core::forum::governance::{CastVote, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
+use kd_core::forum::order::{Entry, Target};
 use kd_core::forum::words::{Post, Run, Thread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +91,7 @@ pub enum Record {
         body: String,
         updated_at: Timestamp,
     },
+    Order(Entry),
 }
 
 /// The form of these lines.
@@ -229,6 +231,9 @@ impl ForumStore {
             })?;
         }
         company(db, &mut put)?;
+        super::order::all(db)?
+            .into_iter()
+            .try_for_each(|entry| put(&Record::Order(entry)))?;
         after = 0;
         loop {
             let rows = db.rows(
@@ -439,6 +444,7 @@ struct Numbers {
     cycles: BTreeMap<i64, i64>,
     runs: BTreeMap<i64, i64>,
     motions: BTreeMap<i64, i64>,
+    orders: BTreeMap<i64, i64>,
     /// Posts whose run comes later in the file.
     waiting: Vec<(i64, i64)>,
     /// The last post that was there before.
@@ -467,9 +473,9 @@ impl Numbers {
             Record::Thread(t) => {
                 super::posts::lock(db, &t.forum)?;
                 let new = id(db.row(
-                    "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id, deleted_at) \
-                     VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7) RETURNING id",
-                    args![t.forum.as_str(), t.title.as_str(), t.author, t.created_at, t.updated_at, t.last_author, t.deleted_at],
+                    "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id, deleted_at, hidden_at, closed_at) \
+                     VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7, $8, $9) RETURNING id",
+                    args![t.forum.as_str(), t.title.as_str(), t.author, t.created_at, t.updated_at, t.last_author, t.deleted_at, t.hidden_at, t.closed_at],
                 )?);
                 self.threads.insert(t.id, (new, t.title));
             }
@@ -477,9 +483,9 @@ impl Numbers {
                 let (thread, title) = self.thread(p.thread_id)?;
                 let quote = p.quote_post_id.map(|old| self.post(old)).transpose()?;
                 let new = id(db.row(
-                    "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at) \
-                     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
-                    args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at],
+                    "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, hidden_at) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+                    args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at, p.hidden_at],
                 )?);
                 let opens = db.row(
                     "SELECT last_post_id FROM threads WHERE id = $1",
@@ -673,6 +679,20 @@ impl Numbers {
                     "INSERT INTO charters (forum, body, updated_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
                     args![forum, body, updated_at],
                 )?;
+            }
+            Record::Order(mut entry) => {
+                match &mut entry.target {
+                    Target::Post(post) => *post = self.post(*post)?,
+                    Target::Thread(thread) => *thread = self.thread(*thread)?.0,
+                    Target::Status(_) | Target::Role(_) | Target::Votes(_) => {}
+                }
+                let old = entry.id;
+                entry.motion_id = entry
+                    .motion_id
+                    .and_then(|id| self.motions.get(&id).copied());
+                entry.undoes = entry.undoes.and_then(|id| self.orders.get(&id).copied());
+                let new = super::order::keep(db, &entry)?;
+                self.orders.insert(old, new);
             }
             Record::Log(line) => {
                 let text =

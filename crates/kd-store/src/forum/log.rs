@@ -1,19 +1,24 @@
 //! The forum's log.
 
 use super::ForumStore;
-use super::db::args;
+use super::db::{Db, args};
 use super::error::ForumError;
 use kd_core::forum::logline::LogLine;
+
+/// Adds a line.
+pub(super) fn add(db: &mut Db, line: &LogLine) -> Result<(), ForumError> {
+    let text = serde_json::to_string(line).map_err(|e| ForumError::Invalid(e.to_string()))?;
+    db.run(
+        "INSERT INTO log (forum, line) VALUES ($1, $2)",
+        args![line.forum.as_str(), text],
+    )?;
+    Ok(())
+}
 
 impl ForumStore {
     /// Adds a line.
     pub fn log(&mut self, line: &LogLine) -> Result<(), ForumError> {
-        let text = serde_json::to_string(line).map_err(|e| ForumError::Invalid(e.to_string()))?;
-        self.db.run(
-            "INSERT INTO log (forum, line) VALUES ($1, $2)",
-            args![line.forum.as_str(), text],
-        )?;
-        Ok(())
+        add(&mut self.db, line)
     }
 
     /// The last lines, the oldest first.

@@ -3,6 +3,7 @@
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
+use super::order::Sight;
 use super::posts::{self, NewPost};
 use super::{ForumStore, cycles};
 use jiff::Timestamp;
@@ -410,8 +411,24 @@ impl ForumStore {
 
     /// Motions of a forum: open ones first, then the newest.
     pub fn motions(&mut self, forum: &str, limit: i64) -> Result<Vec<Motion>, ForumError> {
+        self.motions_for(Sight::All, forum, limit)
+    }
+
+    /// The same, as somebody sees it: a motion is hidden with its thread.
+    pub fn motions_for(
+        &mut self,
+        sight: Sight,
+        forum: &str,
+        limit: i64,
+    ) -> Result<Vec<Motion>, ForumError> {
+        let shown = match sight {
+            Sight::All => "",
+            Sight::Public => {
+                " AND NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = motions.thread_id AND t.hidden_at IS NOT NULL)"
+            }
+        };
         let sql = format!(
-            "{SELECT} WHERE forum = $1 ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, id DESC LIMIT $2"
+            "{SELECT} WHERE forum = $1{shown} ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, id DESC LIMIT $2"
         );
         Ok(self
             .db

@@ -22,11 +22,12 @@ pub struct NewPost<'a> {
 
 /// A post with what it quotes, for [`post`].
 pub(super) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
-     p.edited_at, p.deleted_at, p.run_id, q.deleted_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
+     p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
 
 /// A post from a row of [`SELECT`].
 pub(super) fn post(row: &Row) -> Post {
-    let quote_gone = row.maybe_int(11).is_some();
+    // Who quotes a hidden post does not show it again.
+    let quote_gone = row.maybe_int(11).is_some() || row.maybe_int(13).is_some();
     Post {
         id: row.int(0),
         thread_id: row.int(1),
@@ -39,6 +40,7 @@ pub(super) fn post(row: &Row) -> Post {
         edited_at: row.maybe_time(8),
         deleted_at: row.maybe_time(9),
         run_id: row.maybe_int(10),
+        hidden_at: row.maybe_time(12),
     }
 }
 
@@ -124,6 +126,11 @@ impl ForumStore {
                     what: "thread",
                     id: thread,
                 });
+            }
+            if into.closed_at.is_some() {
+                return Err(ForumError::Forbidden(format!(
+                    "thread {thread} is closed: it takes no more posts"
+                )));
             }
             add(db, thread, None, new, now)
         })

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN];
+const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -82,6 +82,16 @@ CREATE TABLE links (cycle_id BIGINT PRIMARY KEY, chain TEXT NOT NULL, number BIG
   after_post BIGINT NOT NULL, through_post BIGINT NOT NULL, posts TEXT NOT NULL, previous TEXT NOT NULL, next TEXT NOT NULL, secret TEXT,
   void TEXT, renewed TEXT, seal TEXT, UNIQUE (chain, number));
 CREATE TABLE first_words (post_id BIGINT PRIMARY KEY, digest TEXT NOT NULL)
+";
+
+/// What is hidden or closed, and who did that, when and why.
+const ORDERS: &str = "
+ALTER TABLE posts ADD COLUMN hidden_at BIGINT;
+ALTER TABLE threads ADD COLUMN hidden_at BIGINT;
+ALTER TABLE threads ADD COLUMN closed_at BIGINT;
+CREATE TABLE orders (id ID, forum TEXT NOT NULL, at BIGINT NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL, target TEXT NOT NULL,
+  before TEXT NOT NULL, after TEXT NOT NULL, reason TEXT NOT NULL, motion_id BIGINT, undoes BIGINT);
+CREATE INDEX orders_by_target ON orders (forum, what, target)
 ";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.

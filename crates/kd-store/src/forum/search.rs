@@ -4,6 +4,7 @@
 use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
+use super::order::Sight;
 use super::threads::{self, COLUMNS, WIDTH};
 use kd_core::forum::words::{Hit, SearchIn};
 
@@ -80,6 +81,18 @@ impl ForumStore {
         place: SearchIn,
         limit: i64,
     ) -> Result<Vec<Hit>, ForumError> {
+        self.search_for(Sight::All, forum, text, place, limit)
+    }
+
+    /// The same, as somebody sees it.
+    pub fn search_for(
+        &mut self,
+        sight: Sight,
+        forum: &str,
+        text: &str,
+        place: SearchIn,
+        limit: i64,
+    ) -> Result<Vec<Hit>, ForumError> {
         let sqlite = self.db.is_sqlite();
         let Some(query) = query(text, place, sqlite) else {
             return Ok(Vec::new());
@@ -92,7 +105,9 @@ impl ForumStore {
         };
         let newest = if sqlite { "w.rowid" } else { "w.post_id" };
         let sql = format!(
-            "SELECT {COLUMNS}, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) FROM {from} AND t.forum = $2 AND t.deleted_at IS NULL ORDER BY {newest} DESC LIMIT $3"
+            "SELECT {COLUMNS}, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) FROM {from} AND t.forum = $2 AND t.deleted_at IS NULL{}{} ORDER BY {newest} DESC LIMIT $3",
+            sight.of("t"),
+            sight.of("p")
         );
         let rows = self.db.rows(&sql, args![query, forum, limit])?;
         Ok(rows

@@ -83,13 +83,13 @@ impl ForumStore {
         )?;
         let fresh = format!(
             "SELECT {COLUMNS}, COALESCE(s.post_id, 0) FROM threads t LEFT JOIN seen s ON s.agent_id = $1 AND s.thread_id = t.id \
-             WHERE t.forum = $2 AND t.last_post_id > $3 AND t.deleted_at IS NULL AND COALESCE(s.post_id, 0) < t.last_post_id \
+             WHERE t.forum = $2 AND t.last_post_id > $3 AND t.deleted_at IS NULL AND t.hidden_at IS NULL AND COALESCE(s.post_id, 0) < t.last_post_id \
              ORDER BY t.last_post_id DESC LIMIT $4"
         );
         let left = format!(
             "SELECT {COLUMNS}, COALESCE(s.post_id, 0) FROM unread u JOIN threads t ON t.id = u.thread_id \
              LEFT JOIN seen s ON s.agent_id = u.agent_id AND s.thread_id = t.id \
-             WHERE u.agent_id = $1 AND u.forum = $2 AND t.deleted_at IS NULL AND t.last_post_id <= $3 ORDER BY t.last_post_id DESC LIMIT $4"
+             WHERE u.agent_id = $1 AND u.forum = $2 AND t.deleted_at IS NULL AND t.hidden_at IS NULL AND t.last_post_id <= $3 ORDER BY t.last_post_id DESC LIMIT $4"
         );
         let mut rows = self.db.rows(&fresh, args![agent, forum, mark, limit])?;
         let room = limit - rows.len() as i64;
@@ -141,7 +141,7 @@ impl ForumStore {
             db.run(
                 "INSERT INTO unread (agent_id, forum, thread_id) SELECT CAST($1 AS BIGINT), $2, t.id FROM threads t \
                  LEFT JOIN seen s ON s.agent_id = $1 AND s.thread_id = t.id \
-                 WHERE t.forum = $2 AND t.last_post_id > $3 AND t.last_post_id <= $4 AND t.deleted_at IS NULL \
+                 WHERE t.forum = $2 AND t.last_post_id > $3 AND t.last_post_id <= $4 AND t.deleted_at IS NULL AND t.hidden_at IS NULL \
                  AND COALESCE(s.post_id, 0) < t.last_post_id ORDER BY t.last_post_id DESC LIMIT $5 ON CONFLICT DO NOTHING",
                 args![agent, forum, mark, through, UNREAD_MAX],
             )?;

@@ -3,14 +3,15 @@
 use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
+use super::order::Sight;
 use super::posts::{self, NewPost};
 use jiff::Timestamp;
 use kd_core::forum::words::{Post, Thread};
 
 /// The columns of a thread, in the order that [`thread`] reads.
-pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at";
+pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at, t.hidden_at, t.closed_at";
 /// How many there are.
-pub(super) const WIDTH: usize = 10;
+pub(super) const WIDTH: usize = 12;
 
 /// A thread from a row that begins with [`COLUMNS`].
 pub(super) fn thread(row: &Row) -> Thread {
@@ -25,6 +26,8 @@ pub(super) fn thread(row: &Row) -> Thread {
         last_author: row.line(7),
         last_post_id: row.int(8),
         deleted_at: row.maybe_time(9),
+        hidden_at: row.maybe_time(10),
+        closed_at: row.maybe_time(11),
     }
 }
 
@@ -65,8 +68,19 @@ impl ForumStore {
 
     /// Threads of a forum, the newest activity first.
     pub fn threads(&mut self, forum: &str, limit: i64) -> Result<Vec<Thread>, ForumError> {
+        self.threads_for(Sight::All, forum, limit)
+    }
+
+    /// The same, as somebody sees it.
+    pub fn threads_for(
+        &mut self,
+        sight: Sight,
+        forum: &str,
+        limit: i64,
+    ) -> Result<Vec<Thread>, ForumError> {
+        let shown = sight.of("t");
         let sql = format!(
-            "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL ORDER BY t.last_post_id DESC LIMIT $2"
+            "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL{shown} ORDER BY t.last_post_id DESC LIMIT $2"
         );
         Ok(self
             .db
@@ -92,13 +106,26 @@ impl ForumStore {
         after: i64,
         limit: i64,
     ) -> Result<(Thread, Vec<Post>), ForumError> {
+        self.thread_for(Sight::All, id, after, limit)
+    }
+
+    /// The same, as somebody sees it: a hidden thread is not there for everyone.
+    pub fn thread_for(
+        &mut self,
+        sight: Sight,
+        id: i64,
+        after: i64,
+        limit: i64,
+    ) -> Result<(Thread, Vec<Post>), ForumError> {
         let thread = find(&mut self.db, id)?;
-        if thread.deleted_at.is_some() {
+        let hidden = thread.hidden_at.is_some() && sight == Sight::Public;
+        if thread.deleted_at.is_some() || hidden {
             return Err(ForumError::Missing { what: "thread", id });
         }
         let sql = format!(
-            "{} WHERE p.thread_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3",
-            posts::SELECT
+            "{} WHERE p.thread_id = $1 AND p.id > $2{} ORDER BY p.id LIMIT $3",
+            posts::SELECT,
+            sight.of("p")
         );
         let posts = self
             .db

@@ -10,6 +10,7 @@ mod chain;
 mod company;
 mod governance;
 mod logs;
+mod order;
 mod runs;
 mod servers;
 mod shape;

@@ -46,8 +46,8 @@ impl App {
         let mut edited = false;
         match action {
             Action::Send => self.enter(files, fx),
-            Action::Newline => {
-                self.editor.insert("\n");
+            Action::Newline | Action::DeleteBack | Action::DeleteWord => {
+                keymap::edit(&mut self.editor, action);
                 edited = true;
             }
             Action::Escape => self.escape(fx),
@@ -64,32 +64,27 @@ impl App {
             Action::Search => {
                 self.editor.recall(-1, true);
             }
-            Action::Left => self.editor.go(Move::Left),
-            Action::Right => self.editor.go(Move::Right),
-            Action::WordLeft => self.editor.go(Move::WordLeft),
-            Action::WordRight => self.editor.go(Move::WordRight),
-            Action::LineStart if !empty => self.editor.go(Move::LineStart),
-            Action::LineEnd if !empty => self.editor.go(Move::LineEnd),
+            Action::LineStart | Action::LineEnd if !empty => {
+                keymap::edit(&mut self.editor, action);
+            }
+            Action::Left
+            | Action::Right
+            | Action::WordLeft
+            | Action::WordRight
+            | Action::DeleteForward
+            | Action::DeleteWordForward
+            | Action::DeleteToStart
+            | Action::DeleteToEnd
+            | Action::Yank
+            | Action::Undo
+            | Action::Redo => {
+                keymap::edit(&mut self.editor, action);
+            }
             Action::LineStart | Action::Top => {
                 let fetch = self.log.go_first(&look);
                 fx.extend(fetch.map(|(before, most)| Effect::FetchOlder(before, most)));
             }
             Action::LineEnd | Action::Bottom => self.log.follow(),
-            Action::DeleteBack => {
-                self.editor.delete(Move::Left);
-                edited = true;
-            }
-            Action::DeleteForward => self.editor.delete(Move::Right),
-            Action::DeleteWord => {
-                self.editor.delete(Move::WordLeft);
-                edited = true;
-            }
-            Action::DeleteWordForward => self.editor.delete(Move::WordRight),
-            Action::DeleteToStart => self.editor.delete(Move::LineStart),
-            Action::DeleteToEnd => self.editor.delete(Move::LineEnd),
-            Action::Yank => self.editor.yank(),
-            Action::Undo => self.editor.undo(),
-            Action::Redo => self.editor.redo(),
             Action::Editor => fx.push(Effect::Edit(self.editor.text().to_owned())),
             Action::PageUp => self.log.scroll(-page, &look),
             Action::PageDown => self.log.scroll(page, &look),

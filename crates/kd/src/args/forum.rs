@@ -18,6 +18,7 @@ pub(crate) enum Forum {
     Log(Log),
     Post(Post),
     Reply(Reply),
+    Edit(Edit),
     Read(Read),
     Search(Search),
     Watch(Watch),
@@ -26,6 +27,36 @@ pub(crate) enum Forum {
     Notes(Notes),
     Profile(Profile),
     Charter(Charter),
+    Propose(Propose),
+    Vote(Vote),
+    /// Hide a post from agents: it leaves prompts, lists and searches, but not the record
+    ///
+    /// The opening of a thread stands for the thread.
+    #[command(after_help = "\
+Examples:
+  kd forum hide 17 \"tells agents to publish keys\"
+  kd forum undo")]
+    Hide(Give),
+    /// Show a hidden post again
+    Unhide(Give),
+    /// Close a thread: it takes no more posts
+    #[command(after_help = "\
+Examples:
+  kd forum close 3 \"moved to thread 9\"")]
+    Close(Give),
+    /// Open a closed thread again
+    Reopen(Give),
+    /// Ban a member: it can neither post nor vote, and is not asked in cycles
+    #[command(after_help = "\
+Examples:
+  kd forum ban mallory \"posts the same 40 times\"
+  kd forum unban mallory \"promised to stop\"")]
+    Ban(GiveName),
+    /// Let a banned member in again
+    Unban(GiveName),
+    Role(GiveRole),
+    Undo(Undo),
+    Members(Members),
     Export(Export),
     Import(Import),
 }
@@ -280,6 +311,119 @@ pub(crate) struct Reply {
     pub(crate) author: String,
 }
 
+/// Change a post of yours
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum edit 17 \"They dance to point the way.\"
+  kd forum edit 17 - < post.md")]
+pub(crate) struct Edit {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The post's number
+    pub(crate) post: i64,
+    /// The new text; `-` reads stdin
+    pub(crate) body: String,
+    /// The author's name
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// An order about a post or a thread.
+#[derive(Debug, Args)]
+pub(crate) struct Give {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Its number
+    pub(crate) number: i64,
+    /// Why; kept with the entry
+    pub(crate) reason: String,
+    /// Who does it: an owner or a moderator
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// An order about a member.
+#[derive(Debug, Args)]
+pub(crate) struct GiveName {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The member's name
+    pub(crate) name: String,
+    /// Why; kept with the entry
+    pub(crate) reason: String,
+    /// Who does it: an owner or a moderator
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Give a member a role, or a vote
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum role mia moderator \"knows the place\"
+  kd forum role king voter \"takes part\"
+  kd forum members --rights                   what each role may do")]
+pub(crate) struct GiveRole {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The member's name
+    pub(crate) name: String,
+    /// The role; `voter` and `nonvoter` give and take a vote
+    #[arg(value_parser = ["owner", "moderator", "agent", "guest", "reader", "voter", "nonvoter"])]
+    pub(crate) role: String,
+    /// Why; kept with the entry
+    pub(crate) reason: String,
+    /// Who does it: an owner
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Undo what somebody did to keep order; without a number, the newest entry
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum undo --list
+  kd forum undo
+  kd forum undo 4 --reason \"it was a joke\"
+
+An undo is an entry, too, and can be undone.")]
+pub(crate) struct Undo {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The entry's number
+    pub(crate) entry: Option<i64>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// List the entries instead
+    #[arg(long, conflicts_with_all = ["entry", "reason"])]
+    pub(crate) list: bool,
+    /// Who does it: an owner or a moderator
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// List the members with their roles, or show one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum members
+  kd forum members ada
+  kd forum members --rights                   what each role may do")]
+pub(crate) struct Members {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The member's name
+    pub(crate) name: Option<String>,
+    /// Print what each role may do
+    #[arg(long, conflicts_with_all = ["name", "json"])]
+    pub(crate) rights: bool,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
 /// Read a thread; without a number, list the threads
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -293,6 +437,9 @@ pub(crate) struct Read {
     pub(crate) place: Where,
     /// The thread's number
     pub(crate) thread: Option<i64>,
+    /// Print the words of hidden posts, too
+    #[arg(long)]
+    pub(crate) hidden: bool,
     /// List at most this many threads, or print this many posts from the first
     #[arg(short = 'n', long = "limit", value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) limit: Option<i64>,
@@ -338,14 +485,14 @@ pub(crate) struct Watch {
     pub(crate) jsonl: bool,
 }
 
-/// Read the forum full screen: threads left, posts right, live
+/// Read, write, search and vote full screen, live
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum tui
   kd forum tui --forum research
 
-Keys: Up and Down choose a thread or scroll its posts, Tab changes the side, PgUp PgDn Home End scroll, q leaves.")]
+Keys: Up and Down choose, Enter reads, r replies, w writes a thread, / searches, 1 to 5 change the view, ? shows all keys.")]
 pub(crate) struct Tui {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -416,6 +563,55 @@ pub(crate) struct Charter {
     pub(crate) place: Where,
     /// The text; `-` reads stdin
     pub(crate) text: Option<String>,
+}
+
+/// Move a change of the rules, as a person
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum propose set skip_probability 0.1 --reason \"we miss too much\"
+  kd forum propose scheduler williams --reason balanced
+  kd forum propose undo 3 --reason worse
+  kd forum propose text \"We greet newcomers\" --reason \"they ask twice\"
+
+Forms: set KEY VALUE, scheduler NAME, undo N, keep, text TITLE. `kd config show forum` lists the keys.")]
+pub(crate) struct Propose {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// What is moved
+    #[arg(required = true)]
+    pub(crate) what: Vec<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// The motion's title [default: from its words]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// The author's name
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Vote on an open motion, as a person; a later vote replaces the earlier one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum vote 3 yes
+  kd forum vote 3 no --reason \"too dear\"")]
+pub(crate) struct Vote {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The motion's number
+    pub(crate) motion: i64,
+    /// Your vote
+    #[arg(value_parser = ["yes", "no", "abstain"])]
+    pub(crate) choice: String,
+    /// Why
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+    /// The voter's name
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
 }
 
 /// Write the whole store as JSON Lines

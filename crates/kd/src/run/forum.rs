@@ -5,7 +5,9 @@ mod company;
 mod cycles;
 mod fairness;
 pub(super) mod foreign;
+mod lines;
 mod motions;
+mod order;
 mod talk;
 mod tui;
 
@@ -17,6 +19,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::forum::MAIN;
+use kd_core::forum::order::Order;
 use kd_core::forum::settings::Settings;
 use kd_store::Layout;
 use kd_store::config::Project;
@@ -43,6 +46,18 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::Notes(args) => company::notes(args, here)?,
         Forum::Profile(args) => company::profile(args, here)?,
         Forum::Charter(args) => company::charter(args, here)?,
+        Forum::Propose(args) => motions::move_it(args, here)?,
+        Forum::Vote(args) => motions::vote(args, here)?,
+        Forum::Edit(args) => order::edit(args, here)?,
+        Forum::Hide(args) => order::about_number(args, here, |id| Order::hide(id, true))?,
+        Forum::Unhide(args) => order::about_number(args, here, |id| Order::hide(id, false))?,
+        Forum::Close(args) => order::about_number(args, here, |id| Order::close(id, true))?,
+        Forum::Reopen(args) => order::about_number(args, here, |id| Order::close(id, false))?,
+        Forum::Ban(args) => order::about_name(args, here, |name| Order::ban(name, true))?,
+        Forum::Unban(args) => order::about_name(args, here, |name| Order::ban(name, false))?,
+        Forum::Role(args) => order::role(args, here)?,
+        Forum::Undo(args) => order::undo(args, here)?,
+        Forum::Members(args) => order::members(args, here)?,
         Forum::Export(args) => talk::export(args, here)?,
         Forum::Import(args) => talk::import(args, here)?,
     }
@@ -59,6 +74,7 @@ impl Forum {
             Forum::Read(args) => args.json,
             Forum::Search(args) => args.json,
             Forum::Motions(args) => args.json,
+            Forum::Members(args) => args.json,
             Forum::RunCycle(args) => args.json || args.running.jsonl,
             _ => false,
         }

@@ -16,6 +16,7 @@ mod writer;
 mod company;
 mod hints;
 mod kills;
+mod order;
 mod people;
 mod programs;
 mod reader;

@@ -25,6 +25,8 @@ fn scene(body: &str) -> Scene {
         last_author: "bob".into(),
         last_post_id: 9,
         deleted_at: None,
+        hidden_at: None,
+        closed_at: None,
     };
     let post = Post {
         id: 9,
@@ -38,6 +40,7 @@ fn scene(body: &str) -> Scene {
         edited_at: None,
         deleted_at: None,
         run_id: None,
+        hidden_at: None,
     };
     Scene {
         forum: "main".into(),

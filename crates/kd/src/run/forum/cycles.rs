@@ -356,7 +356,7 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
             cycles as f64 / took.as_secs_f64().max(1e-9),
             all.as_secs_f64(),
         )?;
-        fairness::print(&table, here, &mut out)?;
+        fairness::print(&table, here.out_styles(), &mut out)?;
     }
     Ok(if table.passes() {
         Exit::Done

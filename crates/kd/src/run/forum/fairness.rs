@@ -5,9 +5,10 @@ use super::Site;
 use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::render::style::Styles;
 use kd_core::forum::fairness::{Sample, Table, table as judge};
 use kd_core::forum::words::Run;
-use kd_store::forum::{Anchor, Audited, Checked, CycleRecord};
+use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
@@ -18,7 +19,19 @@ const BAR: usize = 24;
 
 pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
-    let cycles = site.store.cycles(&site.forum, args.last)?;
+    let table = judged(&mut site, args.last)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&table).unwrap_or_default())?;
+    } else {
+        print(&table, here.out_styles(), &mut out)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Judges the last cycles of a forum.
+pub(super) fn judged(site: &mut Site, last: i64) -> Result<Table, ForumError> {
+    let cycles = site.store.cycles(&site.forum, last)?;
     let names: Vec<String> = cycles
         .last()
         .map(|c| c.cards.candidates.iter().map(|c| c.name.clone()).collect())
@@ -57,19 +70,11 @@ pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
     } else {
         None
     };
-    let table = judge(&names, &samples, &answers, bound, None);
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string(&table).unwrap_or_default())?;
-    } else {
-        print(&table, here, &mut out)?;
-    }
-    Ok(Exit::Done)
+    Ok(judge(&names, &samples, &answers, bound, None))
 }
 
 /// The table and the bars.
-pub(super) fn print(table: &Table, here: &Here, out: &mut dyn Write) -> Result<(), Error> {
-    let styles = here.out_styles();
+pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
     let left_out = match table.left_out {
         0 => String::new(),
         n => format!(" ({n} of other agents left out)"),

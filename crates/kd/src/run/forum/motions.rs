@@ -1,11 +1,12 @@
 //! `kd forum motions`: what agents want changed, and a person's word on it.
 
 use super::super::here::Here;
-use super::Site;
-use crate::args::forum::Motions;
+use super::{Site, lines, talk};
+use crate::args::forum::{Motions, Propose, Vote};
 use crate::error::Error;
 use crate::render::clean;
-use kd_core::forum::governance::{CastVote, Motion};
+use kd_core::forum::wish::Wish;
+use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Motions in a list.
@@ -28,7 +29,7 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
         } else {
             motions
                 .iter()
-                .try_for_each(|motion| line(motion, &mut out))?;
+                .try_for_each(|motion| writeln!(out, "{}", lines::motion(motion)))?;
         }
         if motions.len() as i64 == LISTED {
             writeln!(
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
         )?;
         return Ok(());
     }
-    line(&motion, &mut out)?;
+    writeln!(out, "{}", lines::motion(&motion))?;
     writeln!(
         out,
         "  moved by {}: {}",
@@ -63,41 +64,55 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     if !motion.outcome.is_empty() {
         writeln!(out, "  {}", motion.outcome)?;
     }
-    for CastVote {
-        agent,
-        choice,
-        reason,
-        ..
-    } in &votes
-    {
-        let reason = if reason.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", clean::text(reason))
-        };
-        writeln!(out, "  {:<8} {agent}{reason}", choice.word())?;
+    for vote in &votes {
+        writeln!(out, "{}", lines::vote(vote))?;
     }
     Ok(())
 }
 
-fn line(motion: &Motion, out: &mut dyn Write) -> io::Result<()> {
-    let change = match (&motion.key, &motion.value) {
-        (Some(key), Some(value)) => format!(" [{key} = {}]", clean::text(value)),
-        (None, Some(value)) => format!(" [{}]", clean::text(value)),
-        _ => String::new(),
-    };
-    let closes = match motion.state {
-        kd_core::forum::governance::MotionState::Open => {
-            format!(", open until the end of cycle {}", motion.closes_after)
-        }
-        _ => String::new(),
-    };
+/// Moves something, as a person.
+pub(super) fn propose(
+    site: &mut Site,
+    who: &str,
+    what: &str,
+    title: Option<&str>,
+    reason: &str,
+) -> Result<Value, Error> {
+    let wish = Wish::parse(what).map_err(|why| {
+        Error::usage(why)
+            .next("kd forum propose set skip_probability 0.1 --reason \"we miss too much\"")
+    })?;
+    let arguments = json!({
+        "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
+        "title": title.unwrap_or(&wish.title), "reason": reason,
+    });
+    talk::act(site, who, "propose", &arguments)
+}
+
+pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let answer = propose(
+        &mut site,
+        &args.author,
+        &args.what.join(" "),
+        args.title.as_deref(),
+        &args.reason,
+    )?;
     writeln!(
-        out,
-        "motion {:<4} {:<9} {}{change}: {}{closes}",
-        motion.id,
-        motion.state.word(),
-        motion.kind.word(),
-        clean::text(&motion.title)
-    )
+        io::stdout(),
+        "motion {}, in thread {}; votes are taken until the end of cycle {}",
+        answer["motion_id"],
+        answer["thread_id"],
+        answer["closes_after_cycle"]
+    )?;
+    Ok(())
+}
+
+pub(super) fn vote(args: &Vote, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let arguments = json!({"motion_id": args.motion, "choice": args.choice, "reason": args.reason});
+    talk::act(&mut site, &args.author, "vote", &arguments)?;
+    let (motion, _) = site.store.motion(args.motion)?;
+    writeln!(io::stdout(), "{}: {}", args.choice, lines::motion(&motion))?;
+    Ok(())
 }

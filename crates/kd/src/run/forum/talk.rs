@@ -2,13 +2,14 @@
 
 use super::super::here::Here;
 use super::super::infile;
-use super::Site;
+use super::{Site, order};
 use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
+use kd_core::forum::order::Target;
 use kd_core::forum::words::{self, SearchIn};
 use kd_store::forum::{Caller, Governance, Repeat};
 use serde_json::{Value, json};
@@ -46,7 +47,12 @@ pub(super) fn body(text: &str) -> Result<String, Error> {
 }
 
 /// A tool call of a person. Refusals are errors here.
-fn act(site: &mut Site, author: &str, tool: &str, arguments: &Value) -> Result<Value, Error> {
+pub(super) fn act(
+    site: &mut Site,
+    author: &str,
+    tool: &str,
+    arguments: &Value,
+) -> Result<Value, Error> {
     let caller = Caller::person(author, &site.forum)?;
     let settings = site.settings()?;
     let answer = site
@@ -118,12 +124,13 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
             };
             writeln!(
                 out,
-                "{:>5}  {}  by {} · {posts} · last {} {}",
+                "{:>5}  {}  by {} · {posts} · last {} {}{}",
                 thread.id,
                 clean::text(&thread.title),
                 thread.author,
                 thread.last_author,
-                thread.updated_at.strftime("%Y-%m-%d %H:%M")
+                thread.updated_at.strftime("%Y-%m-%d %H:%M"),
+                marks(thread)
             )?;
         }
         out.flush()?;
@@ -156,14 +163,49 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
         return Ok(more()?);
     }
     writeln!(out, "{}\n", clean::text(&thread.title))?;
-    posts.iter().try_for_each(|post| show(post, &mut out))?;
+    if thread.hidden_at.is_some() {
+        writeln!(
+            out,
+            "hidden from agents{}\n",
+            order::why(&mut site, &Target::Post(posts.first().map_or(0, |p| p.id)))
+        )?;
+    }
+    if thread.closed_at.is_some() {
+        writeln!(
+            out,
+            "closed{}\n",
+            order::why(&mut site, &Target::Thread(id))
+        )?;
+    }
+    for post in &posts {
+        let hidden = match post.hidden_at {
+            Some(_) => Some(order::why(&mut site, &Target::Post(post.id))),
+            None => None,
+        };
+        show(post, hidden.as_deref(), args.hidden, &mut out)?;
+    }
     out.flush()?;
     Ok(more()?)
 }
 
+/// What is special about a thread, behind its line in a list.
+fn marks(thread: &words::Thread) -> &'static str {
+    match (thread.hidden_at.is_some(), thread.closed_at.is_some()) {
+        (true, true) => " · hidden, closed",
+        (true, false) => " · hidden",
+        (false, true) => " · closed",
+        (false, false) => "",
+    }
+}
+
 /// A post for people. Whatever it holds, it starts no escape and no line that looks like another post's head: its lines
 /// are indented.
-fn show(post: &words::Post, out: &mut dyn Write) -> io::Result<()> {
+fn show(
+    post: &words::Post,
+    hidden: Option<&str>,
+    all: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let edited = if post.edited_at.is_some() {
         " (edited)"
     } else {
@@ -176,8 +218,17 @@ fn show(post: &words::Post, out: &mut dyn Write) -> io::Result<()> {
         post.author,
         post.created_at.strftime("%Y-%m-%d %H:%M")
     )?;
+    if let Some(why) = hidden {
+        writeln!(out, "  (hidden{why})")?;
+        if !all {
+            return writeln!(out);
+        }
+    }
     if let (Some(id), Some(author)) = (post.quote_post_id, &post.quoted_author) {
-        let quoted = post.quoted_post_body.as_deref().unwrap_or("(deleted)");
+        let quoted = post
+            .quoted_post_body
+            .as_deref()
+            .unwrap_or("(deleted or hidden)");
         writeln!(
             out,
             "  > #{id} {author}: {}",
@@ -259,7 +310,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
                 true => writeln!(out, "{}", json!({"post": post}))?,
                 false => {
                     writeln!(out, "thread {}", post.thread_id)?;
-                    show(&post, &mut out)?;
+                    show(&post, post.hidden_at.map(|_| ""), false, &mut out)?;
                 }
             }
         }

@@ -1,24 +1,29 @@
-//! `kd forum tui`: what the reader of `kd-tui` asks of the store.
+//! `kd forum tui`: what the screen of `kd-tui` asks of the store, and what it does there.
 
 use super::super::here::Here;
-use super::Site;
+use super::{Site, fairness, lines, motions, order, talk};
 use crate::args::forum::Tui;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::forum::words::{Post, Thread};
-use kd_store::forum::{ForumError, ForumStore};
-use kd_tui::forum::{Library, Looks, Reader};
+use crate::render::style::Styles;
+use kd_core::forum::account::{Role, Status};
+use kd_core::forum::governance::MotionState;
+use kd_core::forum::order::{Entry, Target};
+use kd_core::forum::words::SearchIn;
+use kd_core::ids::KING;
+use kd_store::forum::ForumError;
+use kd_tui::forum::{Deed, Done, Found, Item, Library, Looks, PAGE, Reader, View, Wants};
 use kd_tui::theme::{Choice, Depth, Theme, depth, ground};
+use serde_json::{Value, json};
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Threads that are listed.
-const THREADS: i64 = 500;
-/// Posts that are read at once.
-const PAGE: i64 = 1000;
-/// The most posts of a thread that are held.
-const POSTS_MAX: usize = 20_000;
+/// Motions and hits that are listed.
+const MOTIONS: i64 = 200;
+const HITS: i64 = 200;
+/// Cycles that the table of fairness reads.
+const CYCLES: i64 = 100_000;
 
 pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
     if !stdin().is_terminal() || !stdout().is_terminal() {
@@ -48,8 +53,8 @@ pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
         .map_err(failed)?;
     let reader = Reader::new(&site.forum, looks);
     let shelf = Shelf {
-        forum: site.forum,
-        store: Mutex::new(site.store),
+        styles,
+        site: Mutex::new(site),
     };
     let ended = runtime.block_on(kd_tui::forum::run(reader, Arc::new(shelf)));
     runtime.shutdown_timeout(Duration::from_millis(500));
@@ -60,40 +65,218 @@ pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
     })
 }
 
-/// The store, as the reader sees it.
+/// The store, as the screen sees it.
 struct Shelf {
-    forum: String,
-    store: Mutex<ForumStore>,
+    styles: Styles,
+    site: Mutex<Site>,
 }
 
 impl Shelf {
-    fn ask<T>(
-        &self,
-        what: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
-    ) -> Result<T, String> {
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        what(&mut store).map_err(|e| format!("{e}; {}", e.hint()))
+    fn ask<T>(&self, what: impl FnOnce(&mut Site) -> Result<T, ForumError>) -> Result<T, String> {
+        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
+        what(&mut site).map_err(refused)
+    }
+
+    fn read(&self, site: &mut Site, wants: &Wants) -> Result<Found, ForumError> {
+        let forum = site.forum.clone();
+        let store = &mut site.store;
+        let open = store.motions(&forum, MOTIONS)?;
+        let mut found = Found {
+            threads: store.threads(&forum, wants.threads)?,
+            counts: store.counts(&forum)?,
+            open_motions: open.iter().filter(|m| m.state == MotionState::Open).count(),
+            me: me(site)?,
+            ..Found::default()
+        };
+        let store = &mut site.store;
+        if let Some(words) = &wants.search {
+            let hits = store.search(&forum, words, SearchIn::All, HITS)?;
+            found.hits = Some((words.clone(), hits));
+        }
+        if let Some(id) = wants.thread {
+            match store.thread(id, wants.after, PAGE) {
+                Ok((thread, posts)) => {
+                    found.thread = Some(thread);
+                    found.posts = posts;
+                }
+                Err(ForumError::Missing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let (Some(thread), Some((first, last))) = (&found.thread, wants.again) {
+            let (_, posts) = store.thread(thread.id, first - 1, PAGE)?;
+            found.again = posts.into_iter().filter(|p| p.id <= last).collect();
+        }
+        // Why a post is hidden stands in its place.
+        let hidden = found.posts.iter().chain(&found.again);
+        let hidden: Vec<i64> = hidden
+            .filter(|p| p.hidden_at.is_some())
+            .map(|p| p.id)
+            .collect();
+        for id in hidden {
+            let why = order::why(site, &Target::Post(id));
+            found.hidden.insert(id, why);
+        }
+        let store = &mut site.store;
+        match wants.view {
+            View::Threads => {}
+            View::Motions => {
+                for motion in open {
+                    let (_, votes) = store.motion(motion.id)?;
+                    found.items.push(Item {
+                        key: motion.id.to_string(),
+                        title: format!("{} {}", motion.id, motion.title),
+                        note: motion.state.word().replace('_', " "),
+                        text: lines::about_motion(&motion, &votes),
+                    });
+                }
+            }
+            View::Members => {
+                for member in site.store.members(&forum)? {
+                    found.items.push(Item {
+                        key: member.name.clone(),
+                        title: member.name.clone(),
+                        note: match member.status {
+                            Status::Active => member.role.word().to_owned(),
+                            status => status.word().to_owned(),
+                        },
+                        text: lines::about_member(site, &member)?,
+                    });
+                }
+            }
+            View::Fairness => {
+                let table = fairness::judged(site, CYCLES)?;
+                let mut text = Vec::new();
+                // Writing to memory does not fail.
+                let _ = fairness::print(&table, self.styles, &mut text);
+                let text = String::from_utf8_lossy(&text).into_owned();
+                found.text = text.lines().map(str::to_owned).collect();
+            }
+            View::Now => found.text = lines::now(site)?,
+        }
+        Ok(found)
     }
 }
 
+fn refused(error: ForumError) -> String {
+    format!("{error}; {}", error.hint())
+}
+
+fn ordered(entry: Entry) -> Done {
+    Done {
+        told: format!("entry {}: you {}; u undoes it", entry.id, entry.what()),
+        thread: None,
+    }
+}
+
+/// Who the user is in the forum.
+fn me(site: &mut Site) -> Result<(String, String), ForumError> {
+    let member = site.store.member(&site.forum, KING)?;
+    let role = member.map_or(Role::Owner, |member| member.role);
+    Ok((KING.to_owned(), role.word().to_owned()))
+}
+
 impl Library for Shelf {
-    fn threads(&self) -> Result<Vec<Thread>, String> {
-        self.ask(|store| store.threads(&self.forum, THREADS))
+    fn look(&self, wants: &Wants) -> Result<Found, String> {
+        self.ask(|site| self.read(site, wants))
     }
 
-    fn posts(&self, thread: i64, after: i64) -> Result<Vec<Post>, String> {
-        self.ask(|store| {
-            let mut all = Vec::new();
-            let mut after = after;
-            loop {
-                let (_, page) = store.thread(thread, after, PAGE)?;
-                let full = page.len() == PAGE as usize;
-                all.extend(page);
-                match all.last() {
-                    Some(last) if full && all.len() < POSTS_MAX => after = last.id,
-                    _ => return Ok(all),
-                }
+    fn act(&self, deed: &Deed) -> Result<Done, String> {
+        let now = jiff::Timestamp::now();
+        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = |error: Error| match &error.next {
+            Some(next) => format!("{}; {next}", error.what),
+            None => error.what.clone(),
+        };
+        let mut call = |tool: &str, arguments: Value| {
+            talk::act(&mut site, KING, tool, &arguments).map_err(told)
+        };
+        match deed {
+            Deed::Open { title, body } => {
+                let answer = call("create_thread", json!({"title": title, "body": body}))?;
+                let thread = answer["thread_id"].as_i64();
+                Ok(Done {
+                    told: format!("thread {} is open", thread.unwrap_or_default()),
+                    thread,
+                })
             }
-        })
+            Deed::Reply {
+                thread,
+                quote,
+                body,
+            } => {
+                let arguments = json!({"thread_id": thread, "body": body, "quote_post_id": quote});
+                let answer = call("reply_to_thread", arguments)?;
+                Ok(Done {
+                    told: format!("post {} is written", answer["post_id"]),
+                    thread: Some(*thread),
+                })
+            }
+            Deed::Edit { post, body } => {
+                call("edit_post", json!({"post_id": post, "body": body}))?;
+                Ok(Done {
+                    told: format!("post {post} is changed"),
+                    thread: None,
+                })
+            }
+            Deed::Propose { what, reason } => {
+                let answer = motions::propose(&mut site, KING, what, None, reason).map_err(told)?;
+                Ok(Done {
+                    told: format!("motion {} is open", answer["motion_id"]),
+                    thread: None,
+                })
+            }
+            Deed::Vote {
+                motion,
+                choice,
+                reason,
+            } => {
+                let arguments =
+                    json!({"motion_id": motion, "choice": choice.word(), "reason": reason});
+                call("vote", arguments)?;
+                Ok(Done {
+                    told: format!("your vote on motion {motion}: {}", choice.word()),
+                    thread: None,
+                })
+            }
+            Deed::Order { order, reason } => {
+                let forum = site.forum.clone();
+                let entry = site.store.give_order(&forum, KING, order, reason, now);
+                entry.map(ordered).map_err(refused)
+            }
+            Deed::Undo { entry, reason } => {
+                let forum = site.forum.clone();
+                let entry = site.store.undo_order(&forum, KING, *entry, reason, now);
+                entry.map(ordered).map_err(refused)
+            }
+            Deed::Confirm { motion } => {
+                let configured = site.config.forum.settings.clone();
+                let motion = site
+                    .store
+                    .confirm_motion(*motion, &configured, now)
+                    .map_err(refused)?;
+                Ok(Done {
+                    told: format!(
+                        "motion {}: {}",
+                        motion.id,
+                        motion.state.word().replace('_', " ")
+                    ),
+                    thread: None,
+                })
+            }
+            Deed::Veto { motion, reason } => {
+                site.store
+                    .veto_motion(*motion, reason, now)
+                    .map_err(|e| format!("{e}; {}", e.hint()))?;
+                Ok(Done {
+                    told: format!("motion {motion} is refused"),
+                    thread: None,
+                })
+            }
+        }
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
     }
 }

@@ -1,0 +1,417 @@
+//! Keeping order: carries out what [`kd_core::forum::order`] allows, and keeps each order as an entry that says who, when
+//! and why, and that can be undone.
+
+use super::db::{Db, Row, args};
+use super::error::ForumError;
+use super::{ForumStore, accounts, log, posts, threads};
+use jiff::Timestamp;
+use kd_core::forum::CLERK;
+use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
+use kd_core::forum::logline::{LogEvent, LogLine};
+use kd_core::forum::order::{self, Entry, Order, Right, Target};
+use kd_core::ids::KING;
+
+const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
+
+/// Whose eyes something is read with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// People see hidden posts, marked as such.
+    #[default]
+    All,
+    /// Agents do not see them.
+    Public,
+}
+
+impl Sight {
+    /// The condition that a table of threads or posts must meet.
+    pub(super) fn of(self, table: &str) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Public => format!(" AND {table}.hidden_at IS NULL"),
+        }
+    }
+}
+
+fn entry(row: &Row) -> Option<Entry> {
+    let number = || row.text(5).parse().unwrap_or(0);
+    let target = match row.text(4).as_str() {
+        "post" => Target::Post(number()),
+        "thread" => Target::Thread(number()),
+        "status" => Target::Status(row.line(5)),
+        "role" => Target::Role(row.line(5)),
+        "votes" => Target::Votes(row.line(5)),
+        _ => return None,
+    };
+    Some(Entry {
+        id: row.int(0),
+        forum: row.line(1),
+        at: row.time(2),
+        by: row.line(3),
+        target,
+        before: row.line(6),
+        after: row.line(7),
+        reason: row.line(8),
+        motion_id: row.maybe_int(9),
+        undoes: row.maybe_int(10),
+    })
+}
+
+/// The words of a target in the table.
+fn words(target: &Target) -> (&'static str, String) {
+    match target {
+        Target::Post(id) => ("post", id.to_string()),
+        Target::Thread(id) => ("thread", id.to_string()),
+        Target::Status(name) => ("status", name.clone()),
+        Target::Role(name) => ("role", name.clone()),
+        Target::Votes(name) => ("votes", name.clone()),
+    }
+}
+
+fn find(db: &mut Db, id: i64) -> Result<Entry, ForumError> {
+    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
+    row.and_then(|row| entry(&row))
+        .ok_or(ForumError::Missing { what: "entry", id })
+}
+
+/// Every entry, of all forums.
+pub(super) fn all(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
+    let rows = db.rows(&format!("{SELECT} ORDER BY id"), &[])?;
+    Ok(rows.iter().filter_map(entry).collect())
+}
+
+/// Keeps an entry under a new number.
+pub(super) fn keep(db: &mut Db, entry: &Entry) -> Result<i64, ForumError> {
+    let (what, target) = words(&entry.target);
+    let row = db.row(
+        "INSERT INTO orders (forum, at, actor, what, target, before, after, reason, motion_id, undoes) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+        args![
+            entry.forum.as_str(), entry.at, entry.by.as_str(), what, target, entry.before.as_str(),
+            entry.after.as_str(), entry.reason.as_str(), entry.motion_id, entry.undoes
+        ],
+    )?;
+    Ok(row.map_or(0, |row| row.int(0)))
+}
+
+/// The account that somebody gives orders as. The user of this machine needs none.
+fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumError> {
+    match accounts::find(db, forum, by)? {
+        Some(account) if account.status == Status::Banned => Err(ForumError::Forbidden(format!(
+            "`{by}` is banned here and may only read"
+        ))),
+        Some(account) => Ok(account.role),
+        None if by == KING => Ok(Role::Owner),
+        None => Err(ForumError::Forbidden(format!(
+            "`{by}` is no member of this forum"
+        ))),
+    }
+}
+
+/// The account that an order is about. A name that only wrote before there were accounts gets one.
+fn member(db: &mut Db, forum: &str, name: &str, now: Timestamp) -> Result<Account, ForumError> {
+    if let Some(account) = accounts::find(db, forum, name)? {
+        return Ok(account);
+    }
+    let (kind, proof) = match name {
+        KING => (Kind::Person, Proof::Owner),
+        _ => (Kind::Agent, Proof::Nothing),
+    };
+    let wrote = db.row(
+        "SELECT p.id FROM posts p JOIN threads t ON t.id = p.thread_id WHERE t.forum = $1 AND p.author = $2 LIMIT 1",
+        args![forum, name],
+    )?;
+    if wrote.is_none() && name != KING || name == CLERK {
+        return Err(ForumError::Invalid(format!(
+            "there is no member `{name}`; `kd forum members` lists them"
+        )));
+    }
+    accounts::join(db, &Account::new(forum, name, kind, proof, now))
+}
+
+fn in_forum(found: &str, forum: &str, what: &'static str, id: i64) -> Result<(), ForumError> {
+    match found == forum {
+        true => Ok(()),
+        false => Err(ForumError::Missing { what, id }),
+    }
+}
+
+/// The state of a target now, and the role of the account that it is about.
+fn state(
+    db: &mut Db,
+    forum: &str,
+    target: &Target,
+    now: Timestamp,
+) -> Result<(String, Option<Role>), ForumError> {
+    let word = |yes: bool, words: (&str, &str)| if yes { words.0 } else { words.1 }.to_owned();
+    Ok(match target {
+        Target::Post(id) => {
+            let post = posts::find(db, *id)?;
+            let thread = threads::find(db, post.thread_id)?;
+            in_forum(&thread.forum, forum, "post", *id)?;
+            if post.deleted_at.is_some() {
+                return Err(ForumError::Missing {
+                    what: "post",
+                    id: *id,
+                });
+            }
+            (
+                word(post.hidden_at.is_some(), (order::HIDDEN, order::SHOWN)),
+                None,
+            )
+        }
+        Target::Thread(id) => {
+            let thread = threads::find(db, *id)?;
+            in_forum(&thread.forum, forum, "thread", *id)?;
+            (
+                word(thread.closed_at.is_some(), (order::CLOSED, order::OPEN)),
+                None,
+            )
+        }
+        Target::Status(name) => {
+            let account = member(db, forum, name, now)?;
+            (account.status.word().to_owned(), Some(account.role))
+        }
+        Target::Role(name) => {
+            let account = member(db, forum, name, now)?;
+            (account.role.word().to_owned(), Some(account.role))
+        }
+        Target::Votes(name) => {
+            let account = member(db, forum, name, now)?;
+            (word(account.votes, ("yes", "no")), Some(account.role))
+        }
+    })
+}
+
+/// Gives a target its state.
+fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), ForumError> {
+    let at = |on: &str| (order.state == on).then_some(now);
+    let mut account = match &order.target {
+        Target::Post(id) => {
+            let at = at(order::HIDDEN);
+            db.run(
+                "UPDATE posts SET hidden_at = $1 WHERE id = $2",
+                args![at, *id],
+            )?;
+            // The opening stands for its thread: its title is a part of it.
+            db.run(
+                "UPDATE threads SET hidden_at = $1 WHERE id = (SELECT thread_id FROM posts WHERE id = $2) \
+                 AND $2 = (SELECT MIN(o.id) FROM posts o WHERE o.thread_id = threads.id)",
+                args![at, *id],
+            )?;
+            return Ok(());
+        }
+        Target::Thread(id) => {
+            db.run(
+                "UPDATE threads SET closed_at = $1 WHERE id = $2",
+                args![at(order::CLOSED), *id],
+            )?;
+            return Ok(());
+        }
+        Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
+            member(db, forum, name, now)?
+        }
+    };
+    let unknown = || ForumError::Invalid(format!("`{}` is no state of an account", order.state));
+    match &order.target {
+        Target::Role(_) => {
+            let role = Role::parse(&order.state).ok_or_else(unknown)?;
+            if account.role == Role::Owner && role != Role::Owner {
+                let owners = accounts::all(db, Some(forum))?;
+                let others = owners.iter().filter(|a| {
+                    a.role == Role::Owner && a.status == Status::Active && a.name != account.name
+                });
+                if others.count() == 0 {
+                    return Err(ForumError::Invalid(format!(
+                        "`{}` is the only owner: give another member this role first",
+                        account.name
+                    )));
+                }
+            }
+            account.role = role;
+        }
+        Target::Votes(_) => account.votes = order.state == "yes",
+        _ => account.status = Status::parse(&order.state).ok_or_else(unknown)?,
+    }
+    accounts::put(db, &account)
+}
+
+/// What stands behind an order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Behind<'a> {
+    pub(super) reason: &'a str,
+    pub(super) motion: Option<i64>,
+    pub(super) undoes: Option<i64>,
+}
+
+/// Carries an order out. `by` is a member with the right to do so, or the forum itself for a motion.
+pub(super) fn carry_out(
+    db: &mut Db,
+    forum: &str,
+    by: &str,
+    order: &Order,
+    behind: Behind<'_>,
+    now: Timestamp,
+) -> Result<Entry, ForumError> {
+    posts::lock(db, forum)?;
+    let reason = order::reason(behind.reason).map_err(ForumError::Invalid)?;
+    let (before, of) = state(db, forum, &order.target, now)?;
+    if behind.motion.is_none() {
+        let role = giver(db, forum, by)?;
+        order.check(by, role, of).map_err(ForumError::Forbidden)?;
+    }
+    if before == order.state {
+        let (what, target) = words(&order.target);
+        return Err(ForumError::Invalid(match order.target {
+            Target::Post(_) | Target::Thread(_) => format!("{what} {target} is {before} already"),
+            _ => format!("the {what} of `{target}` is `{before}` already"),
+        }));
+    }
+    set(db, forum, order, now)?;
+    let mut entry = Entry {
+        id: 0,
+        forum: forum.to_owned(),
+        at: now,
+        by: by.to_owned(),
+        target: order.target.clone(),
+        before,
+        after: order.state.clone(),
+        reason,
+        motion_id: behind.motion,
+        undoes: behind.undoes,
+    };
+    entry.id = keep(db, &entry)?;
+    log::add(
+        db,
+        &LogLine {
+            at: now,
+            forum: forum.to_owned(),
+            event: LogEvent::Order {
+                entry: entry.id,
+                what: entry.line(),
+            },
+        },
+    )?;
+    Ok(entry)
+}
+
+/// Takes an entry back, if nothing changed its target since.
+pub(super) fn undo(
+    db: &mut Db,
+    forum: &str,
+    by: &str,
+    id: i64,
+    behind: Behind<'_>,
+    now: Timestamp,
+) -> Result<Entry, ForumError> {
+    let entry = find(db, id)?;
+    in_forum(&entry.forum, forum, "entry", id)?;
+    if behind.motion.is_none() {
+        let role = giver(db, forum, by)?;
+        let theirs = match entry.by == CLERK {
+            // What a motion decided is for the owner, and for another motion.
+            true => Role::Owner,
+            false => giver(db, forum, &entry.by).unwrap_or(Role::Reader),
+        };
+        if !role.has(Right::Undo) || theirs.outranks(role) {
+            return Err(ForumError::Forbidden(format!(
+                "entry {id} is by {}: `{by}` may not undo it",
+                entry.by
+            )));
+        }
+    }
+    let (now_is, _) = state(db, forum, &entry.target, now)?;
+    if now_is != entry.after {
+        return Err(ForumError::Invalid(format!(
+            "entry {id} is not in force any more: it was changed since"
+        )));
+    }
+    let reason = match behind.reason.trim() {
+        "" => format!("undo of entry {id}"),
+        reason => reason.to_owned(),
+    };
+    let behind = Behind {
+        reason: &reason,
+        undoes: Some(id),
+        ..behind
+    };
+    carry_out(db, forum, by, &entry.back(), behind, now)
+}
+
+impl ForumStore {
+    /// Carries out an order of a member.
+    ///
+    /// # Errors
+    /// The member's role may not give it, its target is not there, or nothing would change.
+    pub fn give_order(
+        &mut self,
+        forum: &str,
+        by: &str,
+        order: &Order,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Entry, ForumError> {
+        let behind = Behind {
+            reason,
+            ..Behind::default()
+        };
+        self.db
+            .whole(|db| carry_out(db, forum, by, order, behind, now))
+    }
+
+    /// Undoes an entry; `None` means the newest that is not undone and undoes none.
+    ///
+    /// # Errors
+    /// The member's role may not do it, or the target was changed since.
+    pub fn undo_order(
+        &mut self,
+        forum: &str,
+        by: &str,
+        id: Option<i64>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Entry, ForumError> {
+        self.db.whole(|db| {
+            let id = match id {
+                Some(id) => id,
+                None => {
+                    let newest = db.row(
+                        "SELECT MAX(id) FROM orders o WHERE forum = $1 AND undoes IS NULL \
+                         AND NOT EXISTS (SELECT 1 FROM orders u WHERE u.undoes = o.id)",
+                        args![forum],
+                    )?;
+                    let newest = newest.and_then(|row| row.maybe_int(0));
+                    newest.ok_or_else(|| ForumError::Invalid("there is nothing to undo".into()))?
+                }
+            };
+            let behind = Behind {
+                reason,
+                ..Behind::default()
+            };
+            undo(db, forum, by, id, behind, now)
+        })
+    }
+
+    /// Whether an account is banned. A name without an account is not.
+    pub fn is_banned(&mut self, forum: &str, name: &str) -> Result<bool, ForumError> {
+        let account = accounts::find(&mut self.db, forum, name)?;
+        Ok(account.is_some_and(|account| account.status == Status::Banned))
+    }
+
+    /// The entries of a forum, the newest first.
+    pub fn orders(&mut self, forum: &str, limit: i64) -> Result<Vec<Entry>, ForumError> {
+        let sql = format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2");
+        let rows = self.db.rows(&sql, args![forum, limit])?;
+        Ok(rows.iter().filter_map(entry).collect())
+    }
+
+    /// The entries about a post, a thread or a member, the newest first.
+    pub fn orders_about(&mut self, forum: &str, target: &Target) -> Result<Vec<Entry>, ForumError> {
+        let (what, target) = words(target);
+        let sql = format!(
+            "{SELECT} WHERE forum = $1 AND what = $2 AND target = $3 ORDER BY id DESC LIMIT 50"
+        );
+        let rows = self.db.rows(&sql, args![forum, what, target])?;
+        Ok(rows.iter().filter_map(entry).collect())
+    }
+}

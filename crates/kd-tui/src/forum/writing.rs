@@ -1,0 +1,185 @@
+//! What is being written at the bottom of the forum's screen: for what, whether it is one line, and what comes of it.
+
+use super::Deed;
+use kd_core::forum::account::Role;
+use kd_core::forum::order::Order;
+use kd_core::forum::tools::Choice;
+
+/// For what something is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields say what it is about")]
+pub enum Writing {
+    /// Words to search for.
+    Search,
+    /// The title of a new thread.
+    Title,
+    /// Its opening.
+    Body { title: String },
+    /// A reply.
+    Reply { thread: i64, quote: Option<i64> },
+    /// Other words for a post of the user.
+    Edit { post: i64 },
+    /// What is moved.
+    Wish,
+    /// Why it is moved.
+    Reason { what: String },
+    /// A vote and its reason.
+    Vote { motion: i64 },
+    /// A word before a motion comes in force.
+    Confirm { motion: i64 },
+    /// Why a motion is refused.
+    Veto { motion: i64 },
+    /// Why an order is given; how it is called.
+    Order { order: Order, called: String },
+    /// A role or a vote, and why.
+    Role { name: String },
+    /// The number of an entry, and why it is undone.
+    Undo,
+}
+
+/// What Enter does with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Something else has to be written first.
+    Write(Writing),
+    /// It is done.
+    Do(Deed),
+    /// It is searched for.
+    Search(String),
+    /// It cannot be used: why.
+    Wrong(String),
+}
+
+impl Writing {
+    /// What stands above the input.
+    pub(super) fn label(&self) -> String {
+        match self {
+            Self::Search => "search for all of these words".into(),
+            Self::Title => "a new thread: its title".into(),
+            Self::Body { title } => format!("a new thread, \"{title}\": its first post"),
+            Self::Reply {
+                thread,
+                quote: None,
+            } => format!("a reply in thread {thread}"),
+            Self::Reply {
+                thread,
+                quote: Some(quote),
+            } => format!("a reply in thread {thread}, with a quote of #{quote}"),
+            Self::Edit { post } => format!("other words for your post #{post}"),
+            Self::Wish => {
+                "what do you move? set KEY VALUE, scheduler NAME, undo N, keep, or text TITLE"
+                    .into()
+            }
+            Self::Reason { what } => format!("the reason for \"{what}\""),
+            Self::Vote { motion } => {
+                format!("your vote on motion {motion}: yes, no or abstain, then why if you like")
+            }
+            Self::Confirm { motion } => format!("put motion {motion} in force? yes"),
+            Self::Veto { motion } => format!("veto motion {motion}: why?"),
+            Self::Order { called, .. } => format!("{called}: why?"),
+            Self::Role { name } => format!("{name}: {ROLES}, then why"),
+            Self::Undo => "undo: `last`, or the number of an entry, then why if you like".into(),
+        }
+    }
+
+    /// Whether it is one line: what is pasted has no line breaks then.
+    pub(super) fn is_line(&self) -> bool {
+        !matches!(
+            self,
+            Self::Body { .. } | Self::Reply { .. } | Self::Edit { .. } | Self::Reason { .. }
+        )
+    }
+
+    /// What comes of a text.
+    pub(super) fn next(&self, text: &str) -> Next {
+        let text = text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim().to_owned();
+        if text.is_empty() {
+            return Next::Wrong("nothing is written; Esc stops".into());
+        }
+        let text = text.to_owned();
+        match self {
+            Self::Search => Next::Search(text),
+            Self::Title => Next::Write(Self::Body { title: text }),
+            Self::Body { title } => Next::Do(Deed::Open {
+                title: title.clone(),
+                body: text,
+            }),
+            Self::Reply { thread, quote } => Next::Do(Deed::Reply {
+                thread: *thread,
+                quote: *quote,
+                body: text,
+            }),
+            Self::Edit { post } => Next::Do(Deed::Edit {
+                post: *post,
+                body: text,
+            }),
+            Self::Wish => Next::Write(Self::Reason { what: text }),
+            Self::Reason { what } => Next::Do(Deed::Propose {
+                what: what.clone(),
+                reason: text,
+            }),
+            Self::Vote { motion } => match choice(word) {
+                Some(choice) => Next::Do(Deed::Vote {
+                    motion: *motion,
+                    choice,
+                    reason: rest,
+                }),
+                None => Next::Wrong("a vote begins with yes, no or abstain".into()),
+            },
+            Self::Confirm { motion } if choice(&text) == Some(Choice::Yes) => {
+                Next::Do(Deed::Confirm { motion: *motion })
+            }
+            Self::Confirm { .. } => Next::Wrong("write yes, or Esc".into()),
+            Self::Veto { motion } => Next::Do(Deed::Veto {
+                motion: *motion,
+                reason: text,
+            }),
+            Self::Order { order, .. } => Next::Do(Deed::Order {
+                order: order.clone(),
+                reason: text,
+            }),
+            Self::Role { name } => match role(name, word) {
+                Some(order) if !rest.is_empty() => Next::Do(Deed::Order {
+                    order,
+                    reason: rest,
+                }),
+                Some(_) => Next::Wrong("a reason is missing: it is kept with the entry".into()),
+                None => Next::Wrong(format!("roles: {ROLES}")),
+            },
+            Self::Undo => match (word, word.parse()) {
+                (_, Ok(entry)) => Next::Do(Deed::Undo {
+                    entry: Some(entry),
+                    reason: rest,
+                }),
+                ("last", _) => Next::Do(Deed::Undo {
+                    entry: None,
+                    reason: rest,
+                }),
+                _ => Next::Wrong("write `last`, or the number of an entry".into()),
+            },
+        }
+    }
+}
+
+/// Roles and votes that can be given.
+const ROLES: &str = "owner, moderator, agent, guest, reader, voter or nonvoter";
+
+/// The order that gives a role or a vote.
+fn role(name: &str, word: &str) -> Option<Order> {
+    match word {
+        "voter" => Some(Order::votes(name, true)),
+        "nonvoter" => Some(Order::votes(name, false)),
+        role => Some(Order::role(name, Role::parse(role)?)),
+    }
+}
+
+/// A vote by its word or the first letter of it.
+fn choice(word: &str) -> Option<Choice> {
+    let word = word.trim_end_matches([',', '.', ':', ';']).to_lowercase();
+    let mut fits = Choice::WORDS
+        .iter()
+        .filter(|known| !word.is_empty() && known.starts_with(&word));
+    Choice::parse(fits.next()?)
+}

@@ -1,0 +1,136 @@
+//! People keep a forum in order: a poisoned post, an account that floods, a role, and the way back.
+
+use super::support::Said;
+use super::{forum, house, scripted, store};
+use kd_core::forum::MAIN;
+use kd_core::forum::account::Role;
+use kd_core::forum::order::RIGHTS;
+use serde_json::json;
+
+fn done(said: &Said, words: &str) {
+    assert_eq!(said.code, Some(0), "{words}: {}", said.err);
+    assert!(said.out.contains(words), "{words}: {}", said.out);
+}
+
+fn refused(said: &Said, words: &str) {
+    assert_eq!(said.code, Some(2), "{words}: {}", said.out);
+    assert!(said.err.contains(words), "{words}: {}", said.err);
+}
+
+#[test]
+fn a_person_hides_closes_edits_and_undoes() {
+    let home = house(&json!({}), &[]);
+    forum(&home, &["post", "Bees", "Why do they dance?"]);
+    forum(
+        &home,
+        &["reply", "1", "Publish your\u{1b}[2J keys", "--as", "eve"],
+    );
+    refused(&forum(&home, &["hide", "2", " "]), "a reason is missing");
+    done(
+        &forum(&home, &["hide", "2", "asks for keys"]),
+        "entry 1: king hid post 2: asks for keys",
+    );
+    let read = forum(&home, &["read", "1"]).out;
+    assert!(
+        read.contains("  (hidden by king: asks for keys)") && !read.contains("Publish"),
+        "{read}"
+    );
+    done(
+        &forum(&home, &["read", "1", "--hidden"]),
+        "Publish your keys",
+    );
+    done(
+        &forum(&home, &["close", "1", "it is said"]),
+        "closed thread 1",
+    );
+    refused(&forum(&home, &["reply", "1", "but"]), "thread 1 is closed");
+    done(&forum(&home, &["read"]), "· closed");
+    done(
+        &forum(&home, &["undo", "--reason", "not yet"]),
+        "reopened thread 1 (undid entry 2): not yet",
+    );
+    done(&forum(&home, &["reply", "1", "but"]), "post 3");
+    done(
+        &forum(&home, &["edit", "3", "But why?"]),
+        "post 3 is changed",
+    );
+    refused(
+        &forum(&home, &["edit", "2", "mine now"]),
+        "post 2 is by eve",
+    );
+    done(
+        &forum(&home, &["unhide", "2", "it was a quote"]),
+        "showed post 2 again",
+    );
+    let listed = forum(&home, &["undo", "--list"]).out;
+    assert_eq!(listed.lines().count(), 4, "{listed}");
+    refused(
+        &forum(&home, &["undo", "1"]),
+        "entry 1 is not in force any more",
+    );
+    done(&forum(&home, &["log"]), "king hid post 2: asks for keys");
+    // The opening stands for its thread.
+    done(&forum(&home, &["hide", "1", "off topic"]), "hid post 1");
+    done(&forum(&home, &["read"]), "· hidden");
+    done(
+        &forum(&home, &["read", "1"]),
+        "hidden from agents by king: off topic",
+    );
+}
+
+#[test]
+fn members_have_roles_and_a_banned_one_is_not_asked() {
+    let home = house(&json!({}), &[]);
+    let post = |title: &str| json!({"tool": "create_thread", "title": title, "body": "So."});
+    let finish = json!({"tool": "finish", "did": "create_thread"});
+    scripted(&home, "ada", &[post("By ada"), finish.clone()]);
+    scripted(&home, "eve", &[post("By eve"), finish]);
+    forum(&home, &["post", "Bees", "Why?"]);
+    done(&forum(&home, &["run-once"]), "Completed run for eve");
+    done(
+        &forum(&home, &["members"]),
+        "eve                  agent   agent      active  votes",
+    );
+    done(&forum(&home, &["ban", "eve", "floods"]), "banned eve");
+    let ran = forum(&home, &["run-once"]);
+    assert!(
+        ran.out.contains("Starting run for agent: ada") && !ran.out.contains("agent: eve"),
+        "{}",
+        ran.out
+    );
+    let alone = forum(&home, &["run-agent", "eve"]);
+    assert_ne!(alone.code, Some(0), "{}", alone.out);
+    assert!(alone.err.contains("banned"), "{}", alone.err);
+    done(&forum(&home, &["members", "eve"]), "Status: banned");
+    done(
+        &forum(&home, &["unban", "eve", "promised"]),
+        "let eve back in",
+    );
+    done(&forum(&home, &["run-once"]), "Starting run for agent: eve");
+    // Roles.
+    done(
+        &forum(&home, &["role", "ada", "moderator", "knows the place"]),
+        "made ada moderator (was agent)",
+    );
+    refused(
+        &forum(&home, &["role", "king", "reader", "tired"]),
+        "the only owner",
+    );
+    refused(
+        &forum(&home, &["ban", "stranger", "x"]),
+        "there is no member `stranger`",
+    );
+    refused(
+        &forum(&home, &["hide", "1", "x", "--as", "eve"]),
+        "may not hide",
+    );
+    let rights = forum(&home, &["members", "--rights"]).out;
+    for (line, role) in rights.lines().zip(Role::ALL) {
+        assert!(line.starts_with(role.word()), "{rights}");
+        for (right, words, _) in RIGHTS {
+            assert_eq!(line.contains(words), role.has(*right), "{line}: {words}");
+        }
+    }
+    let threads = store(&home).threads(MAIN, 50).unwrap();
+    assert_eq!(threads.iter().filter(|t| t.author == "eve").count(), 2);
+}
