@@ -270,6 +270,7 @@ impl<'a> Forum<'a> {
     /// Runs cycle after cycle, from start to start, until a person stops it or so many are complete.
     pub fn cycles(&mut self, most: Option<u64>) -> Result<u64, RunError> {
         let mut complete = 0;
+        self.catch_up()?;
         loop {
             let done = self.cycle()?;
             if !done.complete {
@@ -290,6 +291,26 @@ impl<'a> Forum<'a> {
                 return Ok(complete);
             }
         }
+    }
+
+    /// A virtual clock goes on where the record left it, not at this moment.
+    fn catch_up(&mut self) -> Result<(), RunError> {
+        if !self.plan.is_virtual {
+            return Ok(());
+        }
+        let Some(last) = self.store.cycles(&self.plan.forum, 1)?.pop() else {
+            return Ok(());
+        };
+        let interval = i64::try_from(last.interval_ms.unwrap_or(0)).unwrap_or(i64::MAX);
+        let next = last.ended_at.and_then(|_| {
+            let interval = jiff::SignedDuration::from_millis(interval);
+            last.started_at.checked_add(interval).ok()
+        });
+        let now = jiff::Timestamp::now();
+        if let Some(ahead) = next.map(|next| now.duration_until(next)) {
+            self.ahead = ahead.max(jiff::SignedDuration::ZERO);
+        }
+        Ok(())
     }
 
     /// Lets one agent visit by itself, outside any cycle.
