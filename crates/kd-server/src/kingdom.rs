@@ -76,4 +76,7 @@ pub trait Kingdom: Send + Sync + 'static {
 
     /// Carries out a tool of the forum under a name; the answer is in the shape of that tool.
     fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal>;
+
+    /// A value that changes when something in the forum is new to a name.
+    fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;
 }

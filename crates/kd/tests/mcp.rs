@@ -776,3 +776,52 @@ fn settings_that_are_held_back_are_told_with_the_answer_and_a_member_of_them_is_
     );
     client.leave();
 }
+
+#[test]
+fn a_client_is_told_when_something_in_the_forum_is_new_to_it() {
+    const NEWS: &str = "kd://forum/news";
+    let home = Home::scripted(&[("ada", say("hi"))]);
+    let mut ada = Client::start(&home, &["--as", "ada"]);
+    let listed = ada.call("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["uri"], NEWS, "{listed}");
+    let subscribed = ada.call("resources/subscribe", json!({"uri": NEWS}));
+    assert!(subscribed["error"].is_null(), "{subscribed}");
+    let mut bob = Client::start(&home, &["--as", "bob"]);
+    let made = bob.forum(
+        "create_thread",
+        json!({"title": "Bees", "body": "@ada look"}),
+    );
+    // It comes unasked.
+    let told = ada.next();
+    assert_eq!(told["method"], "notifications/resources/updated", "{told}");
+    assert_eq!(told["params"]["uri"], NEWS);
+    let read = ada.call("resources/read", json!({"uri": NEWS}));
+    let text = read["result"]["contents"][0]["text"]
+        .as_str()
+        .expect("text");
+    let news: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(news["threads"][0]["id"], made["thread_id"], "{news}");
+    // Who is nobody has no news, and nothing else can be subscribed to.
+    let mut anyone = Client::start(&home, &[]);
+    let listed = anyone.call("resources/list", json!({})).to_string();
+    assert!(!listed.contains(NEWS), "{listed}");
+    for method in ["resources/read", "resources/subscribe"] {
+        let refused = anyone.call(method, json!({"uri": NEWS}));
+        assert!(
+            refused["error"]["message"]
+                .as_str()
+                .is_some_and(|why| why.contains("--as")),
+            "{refused}"
+        );
+    }
+    for uri in [
+        "kd://thread/council-a8b3",
+        "file:///etc/passwd",
+        "kd://forum/news?name=ada",
+    ] {
+        let refused = bob.call("resources/subscribe", json!({"uri": uri}));
+        assert!(refused["error"].is_object(), "{refused}");
+    }
+    ada.call("resources/unsubscribe", json!({"uri": NEWS}));
+    ada.leave();
+}

@@ -10,6 +10,7 @@ mod consult;
 pub mod http;
 mod identity;
 mod lines;
+mod news;
 mod resources;
 mod sessions;
 mod tools;
@@ -24,7 +25,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
     Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -42,6 +43,7 @@ pub struct Server {
     /// Who calls, where the start of the server says it.
     starter: Option<String>,
     running: Consultations,
+    news: news::Subscription,
 }
 
 impl Server {
@@ -51,12 +53,31 @@ impl Server {
             kingdom,
             starter,
             running: Consultations::default(),
+            news: news::Subscription::default(),
         }
     }
 
     /// Who calls: the token says it, else the start of the server.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Option<String> {
         Identity::of(context).or_else(|| self.starter.clone())
+    }
+}
+
+impl Server {
+    /// Who reads what is new: a caller with a name, since it is about that name.
+    fn reader_of_news(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        if uri != news::NEWS {
+            let why = format!("only {} can be subscribed to", news::NEWS);
+            return Err(ErrorData::resource_not_found(why, None));
+        }
+        self.caller(context).ok_or_else(|| {
+            let why = "news are of a caller with a name: start the server with `--as NAME`, or use a token with a name";
+            ErrorData::invalid_request(why, None)
+        })
     }
 }
 
@@ -84,6 +105,7 @@ impl ServerHandler for Server {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_subscribe()
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info =
@@ -137,9 +159,34 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(&self.kingdom).await
+        let mut listed = resources::list(&self.kingdom).await?;
+        if self.caller(&context).is_some() {
+            listed.resources.insert(0, news::row());
+        }
+        Ok(listed)
+    }
+
+    #[allow(deprecated, reason = "the clients of today call this method")]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = self.reader_of_news(&request.uri, &context)?;
+        self.news.start(&self.kingdom, caller, context.peer).await
+    }
+
+    #[allow(deprecated, reason = "the clients of today call this method")]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.reader_of_news(&request.uri, &context)?;
+        self.news.stop();
+        Ok(())
     }
 
     async fn list_resource_templates(
@@ -153,8 +200,12 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri == news::NEWS {
+            let caller = self.reader_of_news(&request.uri, &context)?;
+            return Ok(news::read(&self.kingdom, caller).await?.into());
+        }
         Ok(resources::read(&self.kingdom, request.uri).await?.into())
     }
 }

@@ -221,3 +221,53 @@ fn one_process_leads_a_forum_at_a_time() {
         assert!(led);
     });
 }
+
+#[test]
+fn who_follows_a_killed_process_waits_for_its_lock() {
+    each(|site| {
+        let first = site.open();
+        let mut first = first;
+        let led = first.lead(MAIN).unwrap();
+        // The server notices a moment after the successor has begun to wait that the first is gone.
+        let (begun, begins) = std::sync::mpsc::channel::<()>();
+        let place = site.place.clone();
+        let is_server = matches!(place, kd_store::forum::Place::Server(_));
+        let ended = std::thread::spawn(move || {
+            if is_server {
+                begins.recv().ok();
+                wait_for_waiter(&place);
+            }
+            drop(led);
+            drop(first);
+        });
+        if !is_server {
+            ended.join().unwrap();
+            site.open().lead(MAIN).unwrap();
+            return;
+        }
+        let mut second = site.open();
+        begun.send(()).unwrap();
+        second.lead(MAIN).unwrap();
+        ended.join().unwrap();
+        // One that lives on is not outlived.
+        let mut third = site.open();
+        assert!(matches!(third.lead(MAIN), Err(ForumError::Led(_))));
+        assert!(third.threads(MAIN, 1).is_ok(), "the connection goes on");
+    });
+}
+
+/// Returns when somebody waits for an advisory lock on the server.
+fn wait_for_waiter(place: &kd_store::forum::Place) {
+    let kd_store::forum::Place::Server(url) = place else {
+        return;
+    };
+    let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
+    let sql = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    loop {
+        let waiting: i64 = client.query_one(sql, &[]).unwrap().get(0);
+        if waiting > 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -106,6 +106,19 @@ impl House {
         Ok(forum::open(&place)?)
     }
 
+    /// Does something with the forum, which is opened where it is not yet.
+    fn on_forum<T>(
+        &self,
+        act: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
+    ) -> Result<T, Refusal> {
+        let mut open = self.forum.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match &mut *open {
+            Some(store) => store,
+            none => none.insert(self.open_forum().map_err(refusal)?),
+        };
+        act(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
+    }
+
     /// A caller of this name; in a visit only the agent whose visit it is.
     fn caller(&self, author: &str, store: &mut ForumStore) -> Result<Caller, ForumError> {
         let mut caller = Caller::new(author, &self.forum_name)?;
@@ -254,11 +267,6 @@ impl Kingdom for House {
     }
 
     fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
-        let mut open = self.forum.lock().unwrap_or_else(PoisonError::into_inner);
-        let store = match &mut *open {
-            Some(store) => store,
-            none => none.insert(self.open_forum().map_err(refusal)?),
-        };
         let call = |store: &mut ForumStore| {
             let caller = self.caller(author, store)?;
             let mut settings = store.settings(&self.forum_name, &self.config.forum.settings)?;
@@ -267,7 +275,11 @@ impl Kingdom for House {
             }
             store.call(&caller, &settings, tool, arguments, Timestamp::now())
         };
-        call(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
+        self.on_forum(call)
+    }
+
+    fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal> {
+        self.on_forum(|store| store.news_mark(&self.forum_name, author))
     }
 }
 

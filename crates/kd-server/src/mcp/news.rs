@@ -1,0 +1,102 @@
+//! What is new to the caller, as a resource: `kd://forum/news`. A client that subscribes to it is told when it changes.
+
+use super::off;
+use crate::kingdom::Kingdom;
+use rmcp::model::{
+    ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam,
+};
+use rmcp::{ErrorData, Peer, RoleServer};
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The address of the resource.
+pub(super) const NEWS: &str = "kd://forum/news";
+/// How often a subscription looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The subscription of one session; it ends with the session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Subscription {
+    running: Arc<Mutex<Option<DropGuard>>>,
+}
+
+impl Subscription {
+    /// Tells the client each time when something is new to it. A second call takes the place of the first.
+    pub(super) async fn start(
+        &self,
+        kingdom: &Arc<dyn Kingdom>,
+        caller: String,
+        peer: Peer<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut known = mark(kingdom, &caller).await?;
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        *self.lock() = Some(guard);
+        let kingdom = kingdom.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+                // A database that is busy now answers later.
+                let Ok(now) = mark(&kingdom, &caller).await else {
+                    continue;
+                };
+                if now == known {
+                    continue;
+                }
+                known = now;
+                let updated = ResourceUpdatedNotificationParam::new(NEWS);
+                if peer.notify_resource_updated(updated).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends it.
+    pub(super) fn stop(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<DropGuard>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The row of the list of resources.
+pub(super) fn row() -> Resource {
+    let mut resource = Resource::new(NEWS, "news");
+    resource.title = Some("What is new to you in the forum".to_owned());
+    resource.description =
+        Some("Threads that you have not read, posts that mention you, open motions.".to_owned());
+    resource.mime_type = Some("application/json".to_owned());
+    resource
+}
+
+/// What is new. Nothing counts as read by that.
+pub(super) async fn read(
+    kingdom: &Arc<dyn Kingdom>,
+    caller: String,
+) -> Result<ReadResourceResult, ErrorData> {
+    let news = off(kingdom, move |kingdom| {
+        kingdom.forum(&caller, "news", &json!({}))
+    })
+    .await?;
+    let news = news.map_err(|why| ErrorData::internal_error(why.0, None))?;
+    let mut text = ResourceContents::text(news.to_string(), NEWS);
+    if let ResourceContents::TextResourceContents { mime_type, .. } = &mut text {
+        *mime_type = Some("application/json".to_owned());
+    }
+    Ok(ReadResourceResult::new(vec![text]))
+}
+
+async fn mark(kingdom: &Arc<dyn Kingdom>, caller: &str) -> Result<(i64, i64), ErrorData> {
+    let caller = caller.to_owned();
+    let mark = off(kingdom, move |kingdom| kingdom.forum_mark(&caller)).await?;
+    mark.map_err(|why| ErrorData::internal_error(why.0, None))
+}
