@@ -102,8 +102,10 @@ pub(super) fn add(
     )?;
     search::index(db, id, title.unwrap_or_default(), new.body, new.author)?;
     seen::saw_own(db, new.author, thread, id)?;
-    let forum = threads::find(db, thread)?.forum;
-    company::note_mentions(db, &forum, id, new.author, new.body)?;
+    if new.body.contains('@') {
+        let forum = threads::find(db, thread)?.forum;
+        company::note_mentions(db, &forum, id, new.author, new.body)?;
+    }
     find(db, id)
 }
 

@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 /// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
-const STEPS: &[&str] = &[FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS];
+const STEPS: &[&str] = &[
+    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN,
+];
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -93,6 +95,10 @@ CREATE TABLE orders (id ID, forum TEXT NOT NULL, at BIGINT NOT NULL, actor TEXT 
   before TEXT NOT NULL, after TEXT NOT NULL, reason TEXT NOT NULL, motion_id BIGINT, undoes BIGINT);
 CREATE INDEX orders_by_target ON orders (forum, what, target)
 ";
+
+/// What is new to a name costs as much as it has not read, whatever it was mentioned in before.
+const UNSEEN: &str =
+    "CREATE INDEX mentions_unseen ON mentions (name, post_id) WHERE seen_at IS NULL";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;
