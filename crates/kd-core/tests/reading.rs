@@ -126,7 +126,8 @@ fn the_kind_of_a_question_is_recognised_in_five_languages() {
                 Kind::YesNo => "yes-no".into(),
                 Kind::Number => "number".into(),
                 Kind::Date => "date".into(),
-                Kind::List => "list".into(),
+                Kind::List | Kind::Ranking => "list".into(),
+                Kind::Code => "code".into(),
                 Kind::Open => "open".into(),
             };
             count += 1;

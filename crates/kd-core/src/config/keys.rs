@@ -329,7 +329,7 @@ pub const KEYS: &[Key] = &[
     key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are stored across deliberations (`kd memory`).").limit(Limit::Off),
     key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council proceeds; `auto` chooses by the task and the known reliability of the members."),
     key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "The members and how they decide; unset lets the planner decide."),
-    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text; unset means by the form of the question, with open answers compared by meaning; `text` turns that comparison off."),
+    key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text; unset means by the form of the question, with open answers compared by meaning; `text` turns that comparison off."),
     key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "Maximum rounds of protocols with rounds.").limit(Limit::Default),
     key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "The number of answers in `sample-vote`.").limit(Limit::Default),
     key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "Maximum model calls of a deliberation.").limit(Limit::Default),

@@ -2,7 +2,9 @@
 //! key is found the answer is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
-use crate::reading::{self, Answer, Options, Step, Unread, Wanted, asked, date};
+use crate::reading::{
+    self, Answer, Options, Step, Unread, Wanted, asked, code, date, kinds, lists,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,6 +27,10 @@ pub enum AnswerKind {
     Json,
     /// Things in any order.
     Set,
+    /// Things in their order.
+    Ranking,
+    /// A command, an expression or a program, its blanks apart.
+    Code,
     /// Whatever a judge calls the same.
     Judged,
     /// Open text: each answer is a proposal of its own, but for those that mean the same.
@@ -34,9 +40,12 @@ pub enum AnswerKind {
 
 /// The most characters of a key.
 const KEY_CHARS_MAX: usize = 200;
+/// The most characters of code.
+const CODE_CHARS_MAX: usize = 4_000;
 
 impl AnswerKind {
-    /// Reads `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `judged`, `text`.
+    /// Reads `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `ranking`, `code`, `judged`,
+    /// `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let options: Vec<String> = rest
@@ -55,11 +64,13 @@ impl AnswerKind {
             "exact" => Self::Exact,
             "json" => Self::Json,
             "set" => Self::Set,
+            "ranking" => Self::Ranking,
+            "code" => Self::Code,
             "judged" => Self::Judged,
             "text" => Self::Text,
             other => {
                 return Err(format!(
-                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, date, exact, json, set, judged or text"
+                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text"
                 ));
             }
         })
@@ -74,6 +85,8 @@ impl AnswerKind {
             Self::Exact => "exact".into(),
             Self::Json => "json".into(),
             Self::Set => "set".into(),
+            Self::Ranking => "ranking".into(),
+            Self::Code => "code".into(),
             Self::Judged => "judged".into(),
             Self::Text => "text".into(),
         }
@@ -88,6 +101,8 @@ impl AnswerKind {
             Self::Exact => "an exact text".into(),
             Self::Json => "a JSON value".into(),
             Self::Set => "a set".into(),
+            Self::Ranking => "a ranking".into(),
+            Self::Code => "code".into(),
             Self::Judged => "a text, compared by a judge".into(),
             Self::Text => "open text".into(),
         }
@@ -96,6 +111,14 @@ impl AnswerKind {
     /// Whether answers of this kind have keys that a program can find.
     pub fn is_keyed(&self) -> bool {
         !matches!(self, Self::Text | Self::Judged)
+    }
+
+    /// Whether a judge may say which answers mean the same.
+    pub fn is_comparable(&self) -> bool {
+        matches!(
+            self,
+            Self::Text | Self::Judged | Self::Set | Self::Ranking | Self::Code
+        )
     }
 
     /// What a member is told about the last lines of its answer; empty for open text.
@@ -109,6 +132,8 @@ impl AnswerKind {
             Self::Exact => "the bare answer".into(),
             Self::Json => "one JSON value".into(),
             Self::Set => "items, separated by commas".into(),
+            Self::Ranking => "items in order, first to last, separated by commas".into(),
+            Self::Code => "only the code".into(),
             Self::Judged => "the bare answer in a few words".into(),
             Self::Text => String::new(),
         }
@@ -119,6 +144,7 @@ impl AnswerKind {
         match self {
             Self::Choice { options } => serde_json::json!({"type": "string", "enum": options}),
             Self::Number => serde_json::json!({"type": "number"}),
+            Self::Code => serde_json::json!({"type": "string", "maxLength": CODE_CHARS_MAX}),
             _ => serde_json::json!({"type": "string", "maxLength": KEY_CHARS_MAX}),
         }
     }
@@ -147,6 +173,8 @@ impl AnswerKind {
                 items.dedup();
                 (!items.is_empty()).then(|| items.join(", "))
             }
+            Self::Ranking => lists::in_order(stated).map(|items| items.join(" > ")),
+            Self::Code => code::of(stated).map(|code| code::key(&code)),
             Self::Text => None,
         }
     }
@@ -158,7 +186,14 @@ impl AnswerKind {
     pub fn read_for(&self, question: &str, reply: &str) -> Result<(String, Step), Unread> {
         match self {
             Self::Number if asked::is_two_numbers(reply, question) => Err(Unread::Ambiguous),
-            Self::Date => self.read(&asked::with_days_first(reply, question)),
+            Self::Date if date::asks_weekday(question) => match date::weekday(reply) {
+                Some(day) => Ok((day.to_owned(), Step::Words)),
+                None => self.read(reply),
+            },
+            Self::Date => {
+                let (key, step) = self.read(&asked::with_days_first(reply, question))?;
+                Ok((date::with_year_of(&key, question), step))
+            }
             Self::Choice { options } if *options == ["yes", "no"] => {
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 match (self.read(reply), side) {
@@ -166,6 +201,12 @@ impl AnswerKind {
                     (read, _) => read,
                 }
             }
+            Self::Choice { options } => {
+                let (at, step) = reading::choice(options, question, reply)?;
+                let option = options.get(at).cloned();
+                option.map(|option| (option, step)).ok_or(Unread::Missing)
+            }
+            Self::Ranking => self.read_as(&Wanted::Ranking(kinds::given(question)), reply),
             _ => self.read(reply),
         }
     }
@@ -181,13 +222,20 @@ impl AnswerKind {
             Self::Json => Wanted::Json,
             Self::Date => Wanted::Date,
             Self::Set => Wanted::List,
+            Self::Ranking => Wanted::Ranking(Vec::new()),
+            Self::Code => Wanted::Code,
             Self::Exact | Self::Judged | Self::Text => Wanted::Short,
         };
-        let (answer, step) = reading::read(&wanted, reply)?;
+        self.read_as(&wanted, reply)
+    }
+
+    fn read_as(&self, wanted: &Wanted, reply: &str) -> Result<(String, Step), Unread> {
+        let (answer, step) = reading::read(wanted, reply)?;
         let key = match (self, answer) {
             (Self::Choice { options }, Answer::Option(at)) => options.get(at).cloned(),
             (_, Answer::Option(_)) => None,
-            (Self::Number | Self::Date | Self::Set, Answer::Text(key)) => Some(key),
+            (Self::Number | Self::Date | Self::Set | Self::Ranking, Answer::Text(key)) => Some(key),
+            (Self::Code, Answer::Text(text)) => Some(code::key(&text)),
             (_, Answer::Text(text)) => self.key(&text),
         };
         key.map(|key| (key, step)).ok_or(Unread::Missing)
@@ -391,6 +439,8 @@ mod tests {
             ("exact", &["Paris", " paris. ", "“Paris”"]),
             ("json", &[r#"{"a":1,"b":[2.0]}"#, r#"{ "b": [2], "a": 1 }"#]),
             ("set", &["red, blue", "Blue; red", "red,blue,red"]),
+            ("ranking", &["red, blue", "Red > blue", "1. red\n2. blue"]),
+            ("code", &["ls -l", " ls -l\n"]),
         ] {
             let keys: Vec<_> = same.iter().map(|s| kind(how).key(s)).collect();
             assert!(keys[0].is_some(), "{how}");

@@ -4,7 +4,7 @@ use super::answer::AnswerKind;
 use super::fact::Counted;
 use super::plan::Plan;
 use crate::memory::similarity;
-use crate::reading::{self, Step, sameness};
+use crate::reading::{self, Step, code, sameness};
 use serde_json::Value;
 
 /// The table of one pass, of the council or of a sub-council.
@@ -181,6 +181,9 @@ impl Board {
 
     /// What each answer stands for now becomes a row of the trail, and what stands for election is found anew.
     pub fn settle(&mut self, plan: &Plan) {
+        if plan.answers == AnswerKind::Code {
+            self.name_code_once();
+        }
         let row = self
             .answers
             .iter()
@@ -188,6 +191,19 @@ impl Board {
             .collect();
         self.trail.push(row);
         self.find_candidates(plan);
+    }
+
+    /// Gives the same code in another dress the key of the first who wrote it.
+    fn name_code_once(&mut self) {
+        let mut seen: Vec<(String, String)> = Vec::new();
+        for answer in &mut self.answers {
+            let Some(key) = &mut answer.key else { continue };
+            let form = code::normal(key);
+            match seen.iter().find(|(known, _)| *known == form) {
+                Some((_, first)) => *key = first.clone(),
+                None => seen.push((form, key.clone())),
+            }
+        }
     }
 
     /// Finds anew what stands for election.

@@ -3,6 +3,7 @@
 //! A frame is something that is being done: a pass of the council, a sub-council on one issue, or the summing up
 //! between two passes. Frames lie on a stack; the one on top runs its protocol step by step.
 
+use super::answer::AnswerKind;
 use super::board::Board;
 use super::count::{Source, count};
 use super::fact::Fact;
@@ -17,6 +18,7 @@ use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
 use crate::machine::{Command, Effects};
 use crate::memory::{Line, Memory, sentences};
+use crate::reading::code;
 use crate::request::Prompt;
 use crate::roles::Duty;
 use crate::voting::Outcome;
@@ -789,9 +791,12 @@ impl Deliberation {
             form,
             heading: title,
             winner: winner.and_then(|w| board.candidates.get(w)).map(|c| {
-                match self.plan.answers.is_keyed() {
-                    true => c.name.clone(),
-                    false => c.text.clone(),
+                let code = code::of(&c.text)
+                    .filter(|_| self.plan.answers == AnswerKind::Code && c.text.contains("```"));
+                match (code, self.plan.answers.is_keyed()) {
+                    (Some(code), _) => code,
+                    (None, true) => c.name.clone(),
+                    (None, false) => c.text.clone(),
                 }
             }),
             confidence: counted.map_or(0.0, |c| c.agreement),

@@ -56,7 +56,7 @@ impl Heads {
             attacking: everybody.saturating_sub(1),
             arbiter: u64::from(!plan.with(Duty::Arbitrate).is_empty()),
             judge: match plan.answers {
-                AnswerKind::Text | AnswerKind::Judged if plan.judged => READINGS as u64,
+                _ if plan.judged && plan.answers.is_comparable() => READINGS as u64,
                 AnswerKind::Judged => 1,
                 _ => 0,
             },
@@ -111,8 +111,8 @@ pub fn forecast(plan: &Plan) -> Forecast {
 pub fn compared_by(plan: &Plan) -> Vec<SeatName> {
     let compares = |step: &Step| matches!(step, Step::Ask(stage) if stage.name == STAGE.name);
     let protocol = protocols::find(&plan.protocol);
-    let open = matches!(plan.answers, AnswerKind::Text | AnswerKind::Judged);
-    match protocol.is_some_and(|p| p.steps.iter().any(compares)) && open && plan.judged {
+    let comparable = plan.answers.is_comparable() && plan.judged;
+    match protocol.is_some_and(|p| p.steps.iter().any(compares)) && comparable {
         true => judges(plan)
             .into_iter()
             .map(|seat| plan.seats[seat].name().clone())

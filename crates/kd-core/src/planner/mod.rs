@@ -164,11 +164,10 @@ pub fn plan_with(
         .as_deref()
         .and_then(|a| AnswerKind::parse(a).ok())
         .unwrap_or(found.answers.clone());
-    // Who asks for open text by name wants each answer to stand for itself.
+    // Who names the kind wants each answer to stand for itself, or to be compared by a program alone.
     let judged = match answers {
-        AnswerKind::Text => settings.answer.is_none(),
         AnswerKind::Judged => true,
-        _ => false,
+        _ => answers.is_comparable() && settings.answer.is_none(),
     };
     let mut seats = seats(
         config,

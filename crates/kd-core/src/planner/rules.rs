@@ -208,6 +208,8 @@ pub fn answers_of(asked: &str) -> AnswerKind {
         Kind::Number => AnswerKind::Number,
         Kind::Date => AnswerKind::Date,
         Kind::List => AnswerKind::Set,
+        Kind::Ranking => AnswerKind::Ranking,
+        Kind::Code => AnswerKind::Code,
         Kind::Open => AnswerKind::Text,
     }
 }
@@ -236,7 +238,13 @@ mod tests {
             ("Is this change safe?", "yes|no"),
             ("Which?\nA) one\nB) two\nc. three", "one|two|three"),
             ("How many legs have 3 spiders?", "Number"),
-            ("Should we rewrite it or keep what we have?", "Text"),
+            (
+                "Should we rewrite it or keep what we have?",
+                "rewrite it|keep what we have",
+            ),
+            ("Rank these: lead, iron, gold", "Ranking"),
+            ("Which git command undoes the last commit?", "Code"),
+            ("Name the Baltic states.", "Set"),
             ("What would you do?", "Text"),
             ("Tell me a story.", "Text"),
         ] {

@@ -45,7 +45,8 @@ pub fn is_two_numbers(reply: &str, question: &str) -> bool {
     let here = number::numbers(reply, own);
     let there = number::numbers(reply, asked);
     // Words of its own language decide.
-    own == Language::English && !has_words(reply) && here != there
+    let differ = here.last().map(|n| &n.key) != there.last().map(|n| &n.key);
+    own == Language::English && !has_words(reply) && differ
 }
 
 /// Whether there are words beside numbers and short units.
@@ -139,6 +140,7 @@ mod tests {
         for plain in ["1440", "5,75", "Ein Tag hat 1.440 Minuten.", "1.5"] {
             assert!(!is_two_numbers(plain, german), "{plain}");
         }
+        assert!(!is_two_numbers("3.400 × 0,21 = 714", german));
         assert!(!is_two_numbers("1.440", "How many are there?"));
     }
 

@@ -1,7 +1,7 @@
 //! Dates as people and models write them, in five languages: `1989-11-09`, `9 November 1989`, `9. November 1989`,
-//! `1989年11月9日`. What can be two days (`05/06/1989`) is none.
+//! `1989年11月9日`; without their year, and days of the week. What can be two days (`05/06/1989`) is none.
 
-/// A year, with its month and day where they are there.
+/// A year, 0 where it is not told, with its month and day where they are there.
 type Date = (u32, Option<u32>, Option<u32>);
 
 /// The beginnings of the months' names in English, German, French and Spanish.
@@ -37,12 +37,20 @@ pub fn dates(text: &str) -> Vec<String> {
         found.extend(date);
         at += used.max(1);
     }
-    let parts = |d: &Date| usize::from(d.1.is_some()) + usize::from(d.2.is_some());
+    let parts =
+        |d: &Date| usize::from(d.0 > 0) + usize::from(d.1.is_some()) + usize::from(d.2.is_some());
+    // A year alone says less than a month and a day.
+    let parts = |d: &Date| match d {
+        (0, ..) => 2,
+        (_, Some(_), None) => 2,
+        d => parts(d),
+    };
     let most = found.iter().map(parts).max().unwrap_or(0);
     found
         .iter()
         .filter(|d| parts(d) == most)
         .map(|(year, month, day)| match (month, day) {
+            (Some(month), Some(day)) if *year == 0 => format!("--{month:02}-{day:02}"),
             (Some(month), Some(day)) => format!("{year:04}-{month:02}-{day:02}"),
             (Some(month), None) => format!("{year:04}-{month:02}"),
             _ => format!("{year:04}"),
@@ -65,6 +73,7 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
             if let Some(year) = year(get(at)) {
                 return (checked(year, Some(month), Some(day)), at + 1);
             }
+            return (checked(0, Some(month), Some(day)), at);
         }
     }
     if let Some(month) = month(get(0)) {
@@ -76,6 +85,15 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
         if let Some(year) = year(get(at)) {
             return (checked(year, Some(month), None), at + 1);
         }
+        if let Some(day) = day(get(1)) {
+            return (checked(0, Some(month), Some(day)), 2);
+        }
+    }
+    // 11 月 9 日
+    if let (Ok(month), "月", Ok(day), "日" | "号") =
+        (get(0).parse(), get(1), get(2).parse(), get(3))
+    {
+        return (checked(0, Some(month), Some(day)), 4);
     }
     // 1989 年 11 月 9 日
     if let (Some(year), "年") = (year(get(0)), get(1)) {
@@ -93,6 +111,20 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
 /// `1989-11-09`, `1989/11/09`, `09.11.1989`, and `11/25/1989` where only one reading is a day.
 fn numeric(word: &str) -> Option<Date> {
     let parts: Vec<&str> = word.split(['-', '/', '.']).collect();
+    let two = |text: &str| text.len() == 2 && text.chars().all(|c| c.is_ascii_digit());
+    match parts.as_slice() {
+        // `1989-11`, `11-09`, `09.11.`
+        [year, month] if year.len() == 4 && two(month) && word.contains('-') => {
+            return checked(year.parse().ok()?, Some(month.parse().ok()?), None);
+        }
+        [month, day] if two(month) && two(day) && word.contains('-') => {
+            return checked(0, Some(month.parse().ok()?), Some(day.parse().ok()?));
+        }
+        [day, month, ""] if two(day) && two(month) && word.contains('.') => {
+            return checked(0, Some(month.parse().ok()?), Some(day.parse().ok()?));
+        }
+        _ => {}
+    }
     let [a, b, c] = parts.as_slice() else {
         return None;
     };
@@ -109,6 +141,68 @@ fn numeric(word: &str) -> Option<Date> {
         () if second > 12 || first == second => checked(year, Some(first), Some(second)),
         () => None,
     }
+}
+
+/// A date without a year, with the only year that a question names.
+pub fn with_year_of(key: &str, question: &str) -> String {
+    let Some(rest) = key.strip_prefix("--") else {
+        return key.to_owned();
+    };
+    let mut years: Vec<u32> = question
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(year)
+        .collect();
+    years.dedup();
+    match years.as_slice() {
+        [one] => format!("{one:04}-{rest}"),
+        _ => key.to_owned(),
+    }
+}
+
+/// The days of the week.
+const WEEKDAYS: [(&str, &str); 7] = [
+    ("monday", "monday|montag|lundi|lunes|星期一|周一|礼拜一"),
+    (
+        "tuesday",
+        "tuesday|dienstag|mardi|martes|星期二|周二|礼拜二",
+    ),
+    (
+        "wednesday",
+        "wednesday|mittwoch|mercredi|miércoles|miercoles|星期三|周三|礼拜三",
+    ),
+    (
+        "thursday",
+        "thursday|donnerstag|jeudi|jueves|星期四|周四|礼拜四",
+    ),
+    (
+        "friday",
+        "friday|freitag|vendredi|viernes|星期五|周五|礼拜五",
+    ),
+    (
+        "saturday",
+        "saturday|samstag|sonnabend|samedi|sábado|sabado|星期六|周六|礼拜六",
+    ),
+    (
+        "sunday",
+        "sunday|sonntag|dimanche|domingo|星期日|星期天|周日|周天|礼拜天|礼拜日",
+    ),
+];
+
+/// Whether a question asks for a day of the week.
+pub fn asks_weekday(question: &str) -> bool {
+    let lower = question.to_lowercase();
+    let asks = "weekday|day of the week|wochentag|jour de la semaine|día de la semana|dia de la semana|星期几|周几|礼拜几";
+    asks.split('|').any(|phrase| lower.contains(phrase))
+}
+
+/// The only day of the week that a text names.
+pub fn weekday(text: &str) -> Option<&'static str> {
+    let lower = text.to_lowercase();
+    let mut named = WEEKDAYS
+        .iter()
+        .filter(|(_, names)| names.split('|').any(|name| lower.contains(name)));
+    let (day, _) = named.next()?;
+    named.next().is_none().then_some(*day)
 }
 
 fn checked(year: u32, month: Option<u32>, day: Option<u32>) -> Option<Date> {
@@ -191,7 +285,7 @@ fn month(word: &str) -> Option<u32> {
         "diciembre",
         "sept",
     ];
-    (known && (long == 3 || whole.contains(&word))).then_some(at as u32 + 1)
+    (known && (long == 3 || whole.contains(&word.trim_end_matches('.')))).then_some(at as u32 + 1)
 }
 
 /// Words in lower case; Chinese characters are words of their own.
@@ -232,7 +326,7 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::only;
+    use super::*;
 
     #[test]
     fn one_day_has_one_form() {
@@ -253,6 +347,23 @@ mod tests {
             assert_eq!(only(text).as_deref(), Some("1989-11-09"), "{text}");
         }
         assert_eq!(only("November 1989").as_deref(), Some("1989-11"));
+        assert_eq!(only("1989-11").as_deref(), Some("1989-11"));
+        for text in [
+            "9 November",
+            "Thursday the 9th of November.",
+            "09.11.",
+            "11-09",
+            "11月9日",
+            "November 9",
+        ] {
+            assert_eq!(only(text).as_deref(), Some("--11-09"), "{text}");
+            let question = "Which day in 1989 was it?";
+            assert_eq!(with_year_of("--11-09", question), "1989-11-09");
+            assert_eq!(with_year_of("--11-09", "Which day was it?"), "--11-09");
+        }
+        assert_eq!(weekday("Un vendredi."), weekday("It was a **Friday**"));
+        assert_eq!(weekday("Monday or Friday"), None);
+        assert!(asks_weekday("2000年1月1日是星期几？"));
         assert_eq!(only("in 1989").as_deref(), Some("1989"));
         assert_eq!(only("11/25/1989").as_deref(), Some("1989-11-25"));
     }

@@ -1,226 +1,18 @@
-//! Lists with an end: questions that ask for all of some things (`Name the Baltic states.`), and the things that a reply
-//! names, in whatever order and form.
+//! Lists: the things that a reply names, in whatever order and form, and the order in which it puts those of a question.
 
 use super::{prose, sameness};
 use serde_json::Value;
 
-/// How a question begins that asks for all of some things. What follows must be plural where the article does not tell.
-const CUES: &[(&str, bool)] = &[
-    ("name the ", true),
-    ("list the ", true),
-    ("list all ", false),
-    ("name all ", false),
-    ("give the ", true),
-    ("enumerate the ", false),
-    ("what are the ", false),
-    ("which are the ", false),
-    ("nenne die ", true),
-    ("nenne alle ", false),
-    ("nennen sie die ", true),
-    ("nennen sie alle ", false),
-    ("zähle die ", true),
-    ("zähle alle ", false),
-    ("was sind die ", false),
-    ("citez les ", false),
-    ("cite les ", false),
-    ("énumérez les ", false),
-    ("énumère les ", false),
-    ("nommez les ", false),
-    ("nomme les ", false),
-    ("listez les ", false),
-    ("quels sont les ", false),
-    ("quelles sont les ", false),
-    ("nombra los ", false),
-    ("nombra las ", false),
-    ("enumera los ", false),
-    ("enumera las ", false),
-    ("menciona los ", false),
-    ("menciona las ", false),
-    ("lista los ", false),
-    ("lista las ", false),
-    ("cuáles son los ", false),
-    ("cuáles son las ", false),
-    ("donnez les ", false),
-    ("donne les ", false),
-    ("indiquez les ", false),
-    ("di los ", false),
-    ("di las ", false),
-    ("dime los ", false),
-    ("dime las ", false),
-    ("说出", false),
-    ("请说出", false),
-    ("请给出", false),
-    ("列出", false),
-    ("请列出", false),
-    ("列举", false),
-    ("请列举", false),
-];
-
-/// Words anywhere that ask for all of some things.
-const ALL: &[&str] = &[
-    "all of them",
-    "name them all",
-    "list them all",
-    "alle nennen",
-    "nenne alle",
-    "nenne sie alle",
-    "-les tous",
-    "-les toutes",
-    "los todos",
-    "las todas",
-    "有哪些",
-    "哪几个",
-    "全部列出",
-];
-
-/// Things without an end: whoever lists them makes a choice.
-const ENDLESS: &[&str] = &[
-    "reason",
-    "way",
-    "advantage",
-    "disadvantage",
-    "benefit",
-    "drawback",
-    "difference",
-    "cause",
-    "risk",
-    "pros",
-    "cons",
-    "step",
-    "tip",
-    "idea",
-    "example",
-    "effect",
-    "consequence",
-    "best",
-    "main",
-    "most",
-    "implication",
-    "trade-off",
-    "tradeoff",
-    "option",
-    "alternative",
-    "challenge",
-    "gründe",
-    "vorteile",
-    "nachteile",
-    "unterschiede",
-    "ursachen",
-    "risiken",
-    "schritte",
-    "tipps",
-    "ideen",
-    "beispiele",
-    "beste",
-    "wichtigste",
-    "folgen",
-    "raison",
-    "avantage",
-    "inconvénient",
-    "différence",
-    "risque",
-    "étape",
-    "conseil",
-    "idée",
-    "exemple",
-    "meilleur",
-    "meilleure",
-    "conséquence",
-    "principale",
-    "principaux",
-    "razone",
-    "ventaja",
-    "desventaja",
-    "diferencia",
-    "causa",
-    "riesgo",
-    "paso",
-    "consejo",
-    "ejemplo",
-    "mejore",
-    "principale",
-    "consecuencia",
-    "原因",
-    "理由",
-    "优点",
-    "缺点",
-    "区别",
-    "方法",
-    "步骤",
-    "建议",
-    "例子",
-    "影响",
-    "风险",
-    "好处",
-    "办法",
-];
-
-/// Whether a question asks for all of some things.
-pub fn is_asked(asked: &str) -> bool {
-    let lower = asked.trim().to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric() && c != '-')
-        .filter(|w| !w.is_empty())
-        .collect();
-    let is_endless = |word: &&str| {
-        ENDLESS.contains(word)
-            || [*word; 2]
-                .iter()
-                .zip(["s", "n"])
-                .any(|(word, end)| word.strip_suffix(end).is_some_and(|w| ENDLESS.contains(&w)))
-    };
-    let han = ENDLESS
-        .iter()
-        .any(|w| !w.is_ascii() && w.chars().all(super::language::is_han) && lower.contains(w));
-    if han || words.iter().any(is_endless) {
-        return false;
-    }
-    if ALL.iter().any(|cue| lower.contains(cue)) {
-        return true;
-    }
-    let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let bare = bare
-        .strip_prefix("please ")
-        .or(bare.strip_prefix("bitte "))
-        .unwrap_or(bare);
-    let cued = CUES.iter().any(|(cue, must_be_plural)| {
-        bare.strip_prefix(cue)
-            .is_some_and(|rest| !must_be_plural || has_plural(rest))
-    });
-    cued || is_german_plural(bare)
-}
-
-/// Whether one of the first words looks plural, or is a number.
-fn has_plural(rest: &str) -> bool {
-    const NUMBERS: &[&str] = &[
-        "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zwei", "drei",
-        "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn",
-    ];
-    let mut words = rest.split([' ', ',', '.', '?']).take(4);
-    words.any(|word| {
-        let plural = word.len() > 3
-            && (word.ends_with(['n', 's']) || word.ends_with("er"))
-            && !word.ends_with("ss")
-            && !word.ends_with("tion");
-        NUMBERS.contains(&word) || plural && !matches!(word, "often" | "when" | "than")
-    })
-}
-
-/// `Welche Nachbarländer hat …`, but not `Welche Farbe hat …`.
-fn is_german_plural(lower: &str) -> bool {
-    let mut words = lower.split_whitespace();
-    let (Some("welche"), Some(thing), Some(verb)) = (words.next(), words.next(), words.next())
-    else {
-        return false;
-    };
-    let plural = thing.ends_with("er") || thing.ends_with("en");
-    let singular = ["nummer", "mauer", "steuer", "oper", "mutter", "feder"];
-    let verbs = ["hat", "haben", "gehören", "umfasst", "bilden", "grenzen"];
-    plural && !singular.iter().any(|s| thing.ends_with(s)) && verbs.contains(&verb)
-}
-
 /// The things that a reply names, each in its normal form, sorted; none where it is no list.
 pub fn items(reply: &str) -> Option<Vec<String>> {
+    let mut items = in_order(reply)?;
+    items.sort();
+    items.dedup();
+    Some(items)
+}
+
+/// The things that a reply names, each in its normal form, in its order.
+pub fn in_order(reply: &str) -> Option<Vec<String>> {
     let text = prose::without_thoughts(reply);
     let lines: Vec<&str> = text
         .lines()
@@ -235,13 +27,11 @@ pub fn items(reply: &str) -> Option<Vec<String>> {
         true => bulleted.into_iter().map(str::to_owned).collect(),
         false => split(&lines.join("\n"))?,
     };
-    let mut items: Vec<String> = pieces
+    let items: Vec<String> = pieces
         .iter()
         .map(|piece| sameness::words(without_article(piece)).join(" "))
         .filter(|item| !item.is_empty())
         .collect();
-    items.sort();
-    items.dedup();
     (!items.is_empty()).then_some(items)
 }
 
@@ -258,8 +48,65 @@ fn bullet(line: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// The pieces of a line: between commas, and around the last "and".
+/// The pieces of a line behind numbers: `1. red 2. green`, `1) red 2) green`.
+fn numbered(text: &str) -> Option<Vec<String>> {
+    let mut marks: Vec<(usize, usize)> = Vec::new();
+    let mut from = 0;
+    loop {
+        let number = (marks.len() + 1).to_string();
+        let found = text
+            .get(from..)?
+            .match_indices(&number)
+            .find_map(|(at, _)| {
+                let (start, end) = (from + at, from + at + number.len());
+                let free = text[..start]
+                    .chars()
+                    .next_back()
+                    .is_none_or(|c| !c.is_alphanumeric() && c != '.');
+                let close = text[end..].starts_with(['.', ')', '、', '．']);
+                let blank = text[end..]
+                    .chars()
+                    .nth(1)
+                    .is_some_and(|c| !c.is_ascii_digit());
+                (free && close && blank).then_some((start, end))
+            });
+        let Some((start, end)) = found.filter(|_| marks.len() < 50) else {
+            break;
+        };
+        marks.push((start, end));
+        from = end;
+    }
+    if marks.len() < 2 || marks[0].0 > 40 {
+        return None;
+    }
+    let pieces = marks.iter().enumerate().map(|(place, (_, end))| {
+        let to = marks.get(place + 1).map_or(text.len(), |(next, _)| *next);
+        let piece = text.get(*end..to).unwrap_or_default();
+        piece
+            .trim_start_matches(['.', ')', '、', '．'])
+            .trim()
+            .trim_end_matches([',', ';', '，', '；'])
+            .to_owned()
+    });
+    Some(pieces.filter(|piece| !piece.is_empty()).collect())
+}
+
+/// The pieces of a line: behind numbers, around arrows, between commas, and around the last "and".
 fn split(text: &str) -> Option<Vec<String>> {
+    if let Some(pieces) = numbered(text) {
+        return Some(pieces);
+    }
+    for arrow in ["→", "->", "⟶", "➜", "=>", " > ", " < ", " ＞ ", " ＜ "] {
+        if text.contains(arrow) {
+            let pieces = text.trim().trim_end_matches(['.', '。']).split(arrow);
+            return Some(
+                pieces
+                    .map(|p| p.trim().to_owned())
+                    .filter(|p| !p.is_empty())
+                    .collect(),
+            );
+        }
+    }
     let mut text = text
         .trim()
         .trim_end_matches(['.', '。'])
@@ -293,6 +140,79 @@ fn without_article(piece: &str) -> &str {
     article.and_then(|a| piece.get(a.len()..)).unwrap_or(piece)
 }
 
+/// The order in which a reply puts the things that a question gives; of its own things where the question gives none.
+pub fn ranked(given: &[String], reply: &str) -> Option<Vec<String>> {
+    if given.len() < 2 {
+        return in_order(reply);
+    }
+    if let Some(items) = in_order(reply) {
+        let places: Option<Vec<usize>> = items.iter().map(|item| place_of(given, item)).collect();
+        if let Some(places) = places.filter(|places| is_permutation(places, given.len())) {
+            return Some(places.iter().map(|at| given[*at].to_lowercase()).collect());
+        }
+    }
+    // In prose each is named once: `Typo first, then XSS, then the dashboard.`
+    let text = prose::without_thoughts(reply).to_lowercase();
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for at in 0..given.len() {
+        let place = distinct_words(given, at).iter().find_map(|word| {
+            let mut places = text.match_indices(word.as_str()).map(|(place, _)| place);
+            let first = places.next()?;
+            places.next().is_none().then_some(first)
+        })?;
+        found.push((place, at));
+    }
+    found.sort_unstable();
+    Some(
+        found
+            .iter()
+            .map(|(_, at)| given[*at].to_lowercase())
+            .collect(),
+    )
+}
+
+fn is_permutation(places: &[usize], count: usize) -> bool {
+    let mut sorted = places.to_vec();
+    sorted.sort_unstable();
+    sorted.iter().copied().eq(0..count)
+}
+
+/// The only given thing that an item names.
+fn place_of(given: &[String], item: &str) -> Option<usize> {
+    let low = |text: &str| sameness::words(without_article(text)).join(" ");
+    if let Some(at) = given.iter().position(|g| low(g) == item) {
+        return Some(at);
+    }
+    let mut named = (0..given.len()).filter(|at| {
+        distinct_words(given, *at)
+            .iter()
+            .any(|word| item.contains(word.as_str()))
+    });
+    let at = named.next()?;
+    named.next().is_none().then_some(at)
+}
+
+/// The words that only one of the given things has, in lower case; the whole of it first.
+fn distinct_words(given: &[String], at: usize) -> Vec<String> {
+    let of = |text: &str| -> Vec<String> {
+        let words = text.to_lowercase();
+        let words = words.split(|c: char| !c.is_alphanumeric());
+        words.filter(|w| !w.is_empty()).map(str::to_owned).collect()
+    };
+    let others: Vec<String> = given
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| *place != at)
+        .flat_map(|(_, text)| of(text))
+        .collect();
+    let whole = given[at].to_lowercase();
+    let own = of(&given[at]).into_iter().filter(|word| {
+        let long = word.chars().count() >= 3 || word.chars().any(super::language::is_han);
+        (long || of(&given[at]).len() == 1) && !others.contains(word)
+    });
+    std::iter::once(whole).chain(own).collect()
+}
+
 /// The things in a JSON value.
 pub fn of_value(value: &Value) -> Option<Vec<String>> {
     let texts: Vec<&str> = value
@@ -324,19 +244,25 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_an_end_is_no_list() {
-        for asked in [
-            "List three reasons to learn Rust.",
-            "What are the advantages of Go?",
-            "Name a good tea.",
-            "Name the capital of France.",
-            "Nenne die Hauptstadt.",
-            "Welche Farbe hat der Himmel?",
-            "Quels sont les risques ?",
-            "¿Cuáles son las mejores ideas?",
-            "列出三个理由。",
+    fn an_order_is_the_same_in_any_form() {
+        let given: Vec<String> = ["XSS in admin", "slow dashboard", "typo on landing page"]
+            .map(str::to_owned)
+            .to_vec();
+        let order = |reply| ranked(&given, reply).map(|items| items.join(" > "));
+        for reply in [
+            "1. XSS in admin\n2. slow dashboard\n3. typo on landing page",
+            "XSS > dashboard > typo",
+            "1) XSS in admin 2) slow dashboard 3) typo on landing page",
+            "First the XSS, then the dashboard; the typo can wait.",
         ] {
-            assert!(!is_asked(asked), "{asked}");
+            let want = "xss in admin > slow dashboard > typo on landing page";
+            assert_eq!(order(reply).as_deref(), Some(want), "{reply}");
         }
+        assert_ne!(order("dashboard, XSS, typo"), order("XSS, dashboard, typo"));
+        assert_eq!(order("The XSS is urgent."), None);
+        assert_eq!(
+            ranked(&[], "b → a"),
+            Some(vec!["b".to_owned(), "a".to_owned()])
+        );
     }
 }

@@ -2,21 +2,26 @@
 //! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
 //! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
 
+mod alternatives;
 pub mod asked;
+mod asking;
+mod chinese;
+pub mod code;
 pub mod contrast;
 pub mod date;
 mod folded;
+mod grammar;
 pub mod json;
 mod kind_words;
 pub mod kinds;
+mod labels;
 pub mod language;
 pub mod lists;
-mod moments;
 pub mod number;
 mod option_names;
 pub mod options;
+mod own_words;
 pub mod prose;
-mod quantities;
 mod refusal;
 pub mod sameness;
 mod sayings;
@@ -121,6 +126,10 @@ pub enum Wanted {
     Json,
     /// Things in any order.
     List,
+    /// Things in their order; those that the question gives, where it gives any.
+    Ranking(Vec<String>),
+    /// A command, an expression, a program.
+    Code,
     /// A short text.
     Short,
 }
@@ -377,10 +386,18 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
                 "no".to_owned()
             }
         }
+        (Wanted::Code, value @ Value::String(_)) => {
+            return Ok(code::of_value(value).map(Answer::Text));
+        }
         (_, Value::String(text)) => text.trim().to_owned(),
         (_, Value::Number(n)) => n.to_string(),
         (Wanted::List, value @ Value::Array(_)) => {
             return Ok(lists::of_value(value).map(|items| Answer::Text(items.join(", "))));
+        }
+        (Wanted::Ranking(given), Value::Array(items)) => {
+            let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            let order = texts.and_then(|texts| lists::ranked(given, &texts.join("\n")));
+            return Ok(order.map(|items| Answer::Text(items.join(" > "))));
         }
         (_, Value::Array(items)) if items.len() == 1 => return of_value(wanted, &items[0]),
         (Wanted::Short, Value::Array(items))
@@ -407,7 +424,7 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
         return Ok(None);
     }
     match wanted {
-        Wanted::Option(_) | Wanted::Number | Wanted::Date | Wanted::List => {
+        Wanted::Option(_) | Wanted::Number | Wanted::Date | Wanted::List | Wanted::Ranking(_) => {
             match in_prose(wanted, &text) {
                 Ok((answer, _)) => Ok(Some(answer)),
                 // Another object may hold the answer.
@@ -416,6 +433,38 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
             }
         }
         _ => Ok(Some(Answer::Text(prose::bare(&text)))),
+    }
+}
+
+/// Reads a choice among options in a reply to a question, in which an option may be named by its own words alone.
+///
+/// # Errors
+/// Why none is read.
+pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize, Step), Unread> {
+    let wanted = Wanted::Option(Options::new(options));
+    let place = |answer: Answer| match answer {
+        Answer::Option(at) => Ok(at),
+        Answer::Text(_) => Err(Unread::Missing),
+    };
+    match read(&wanted, reply) {
+        Ok((answer, step)) => place(answer).map(|at| (at, step)),
+        Err(Unread::Missing) => {
+            let stated = json::objects(reply)
+                .last()
+                .and_then(|found| answer_field(&found.value))
+                .and_then(|(_, value)| value.as_str().map(str::to_owned));
+            let text = stated.as_deref().unwrap_or(reply);
+            own_words::of(options, question, text)
+                .map(|at| (at, Step::Words))
+                .ok_or(Unread::Missing)
+        }
+        // `the discount (the feature costs more)`
+        Err(Unread::Ambiguous) if reply.len() <= SHORT_BYTES_MAX && reply.contains(" (") => {
+            let (bare, _) = asking::without_asides(reply);
+            let (answer, step) = read(&wanted, &bare).map_err(|_| Unread::Ambiguous)?;
+            place(answer).map(|at| (at, step))
+        }
+        Err(why) => Err(why),
     }
 }
 
@@ -474,6 +523,12 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
             }
         }
         Wanted::List => list(text),
+        Wanted::Ranking(given) => ranking(given, text),
+        Wanted::Code => match code::of(text).filter(|_| !refusal::is_all(text)) {
+            Some(found) => Said::Words(Answer::Text(found)),
+            None if refusal::is_all(text) => Said::Refused,
+            None => Said::Nothing,
+        },
         Wanted::Short => short(text),
     };
     match said {
@@ -489,6 +544,23 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
 /// The things of a list: of a labelled line, else of a short text or of bullets.
 fn list(text: &str) -> Said<Answer> {
     let taken = |text: &str| lists::items(text).map(|items| Answer::Text(items.join(", ")));
+    if let Some(answer) = prose::labelled_text(text).as_deref().and_then(taken) {
+        return Said::Labelled(answer);
+    }
+    if refusal::is_all(text) {
+        return Said::Refused;
+    }
+    let whole = prose::bare(text);
+    match taken(text).filter(|_| whole.len() <= 2 * SHORT_BYTES_MAX) {
+        Some(answer) => Said::Words(answer),
+        None => Said::Nothing,
+    }
+}
+
+/// Things in their order: of a labelled line, else of a short text or of bullets.
+fn ranking(given: &[String], text: &str) -> Said<Answer> {
+    let taken =
+        |text: &str| lists::ranked(given, text).map(|items| Answer::Text(items.join(" > ")));
     if let Some(answer) = prose::labelled_text(text).as_deref().and_then(taken) {
         return Said::Labelled(answer);
     }

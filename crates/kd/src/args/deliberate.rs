@@ -54,7 +54,7 @@ pub(crate) struct Deliberate {
     /// Voting rule; `kd vote rules` lists them
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) rule: Option<String>,
-    /// How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, judged or text
+    /// How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text
     #[arg(long, value_name = "KIND", help_heading = "Plan")]
     pub(crate) answer: Option<String>,
     /// Run the plan of a file; --edit shows the format

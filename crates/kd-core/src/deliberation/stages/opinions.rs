@@ -6,7 +6,7 @@ use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::event::Purpose;
-use crate::reading::Unread;
+use crate::reading::{Unread, code};
 use crate::roles::Duty;
 use serde_json::{Value, json};
 
@@ -168,7 +168,13 @@ pub(super) fn body(plan: &Plan, text: &str) -> String {
             }
             _ => continue,
         };
-        out.push_str(&format!("\n\n**{title}:** {shown}"));
+        match plan.answers {
+            AnswerKind::Code if name == "answer" && shown.contains('\n') => {
+                let code = code::of(&shown).unwrap_or(shown);
+                out.push_str(&format!("\n\n**{title}:**\n\n```\n{code}\n```"));
+            }
+            _ => out.push_str(&format!("\n\n**{title}:** {shown}")),
+        }
     }
     out.trim_start().to_owned()
 }

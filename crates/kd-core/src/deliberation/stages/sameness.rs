@@ -71,8 +71,11 @@ pub(in crate::deliberation) fn judges(plan: &Plan) -> Vec<usize> {
 }
 
 fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
-    let open = matches!(plan.answers, AnswerKind::Text | AnswerKind::Judged);
-    match plan.judged && open && board.depth == 0 && board.candidates.len() > 1 {
+    match plan.judged
+        && plan.answers.is_comparable()
+        && board.depth == 0
+        && board.candidates.len() > 1
+    {
         true => judges(plan),
         false => Vec::new(),
     }
@@ -97,7 +100,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         .map(|c| {
             let candidate = &board.candidates[*c];
             let said = match plan.answers {
-                AnswerKind::Judged => &candidate.name,
+                AnswerKind::Judged | AnswerKind::Set | AnswerKind::Ranking => &candidate.name,
                 _ => &candidate.text,
             };
             blind::clip(&blind::anonymous(plan, said), most)
@@ -333,7 +336,9 @@ fn merged(
         notices.push("the two readings differ: only what both put together is merged".into());
     }
     let text = |c: usize| match plan.answers {
-        AnswerKind::Judged => board.candidates[c].name.as_str(),
+        AnswerKind::Judged | AnswerKind::Set | AnswerKind::Ranking => {
+            board.candidates[c].name.as_str()
+        }
         _ => board.candidates[c].text.as_str(),
     };
     let mut out: Vec<Vec<usize>> = Vec::new();

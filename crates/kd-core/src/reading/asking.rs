@@ -1,0 +1,259 @@
+//! The sentence of a text that asks, and its words. A text may have context before and after it, asides in parentheses,
+//! greetings, and no question mark.
+
+/// The most of a text that is looked at, in bytes: half from its beginning, half from its end.
+const BYTES_MAX: usize = 8 << 10;
+/// The longest quotation or aside that holds no end of a sentence, in characters.
+const ASIDE_CHARS_MAX: usize = 200;
+/// The most words of a sentence that are looked at.
+const WORDS_MAX: usize = 160;
+
+/// A sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sentence<'a> {
+    /// Its text, without the mark at its end.
+    pub text: &'a str,
+    /// Whether a question mark ends it.
+    pub asks: bool,
+}
+
+/// A word, with the punctuation around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word<'a> {
+    /// As it is written.
+    pub text: &'a str,
+    /// In lower case, without punctuation.
+    pub low: String,
+    /// Whether a clause ends behind it.
+    pub ends: bool,
+}
+
+/// Abbreviations whose point ends no sentence.
+const ABBREVIATIONS: &str = "vs e.g i.e etc z.b bzw ca nr no art abs st dr mr mrs ms mme sr sra ee uu p.ej approx prof inkl max min ggf evtl \
+     fr sa so mo di mi do env num max. cf al";
+
+/// A text of bounded size.
+pub(super) fn bounded(text: &str) -> String {
+    if text.len() <= BYTES_MAX {
+        return text.replace('’', "'").replace(['\u{a0}', '\u{202f}'], " ");
+    }
+    let head = text
+        .get(..text.floor_char_boundary(BYTES_MAX / 2))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - BYTES_MAX / 2)..)
+        .unwrap_or_default();
+    format!("{head}\n{tail}").replace('’', "'")
+}
+
+/// What closes a quotation or an aside.
+fn closing(open: char) -> Option<char> {
+    Some(match open {
+        '(' => ')',
+        '[' => ']',
+        '（' => '）',
+        '«' => '»',
+        '“' => '”',
+        '„' => '“',
+        '"' => '"',
+        '`' => '`',
+        '「' => '」',
+        '《' => '》',
+        _ => return None,
+    })
+}
+
+/// The sentences of a text.
+pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    let mut out = Vec::new();
+    let mut from = 0;
+    let mut at = 0;
+    while at < chars.len() {
+        let (place, c) = chars[at];
+        if let Some(close) = closing(c) {
+            let within = chars[at + 1..].iter().take(ASIDE_CHARS_MAX);
+            let found = within
+                .take_while(|(_, c)| *c != '\n')
+                .position(|(_, c)| *c == close);
+            if let Some(length) = found {
+                // A text that is one quotation is looked into.
+                let whole = text.get(from..place).is_some_and(|t| t.trim().is_empty())
+                    && at + length + 3 >= chars.len();
+                at += if whole { 1 } else { length + 2 };
+                continue;
+            }
+        }
+        let asks = matches!(c, '?' | '？');
+        let ends = asks
+            || matches!(c, '!' | '！' | '。' | '\n')
+            || c == '.' && is_full_stop(text, &chars, at);
+        if ends {
+            push(&mut out, text.get(from..place), asks);
+            from = place + c.len_utf8();
+        }
+        at += 1;
+    }
+    push(&mut out, text.get(from..), false);
+    out
+}
+
+fn push<'a>(out: &mut Vec<Sentence<'a>>, text: Option<&'a str>, asks: bool) {
+    let text = text.unwrap_or_default().trim();
+    if text.chars().any(char::is_alphanumeric) {
+        out.push(Sentence { text, asks });
+    }
+}
+
+/// Whether a point ends a sentence: a blank follows, and neither an abbreviation nor a short number stands before it.
+fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
+    let next = chars[at + 1..].iter().map(|(_, c)| *c).take(40);
+    let mut next = next.skip_while(|c| matches!(c, ')' | '"' | '”' | '*'));
+    match next.next() {
+        None => return true,
+        Some(c) if !c.is_whitespace() => return false,
+        Some(_) => {}
+    }
+    let follows = next.find(|c| !c.is_whitespace());
+    let start = chars[..at]
+        .iter()
+        .rposition(|(_, c)| c.is_whitespace() || *c == '(')
+        .map_or(0, |at| at + 1);
+    let word = text
+        .get(chars[start].0..chars[at].0)
+        .unwrap_or_default()
+        .to_lowercase();
+    let short_number = word.len() <= 2 && word.chars().all(|c| c.is_ascii_digit())
+        || word.split('.').all(|p| p.len() <= 2 && !p.is_empty())
+            && word.contains('.')
+            && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let abbreviated = ABBREVIATIONS.split_whitespace().any(|a| a == word);
+    let initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    !abbreviated && !initial && !(short_number && follows.is_some_and(char::is_alphanumeric))
+}
+
+/// A sentence without what stands in parentheses, and what stood there.
+pub(super) fn without_asides(sentence: &str) -> (String, Vec<String>) {
+    let (mut out, mut asides) = (String::new(), Vec::new());
+    let mut rest = sentence;
+    while let Some(open) = rest.find(['(', '（']) {
+        let wide = usize::from(rest[open..].starts_with('（')) * 2 + 1;
+        let inner = &rest[open + wide..];
+        let Some(close) = inner.find([')', '）']) else {
+            break;
+        };
+        out.push_str(&rest[..open]);
+        // `mentor(in)`, `f(x)`: a part of a word.
+        let glued = rest[..open].ends_with(|c: char| c.is_ascii_alphanumeric());
+        let after = close + inner[close..].chars().next().map_or(1, char::len_utf8);
+        match glued {
+            true => out.push_str(&rest[open..open + wide + after]),
+            false => {
+                asides.push(inner[..close].trim().to_owned());
+                out.push(' ');
+            }
+        }
+        rest = &inner[after..];
+    }
+    out.push_str(rest);
+    (out, asides)
+}
+
+/// The words of a sentence. French articles are words of their own.
+pub(super) fn words(sentence: &str) -> Vec<Word<'_>> {
+    let mut out = Vec::new();
+    for piece in sentence.split_whitespace() {
+        if out.len() >= WORDS_MAX {
+            break;
+        }
+        let bare = piece.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '\'');
+        let lead = bare.find('\'').filter(|at| {
+            let head = bare[..*at].to_lowercase();
+            matches!(
+                head.as_str(),
+                "l" | "d" | "j" | "n" | "s" | "c" | "t" | "m" | "qu" | "jusqu" | "lorsqu"
+            ) && bare[at + 1..].chars().count() > 1
+        });
+        if let Some(at) = lead {
+            let cut = piece.len() - bare.len() + at + 1;
+            out.push(word(&piece[..cut]));
+            out.push(word(&piece[cut..]));
+        } else {
+            out.push(word(piece));
+        }
+    }
+    out
+}
+
+fn word(text: &str) -> Word<'_> {
+    let edge = |c: char| {
+        !c.is_alphanumeric() && !matches!(c, '%' | '€' | '$' | '£' | '+' | '#' | '\'' | '-' | '°')
+    };
+    let low = text.trim_matches(edge).to_lowercase();
+    let dash = matches!(text, "-" | "–" | "—" | "→" | "->" | "…" | "...");
+    Word {
+        text,
+        ends: dash || text.ends_with([',', ':', ';', '，', '：', '…']),
+        low: if dash { String::new() } else { low },
+    }
+}
+
+/// A text without a prefix, whatever the case of its letters.
+pub(super) fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let mut rest = text.chars();
+    for wanted in prefix.chars() {
+        let mut lower = rest.next()?.to_lowercase();
+        if lower.next() != Some(wanted) || lower.next().is_some() {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_where_a_person_ends_them() {
+        for (text, want) in [
+            (
+                "We are few. Tabs or spaces?",
+                &["We are few", "Tabs or spaces"][..],
+            ),
+            ("Am 3. Mai? Ja.", &["Am 3. Mai", "Ja"]),
+            ("Use v2.4, e.g. now. Why?", &["Use v2.4, e.g. now", "Why"]),
+            (
+                "Fr 14.6., Sa 15.6. oder So?",
+                &["Fr 14.6., Sa 15.6. oder So"],
+            ),
+            ("Say «who? me!» twice. Ok", &["Say «who? me!» twice", "Ok"]),
+            ("多少？很多。", &["多少", "很多"]),
+            ("\"Is it?\"", &["\"Is it"]),
+            ("?!\n", &[]),
+        ] {
+            let found: Vec<&str> = sentences(text).iter().map(|s| s.text).collect();
+            assert_eq!(found, want, "{text}");
+        }
+        let (bare, asides) = without_asides("Red (or so) or f(x) (blue)");
+        assert_eq!(
+            bare.split_whitespace().collect::<Vec<_>>(),
+            ["Red", "or", "f(x)"]
+        );
+        assert_eq!(asides, ["or so", "blue"]);
+    }
+
+    #[test]
+    fn french_articles_are_words() {
+        let low: Vec<String> = words("L'heure d'été, qu'est-ce que c'est ?")
+            .into_iter()
+            .map(|w| w.low)
+            .collect();
+        assert_eq!(
+            low,
+            [
+                "l'", "heure", "d'", "été", "qu'", "est-ce", "que", "c'", "est", ""
+            ]
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! The option that a short reply means by words which only that option has: `Nantes.` for `move to Nantes`, `XPS` for
+//! `XPS-Platten`, `option 2`. For replies in which no option is named in full.
+
+use super::language::is_han;
+use super::prose;
+
+/// The longest clause that is looked at, in bytes.
+const CLAUSE_BYTES_MAX: usize = 120;
+/// Words that rule out, or leave open.
+const NEGATIONS: &str = "not no nor never neither none either both don't doesn't isn't won't wouldn't shouldn't can't against except without unless instead depends \
+    nicht kein keine keinen nie weder statt ohne außer gegen beide ni pas non jamais sans sauf contre deux nunca sin contra ambos salvo ninguno ningún depende";
+/// Words that name nothing.
+const EMPTY: &str = "the a an of for to in on at and or with der die das dem den ein eine und oder von für zu mit le la les un une de des du et ou à au en celui celle \
+    el los las una unos del y o con para por that this one it its we our is are be on ist sind est es son go use take go";
+
+/// The place of the option.
+pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usize> {
+    let text = prose::without_thoughts(reply);
+    let text = text.trim();
+    if text.starts_with(['{', '[', '`']) {
+        return None;
+    }
+    let clause = first_clause(text)?;
+    if let Some(at) = numbered(options, question, &clause) {
+        return Some(at);
+    }
+    let han = clause.chars().any(is_han);
+    let words = words(&clause);
+    let negated = words
+        .iter()
+        .any(|word| NEGATIONS.split_whitespace().any(|n| n == word));
+    if negated || han && clause.contains(['不', '没', '别', '非', '都']) {
+        return None;
+    }
+    let own: Vec<Vec<String>> = (0..options.len())
+        .map(|at| own_words(options, at))
+        .collect();
+    let mut named = (0..options.len()).filter(|at| {
+        own[*at].iter().any(|own| match han {
+            true => clause.contains(own.as_str()),
+            false => words.iter().any(|word| alike(word, own)),
+        })
+    });
+    let at = named.next()?;
+    named.next().is_none().then_some(at)
+}
+
+/// What a reply says first, in lower case.
+fn first_clause(text: &str) -> Option<String> {
+    let lower = text
+        .to_lowercase()
+        .replace(['*', '_', '"', '“', '”', '«', '»'], "");
+    let chars: Vec<(usize, char)> = lower.char_indices().collect();
+    let end = chars.iter().enumerate().find_map(|(at, (place, c))| {
+        let next = chars.get(at + 1).map(|(_, c)| *c);
+        let stop = matches!(
+            c,
+            ',' | ';' | ':' | '!' | '?' | '\n' | '，' | '。' | '；' | '：' | '！' | '–' | '—'
+        ) && next.is_none_or(|n| !n.is_ascii_digit());
+        let point = *c == '.' && next.is_none_or(char::is_whitespace);
+        let aside = matches!(c, '(' | '（') && at > 0;
+        (stop || point || aside).then_some(*place)
+    });
+    let clause = lower.get(..end.unwrap_or(lower.len()))?.trim().to_owned();
+    (!clause.is_empty() && clause.len() <= CLAUSE_BYTES_MAX).then_some(clause)
+}
+
+/// `(2)`, `option 2`: where the question numbers its options.
+fn numbered(options: &[String], question: &str, clause: &str) -> Option<usize> {
+    let bare = [
+        "option", "opción", "nummer", "number", "nr.", "no.", "#", "die", "la", "l'option", "the",
+    ]
+    .iter()
+    .find_map(|word| clause.strip_prefix(word))
+    .unwrap_or(clause);
+    let number: usize = bare
+        .trim()
+        .trim_matches(['(', ')', '.', ' '])
+        .parse()
+        .ok()?;
+    let labelled = [
+        format!("({number})"),
+        format!("{number})"),
+        format!("\n{number}."),
+    ];
+    let digits = options
+        .iter()
+        .any(|o| o.starts_with(|c: char| c.is_ascii_digit()));
+    let is_label = labelled
+        .iter()
+        .any(|label| question.contains(label.as_str()));
+    (is_label && !digits && (1..=options.len()).contains(&number)).then(|| number - 1)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '\'' | '+' | '#'))
+        .map(|word| word.trim_matches(['.', '\'']).to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// The words that only one option has; of Chinese, pairs of characters.
+fn own_words(options: &[String], at: usize) -> Vec<String> {
+    let of = |text: &str| -> Vec<String> {
+        let lower = text.to_lowercase();
+        if lower.chars().any(is_han) {
+            let chars: Vec<char> = lower.chars().filter(|c| c.is_alphanumeric()).collect();
+            return chars.windows(2).map(|pair| pair.iter().collect()).collect();
+        }
+        words(&lower)
+    };
+    let others: Vec<String> = options
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| *place != at)
+        .flat_map(|(_, option)| of(option))
+        .collect();
+    of(&options[at])
+        .into_iter()
+        .filter(|word| !others.iter().any(|other| alike(word, other)))
+        .filter(|word| !EMPTY.split_whitespace().any(|empty| empty == word))
+        .collect()
+}
+
+/// Whether two words are one in two forms: `1.4` and `1.4m`, `déménage` and `déménager`, `v2.5.0` and `2.5.0`.
+fn alike(one: &str, two: &str) -> bool {
+    if one == two {
+        return true;
+    }
+    let digits = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    if digits(one) || digits(two) {
+        let bare = |word: &str| word.trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+        let short = one.len().abs_diff(two.len()) <= 2;
+        return digits(one) && digits(two) && short && bare(one) == bare(two);
+    }
+    let (short, long) = match one.len() < two.len() {
+        true => (one, two),
+        false => (two, one),
+    };
+    short.chars().count() >= 5 && long.starts_with(short) && long.len() - short.len() <= 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    fn named(options: &[&str], question: &str, reply: &str) -> Option<usize> {
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        of(&options, question, reply)
+    }
+
+    #[test]
+    fn words_of_one_option_name_it() {
+        let cities = ["garde Paris", "déménage à Nantes", "passe au télétravail"];
+        for (options, reply, at) in [
+            (&cities[..], "Nantes", 1),
+            (&cities, "Je dirais Nantes : 4 100 € de moins.", 1),
+            (
+                &["accept 1.4M", "hold out for 1.8M"],
+                "Take the 1.4 now; it is enough.",
+                0,
+            ),
+            (
+                &["Mineralwolle", "XPS-Platten"],
+                "Wegen der Feuchte klar **XPS**.",
+                1,
+            ),
+            (
+                &["招一名高级工程师", "招两名初级工程师"],
+                "高级工程师一名就够了。",
+                0,
+            ),
+        ] {
+            assert_eq!(named(options, "", reply), Some(at), "{reply}");
+        }
+        let question = "Do we (1) wait or (2) ship?";
+        assert_eq!(named(&["wait", "ship"], question, "Option 2"), Some(1));
+        assert_eq!(named(&["wait", "ship"], "Wait or ship?", "2"), None);
+    }
+
+    #[test]
+    fn what_rules_out_or_names_two_names_none() {
+        let cities = ["stay in Paris", "move to Nantes"];
+        for reply in [
+            "Not Nantes.",
+            "Paris and Nantes",
+            "Lyon",
+            "Neither Paris",
+            "It depends on Nantes",
+            "",
+        ] {
+            assert_eq!(named(&cities, "", reply), None, "{reply}");
+        }
+    }
+}
