@@ -128,7 +128,7 @@ impl AnswerKind {
                 format!("one of: {}", options.join(" | "))
             }
             Self::Number => "one number".into(),
-            Self::Date => "one date as YYYY-MM-DD".into(),
+            Self::Date => "one date as YYYY-MM-DD, or its year alone if only that is asked".into(),
             Self::Exact => "the bare answer".into(),
             Self::Json => "one JSON value".into(),
             Self::Set => "items, separated by commas".into(),
@@ -190,14 +190,21 @@ impl AnswerKind {
                 Some(day) => Ok((day.to_owned(), Step::Words)),
                 None => self.read(reply),
             },
+            Self::Date if date::asks_year(question) && date::only_year(reply).is_some() => {
+                let year = date::only_year(reply).ok_or(Unread::Missing)?;
+                Ok((year, Step::Words))
+            }
             Self::Date => {
                 let (key, step) = self.read(&asked::with_days_first(reply, question))?;
                 Ok((date::with_year_of(&key, question), step))
             }
             Self::Choice { options } if *options == ["yes", "no"] => {
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
-                match (self.read(reply), side) {
-                    (Err(Unread::Missing), Some(side)) => Ok((side.to_owned(), Step::Words)),
+                let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });
+                match (self.read(reply), side.or(first)) {
+                    (Err(Unread::Missing | Unread::Ambiguous), Some(side)) => {
+                        Ok((side.to_owned(), Step::Words))
+                    }
                     (read, _) => read,
                 }
             }

@@ -53,7 +53,7 @@ pub(super) fn of(sentence: &str) -> Option<Vec<String>> {
         let named = options.iter().map(|option| bare(before_han(option)));
         return distinct(named.collect());
     }
-    if let Some(options) = quoted(sentence) {
+    if let Some(options) = bracketed(sentence).or_else(|| quoted(sentence)) {
         return Some(options);
     }
     if ["判断对错", "判断正误", "是对是错", "对还是错"]
@@ -232,6 +232,18 @@ fn before_han(name: &str) -> &str {
         true => name.split(is_han).next().unwrap_or(name).trim(),
         false => name,
     }
+}
+
+/// `[train] [bus] [bike]`
+fn bracketed(sentence: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = sentence;
+    while let Some((_, inner)) = rest.split_once('[') {
+        let (name, after) = inner.split_once(']')?;
+        names.push(bare(name));
+        rest = after;
+    }
+    distinct(names)
 }
 
 /// Quotations that "or" joins: `Is it "das" or "dass"`.
@@ -583,6 +595,19 @@ fn glued(words: &[&str]) -> String {
 
 /// The alternatives of a Chinese sentence.
 fn chinese(sentence: &str) -> Option<Vec<String>> {
+    // `苹果、香蕉、西瓜，哪个最甜`
+    if let Some((listed, _)) = ["，哪个", "，哪一个", "，谁", "哪个最", "哪个更"]
+        .iter()
+        .find_map(|which| sentence.split_once(which))
+        && !sentence.contains("还是")
+    {
+        let clause = listed.rsplit(['：', '。', '，']).next().unwrap_or(listed);
+        let names: Vec<String> = clause.split(['、', '和', '与']).map(bare).collect();
+        let short = names.iter().all(|n| n.chars().count() <= 10);
+        if let Some(options) = distinct(names).filter(|_| short) {
+            return Some(options);
+        }
+    }
     let (before, after) = ["还是", "或者", "或", " vs ", "VS", "vs"]
         .iter()
         .find_map(|or| sentence.rsplit_once(or))?;

@@ -25,6 +25,11 @@ pub fn with_days_first(reply: &str, question: &str) -> String {
         let parts: Vec<usize> = run.split('/').map(str::len).collect();
         match matches!(parts.as_slice(), [1 | 2, 1 | 2, 4]) {
             true => out.push_str(&run.replace('/', ".")),
+            // `25/12`
+            false if matches!(parts.as_slice(), [1 | 2, 1 | 2]) => {
+                let padded: Vec<String> = run.split('/').map(|p| format!("{p:0>2}")).collect();
+                out.push_str(&format!("{}.", padded.join(".")));
+            }
             false => out.push_str(&run),
         }
         run.clear();
@@ -53,6 +58,48 @@ pub fn is_two_numbers(reply: &str, question: &str) -> bool {
 fn has_words(text: &str) -> bool {
     text.split(|c: char| !c.is_alphabetic())
         .any(|word| word.chars().count() > 3)
+}
+
+/// The side that a reply takes with its first word, where it names no other: `no hace falta`, `Nein besser nicht`.
+pub fn first_side(reply: &str) -> Option<bool> {
+    const YES: &str = "yes yeah yep ja oui sí si";
+    const NO: &str = "no nope nein non nee";
+    const NOT: &str = "not nicht pas kein keine nunca never";
+    // `no doubt`, `no sé`, `si on attend`
+    const OTHERS: &str = "doubt idea problem question one matter reason way sé se sabemos lo estoy sure seulement mal plus on il vous tu no wonder importa creo hay";
+    let lower = reply.to_lowercase();
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .collect();
+    let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
+    let (first, rest) = words.split_first()?;
+    // `Don't.`, `Ahora no.`, `lieber nicht`
+    const NEVER: &str = "no not don't wouldn't shouldn't nicht nein non pas";
+    let open = "sure certain bad wrong idea sé only se doubt mal sicher sûr seguro problem";
+    if words.len() <= 3
+        && words.iter().any(|w| is(NEVER, w))
+        && !words.iter().any(|w| is(YES, w) || is(open, w))
+    {
+        return Some(false);
+    }
+    if words.len() > 14 || reply.contains(['{', '[']) {
+        return None;
+    }
+    let stops = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let stops = stops
+        .get(first.len()..)
+        .is_some_and(|r| r.starts_with([',', '.', ';', '!', ':']));
+    if !stops && rest.first().is_some_and(|w| is(OTHERS, w)) {
+        return None;
+    }
+    let yes = is(YES, first) && !rest.iter().any(|w| is(NO, w) || is(NOT, w));
+    let no = is(NO, first) && !rest.iter().any(|w| is(YES, w));
+    match (yes, no) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
 }
 
 /// Yes or no in a short Chinese statement: `不需要。`, `需要`, `没有`.
@@ -156,6 +203,26 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(chinese_side(text), side, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_word_takes_a_side() {
+        for (text, side) in [
+            ("no hace falta", Some(false)),
+            ("Nein besser nicht", Some(false)),
+            ("yes it is ok", Some(true)),
+            ("No, every day is too much", Some(false)),
+            ("Ahora no.", Some(false)),
+            ("I wouldn't.", Some(false)),
+            ("not sure", None),
+            ("No doubt", None),
+            ("no sé", None),
+            ("yes and no", None),
+            ("ja, aber nicht immer", None),
+            ("maybe", None),
+        ] {
+            assert_eq!(first_side(text), side, "{text}");
         }
     }
 

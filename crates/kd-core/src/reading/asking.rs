@@ -24,6 +24,8 @@ pub(super) struct Word<'a> {
     pub text: &'a str,
     /// In lower case, without punctuation.
     pub low: String,
+    /// Whether it may be a name: it begins with a capital, or the sentence has no capitals.
+    pub named: bool,
     /// Whether a clause ends behind it.
     pub ends: bool,
 }
@@ -129,7 +131,8 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
             && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     let abbreviated = ABBREVIATIONS.split_whitespace().any(|a| a == word);
     let initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
-    !abbreviated && !initial && !(short_number && follows.is_some_and(char::is_alphanumeric))
+    let ordinal = short_number && follows.is_some_and(char::is_alphanumeric);
+    !(abbreviated || initial || ordinal)
 }
 
 /// A sentence without what stands in parentheses, and what stood there.
@@ -162,6 +165,8 @@ pub(super) fn without_asides(sentence: &str) -> (String, Vec<String>) {
 /// The words of a sentence. French articles are words of their own.
 pub(super) fn words(sentence: &str) -> Vec<Word<'_>> {
     let mut out = Vec::new();
+    let lower = !sentence.chars().any(char::is_uppercase);
+    let word = |text| word(text, lower);
     for piece in sentence.split_whitespace() {
         if out.len() >= WORDS_MAX {
             break;
@@ -185,7 +190,7 @@ pub(super) fn words(sentence: &str) -> Vec<Word<'_>> {
     out
 }
 
-fn word(text: &str) -> Word<'_> {
+fn word(text: &str, lower: bool) -> Word<'_> {
     let edge = |c: char| {
         !c.is_alphanumeric() && !matches!(c, '%' | '€' | '$' | '£' | '+' | '#' | '\'' | '-' | '°')
     };
@@ -193,6 +198,10 @@ fn word(text: &str) -> Word<'_> {
     let dash = matches!(text, "-" | "–" | "—" | "→" | "->" | "…" | "...");
     Word {
         text,
+        named: lower
+            || text
+                .trim_start_matches(|c: char| !c.is_alphanumeric())
+                .starts_with(char::is_uppercase),
         ends: dash || text.ends_with([',', ':', ';', '，', '：', '…']),
         low: if dash { String::new() } else { low },
     }

@@ -72,8 +72,10 @@ pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
         return Some(Kind::Open);
     }
     let endless = any_in(ENDLESS_HAN, text);
+    let phrase = alone && !asks && !holds("写|说明|为什么|怎么|如何") || starts("说");
     if !endless
-        && (holds("哪些|哪几|分别是|有哪|全部列出|哪两|哪三|哪四")
+        && (phrase && has_count(text)
+            || holds("哪些|哪几|分别是|有哪|全部列出|哪两|哪三|哪四")
             || starts("列出|列举|说出|举出|写出|给出|罗列|列一下")
             || is_counted(text))
     {
@@ -97,7 +99,9 @@ pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
     if is_yes_no(text) {
         return Some(Kind::YesNo);
     }
-    if how_many || is_arithmetic(text) {
+    let operation =
+        holds("乘|除以|减去|加上|的平方|次方") && text.chars().any(|c| c.is_ascii_digit());
+    if how_many || operation || is_arithmetic(text) {
         return Some(Kind::Number);
     }
     if endless || holds("什么|谁|哪里|哪儿|怎么|怎样|哪个|哪种|哪位|啥|名字|推荐|建议")
@@ -107,8 +111,15 @@ pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
     None
 }
 
-/// A number of things that are asked for: `四个特性是什么`, `三原色是`.
+/// A number of things that are asked for: `四个特性是什么`.
 fn is_counted(text: &str) -> bool {
+    let asked = any_in("是什么|是哪|有什么|叫什么|包括", text);
+    has_count(text)
+        && (asked || text.ends_with("什么") || text.ends_with('谁') || text.ends_with("哪儿"))
+}
+
+/// `三原色`, `七种颜色`
+fn has_count(text: &str) -> bool {
     // Titles count nothing.
     let untitled = text.rsplit('》').next().unwrap_or(text);
     let chars: Vec<char> = untitled.chars().collect();
@@ -117,10 +128,6 @@ fn is_counted(text: &str) -> bool {
             && "个种项大条位座件部门类层级步原".contains(pair[1])
     });
     counted
-        && (text.ends_with("什么")
-            || text.ends_with('谁')
-            || text.ends_with("哪儿")
-            || any_in("是什么|是哪|有什么|叫什么|包括", text))
 }
 
 /// `…吗`, `是否`, `能不能`

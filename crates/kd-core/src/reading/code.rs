@@ -104,9 +104,7 @@ fn bare(text: &str) -> Option<String> {
         .filter(|_| text.contains("=") && text.contains('('))
     {
         let formula = text.get(at + 1..)?;
-        if formula.starts_with(|c| c == '=')
-            && formula.chars().nth(1).is_some_and(char::is_alphabetic)
-        {
+        if formula.starts_with('=') && formula.chars().nth(1).is_some_and(char::is_alphabetic) {
             return Some(formula.trim_end_matches(['.', '!']).to_owned());
         }
     }

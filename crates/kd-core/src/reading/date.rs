@@ -29,7 +29,7 @@ pub fn only(text: &str) -> Option<String> {
 
 /// The dates of a text, in their ISO form: the fullest ones.
 pub fn dates(text: &str) -> Vec<String> {
-    let words = words(text);
+    let words = words(&with_digits(text));
     let mut found: Vec<Date> = Vec::new();
     let mut at = 0;
     while at < words.len() {
@@ -56,6 +56,79 @@ pub fn dates(text: &str) -> Vec<String> {
             _ => format!("{year:04}"),
         })
         .collect()
+}
+
+/// A text with the Chinese numerals before month and day as digits: `十月一日`.
+fn with_digits(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut run = String::new();
+    for c in text.chars() {
+        if "一二三四五六七八九十".contains(c) {
+            run.push(c);
+            continue;
+        }
+        match matches!(c, '月' | '日' | '号')
+            .then(|| value_of(&run))
+            .flatten()
+        {
+            Some(value) => out.push_str(&value.to_string()),
+            None => out.push_str(&run),
+        }
+        run.clear();
+        out.push(c);
+    }
+    out + &run
+}
+
+/// The value of Chinese numerals below a hundred.
+fn value_of(run: &str) -> Option<u32> {
+    let digit = |c: char| {
+        "一二三四五六七八九"
+            .chars()
+            .position(|d| d == c)
+            .map(|at| at as u32 + 1)
+    };
+    match run.split_once('十') {
+        None => run
+            .chars()
+            .next()
+            .filter(|_| run.chars().count() == 1)
+            .and_then(digit),
+        Some((tens, ones)) => {
+            let part = |text: &str, none: u32| match text.chars().next() {
+                None => Some(none),
+                Some(c) => digit(c).filter(|_| text.chars().count() == 1),
+            };
+            Some(part(tens, 1)? * 10 + part(ones, 0)?)
+        }
+    }
+}
+
+/// Whether a question asks for a year.
+pub fn asks_year(question: &str) -> bool {
+    let lower = question
+        .to_lowercase()
+        .replace('é', "e")
+        .replace('è', "e")
+        .replace('ñ', "n");
+    const WORDS: &str = "what year|which year|in welchem jahr|welches jahr|quelle annee|que ano|year of|ano de|annee de|jahr der|jahr des|哪一年|哪年|year did|year was|jahreszahl";
+    WORDS.split('|').any(|phrase| lower.contains(phrase))
+}
+
+/// The only year that a text names, of a date or alone.
+pub fn only_year(text: &str) -> Option<String> {
+    let words = words(&with_digits(text));
+    let mut years: Vec<u32> = words
+        .iter()
+        .flat_map(|word| word.split(|c: char| !c.is_ascii_digit()))
+        .filter_map(year)
+        .collect();
+    years.sort_unstable();
+    years.dedup();
+    match years.as_slice() {
+        [one] => Some(format!("{one:04}")),
+        _ => None,
+    }
 }
 
 /// The date at the beginning of these words, and how many of them it takes.
@@ -364,6 +437,10 @@ mod tests {
         assert_eq!(weekday("Un vendredi."), weekday("It was a **Friday**"));
         assert_eq!(weekday("Monday or Friday"), None);
         assert!(asks_weekday("2000年1月1日是星期几？"));
+        assert_eq!(only("十一月九日").as_deref(), Some("--11-09"));
+        assert!(asks_year("En quelle année est-il mort ?") && asks_year("香港哪一年回归"));
+        assert_eq!(only_year("Am 3. Oktober 1990").as_deref(), Some("1990"));
+        assert_eq!(only_year("1914 or 1918"), None);
         assert_eq!(only("in 1989").as_deref(), Some("1989"));
         assert_eq!(only("11/25/1989").as_deref(), Some("1989-11-25"));
     }

@@ -45,20 +45,36 @@ pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)
             return Some((kind, true));
         }
     }
-    if is_arithmetic(&lower) {
+    let measured = lower.starts_with(|c: char| c.is_ascii_digit()) && is_in_unit(&lower);
+    if is_arithmetic(&lower) || measured {
         return Some((Kind::Number, false));
+    }
+    let listed = all.last().is_some_and(|w| {
+        has(
+            "auflisten aufzählen nennen lister énumérer listar enumerar",
+            &w.low,
+        )
+    });
+    if listed && alone {
+        return Some((Kind::List, true));
     }
     if let Some(kind) = in_place(&all).filter(|_| sentence.asks || alone) {
         return Some((kind, true));
     }
-    let inverted = all.iter().any(|w| is_inverted(&w.low));
+    let inverted = all.iter().any(|w| is_inverted(&w.low)) || is_turned(&all);
+    if inverted && is_turned(&all) && alone {
+        return Some((Kind::YesNo, true));
+    }
     // A noun alone: `Number of bits in an address?`, `Teamkasse: Betrag nach 3 Monaten`.
     let last = clauses.last().copied().unwrap_or(first);
     for clause in [last, first] {
-        if starts_with_verb(clause) {
-            continue;
-        }
         let code = of_code(clause, &all).filter(|_| !inverted);
+        if starts_with_verb(clause) {
+            match code {
+                Some(kind) => return Some((kind, false)),
+                None => continue,
+            }
+        }
         if let Some(kind) = code.or_else(|| of_phrase(clause, &whole)) {
             return Some((kind, false));
         }
@@ -187,7 +203,7 @@ fn of_clause(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     if has(HOW_MANY, first) && !(first == "cuanto" && second == "antes") {
         return Some(Kind::Number);
     }
-    if has(HOW, first) && !(first == "como" && !is_first) {
+    if has(HOW, first) && (is_first || first != "como") {
         return of_how(clause, whole);
     }
     if has(WHEN, first) {
@@ -195,7 +211,7 @@ fn of_clause(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     }
     if has(OPEN_WORDS, first)
         && (is_first || sentence.asks)
-        && !(matches!(first, "qui" | "where" | "who" | "quien" | "donde" | "wo") && !is_first)
+        && (is_first || !has("qui where who quien donde wo", first))
     {
         let several = clause.iter().take(6).any(|w| has(SEVERAL, &w.low))
             || is_several(clause.get(2..).unwrap_or_default());
@@ -310,7 +326,8 @@ fn of_how(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
 /// Whether a question of "how" is answered by something to type: it names a tool, and what to do with it.
 fn is_operation(whole: &Whole<'_>) -> bool {
     let vague = whole.all.iter().any(|w| has(ABSTRACT, &w.low));
-    whole.tool && !vague && whole.all.len() > 3
+    let tool = whole.tool || whole.all.iter().any(|w| has(COMPUTING, &w.low));
+    tool && !vague && whole.all.len() > 3
 }
 
 fn is_tool(word: &Word<'_>) -> bool {
@@ -431,6 +448,9 @@ fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     if clause.len() > 3 && is_in_unit(lower) {
         return Some(Kind::Number);
     }
+    if is_need(clause) {
+        return Some(Kind::List);
+    }
     let plural_verb = has("are were sind waren sont son lauten", &second);
     let named = of_noun(rest, is_copula, whole);
     let plural = is_plural(first, &second, rest, is_copula, plural_verb) && !is_endless(clause);
@@ -446,12 +466,26 @@ fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     Some(Kind::Open)
 }
 
+/// `What do I need for …`, `Was brauche ich für …`
+fn is_need(clause: &[Word<'_>]) -> bool {
+    let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
+    let english = has("do does", low(1)) && low(3) == "need";
+    let other = has("was qué que", low(0))
+        && has(
+            "brauche braucht brauchen brauch benötige benötigt necesito necesitamos",
+            low(1),
+        );
+    (english || other) && clause.len() > 4
+}
+
 /// Whether a sentence ends with the unit that its number has: `in dollars`, `en euros`.
 fn is_in_unit(lower: &str) -> bool {
-    const UNITS: &str = "dollars euro euros eur usd km kilometers kilometres meters metres meter metern mètres metros miles minutes minuten minutos hours stunden heures horas \
+    const UNITS: &str = "dollars euro euros eur usd km/h mph m/s km kilometers kilometres meters metres meter metern mètres metros miles minutes minuten minutos hours stunden heures horas \
         seconds sekunden secondes segundos days tagen tage jours días percent prozent percentage grams gramm grammes gramos kg kilos litres liters liter litern litros \
         mb gb mib gib bytes bits watts watt volt grad degrees celsius fahrenheit kelvin kcal cm mm ml";
-    let mut words = lower.rsplit(' ');
+    let mut words = lower
+        .rsplit(' ')
+        .skip_while(|w| has("roughly about approximately approx ungefähr etwa circa environ aproximadamente please pls svp bitte", w));
     let last = words
         .next()
         .unwrap_or_default()
@@ -524,6 +558,7 @@ fn is_plural(
             });
             noun.is_some() && !singular && (first == "which" || agrees)
         }
+        "welche" if rest.iter().take(4).any(|w| w.low == "gibt") => true,
         "welche" => {
             let singular = "nummer mauer steuer oper mutter feder leiter kammer feier dauer größer schwer teurer schneller besser eher";
             let noun = low(0);
@@ -549,9 +584,14 @@ fn small_number(word: &str) -> bool {
     word.parse::<u32>().is_ok_and(|n| (2..=20).contains(&n))
 }
 
-/// Whether a clause speaks of things without an end.
+/// Whether a clause speaks of things without an end. A number gives the main ones an end.
 fn is_endless(clause: &[Word<'_>]) -> bool {
-    clause.iter().take(8).any(|w| has(ENDLESS, &w.low))
+    let counted = clause
+        .iter()
+        .take(5)
+        .any(|w| has(SEVERAL, &w.low) || small_number(&w.low));
+    let mut words = clause.iter().take(8);
+    words.any(|w| has(ENDLESS, &w.low) && !(counted && has(MAIN, &w.low)))
 }
 
 /// The kind of the first noun that has one, in a phrase.
@@ -594,16 +634,13 @@ fn of_noun(phrase: &[Word<'_>], is_copula: bool, whole: &Whole<'_>) -> Option<Ki
 /// The kind that a noun names, also as the end of a compound. German nouns have a capital.
 fn noun(word: &Word<'_>) -> Option<Kind> {
     let low = word.low.as_str();
-    let capital = word
-        .text
-        .trim_start_matches(|c: char| !c.is_alphanumeric())
-        .starts_with(char::is_uppercase);
+    let capital = word.named;
     let last = low.rsplit('-').next().unwrap_or(low);
     let stems = |word: &str, table: &str| {
-        has(table, word)
+        has_loose(table, word)
             || ["s", "n", "e", "en", "es", "x"].iter().any(|end| {
                 word.strip_suffix(end)
-                    .is_some_and(|w| w.len() > 2 && has(table, w))
+                    .is_some_and(|w| w.len() > 2 && has_loose(table, w))
             })
     };
     let compound = |table: &str| {
@@ -646,15 +683,36 @@ fn noun(word: &Word<'_>) -> Option<Kind> {
 
 /// A phrase that names a number, a day, or code without a verb.
 fn of_phrase(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
-    let kind = of_noun(clause, false, whole)?;
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
+    // `les nombres premiers entre 10 et 20`, `días del fin de semana`
+    let plural = has("les los las alle all", low(0))
+        && clause.len() > 2
+        && !clause.iter().any(|w| has(AUXILIARIES, &w.low));
+    let of = has(
+        "of de del des d' between entre zwischen under unter",
+        low(1),
+    ) || has("between entre zwischen below under menores", low(2));
+    let end = |at: usize| {
+        let word = low(at);
+        word.len() > 3
+            && word.ends_with('s')
+            && !["ss", "us", "is", "ws"].iter().any(|e| word.ends_with(e))
+    };
+    let named = end(0) && of || end(1) && has("between entre zwischen below under", low(2));
+    if (plural || named) && !is_endless(clause) && !has(AUXILIARIES, low(0)) {
+        return Some(Kind::List);
+    }
+    let kind = of_noun(clause, false, whole)?;
     let first = usize::from(has(DETERMINERS, low(0)));
     let at = (first..first + 3).find(|at| clause.get(*at).is_some_and(|w| noun(w).is_some()))?;
     // Behind the noun stands what it is of, or nothing.
     let ends = clause[at].ends || at + 1 >= clause.len();
     let of = has(STOPS, low(at + 1)) || clause.get(at + 1).is_some_and(|w| noun(w).is_some());
-    let alone = whole.sentence.asks || clause.len() + usize::from(whole.tool) > 2;
-    ((at == first || ends || of) && !has(DETERMINERS, low(at + 1)) && alone).then_some(kind)
+    let alone = whole.sentence.asks || clause.len() + usize::from(whole.tool) > 1;
+    ((at == first || ends || of)
+        && (at == first && has("der des", low(at + 1)) || !has(DETERMINERS, low(at + 1)))
+        && alone)
+        .then_some(kind)
 }
 
 /// A request for code without a verb: `sql to count rows`, `git command to undo`, `Regex that matches …`.
@@ -671,7 +729,9 @@ fn of_code(clause: &[Word<'_>], all: &[Word<'_>]) -> Option<Kind> {
         && all[0].text.ends_with(':')
         && is_tool(&all[0])
         && clause.first().map(|w| w.text) != Some(all[0].text);
-    if leads || topic && !clause.iter().any(|w| has(ABSTRACT, &w.low)) {
+    let placed = matches!(all, [.., place, tool] if has("in en mit with auf avec con", &place.low) && is_tool(tool))
+        && all.len() > 2;
+    if leads || (topic || placed) && !clause.iter().any(|w| has(ABSTRACT, &w.low)) {
         return Some(Kind::Code);
     }
     let purpose = all.iter().any(|w| {
@@ -691,17 +751,26 @@ fn of_request(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     // `Tell me how many …`, `Sag mir, wann …`
     let told = rest
         .iter()
-        .take_while(|w| has("me us mir uns moi nous bitte please", &w.low))
+        .take_while(|w| has("me us mir uns moi nous bitte please mal", &w.low))
         .count();
     if (has(NAME, verb) || has(WRITE, verb))
         && let Some(word) = rest.get(told)
-        && (is_question_word(&word.low) || has(OPEN_WORDS, &word.low))
+        && (is_question_word(&word.low)
+            || has(OPEN_WORDS, &word.low)
+            || told > 0 && has(AUXILIARIES, &word.low))
     {
         let whole = Whole {
             is_first: true,
             ..*whole
         };
         return of_clause(&rest[told..], &whole);
+    }
+    if (has(NAME, verb) || has(WRITE, verb))
+        && rest
+            .get(told)
+            .is_some_and(|w| told > 0 && has("if whether ob si", &w.low))
+    {
+        return Some(Kind::YesNo);
     }
     let digits = lower.chars().any(|c| c.is_ascii_digit());
     if has(EXPLAIN, verb) && verb != "tell" {
@@ -753,10 +822,9 @@ fn of_request(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
         return Some(Kind::Open);
     }
     if has(NAME, verb) {
-        if let Some(kind) = of_noun(rest, false, whole).filter(|k| *k != Kind::List) {
-            if !is_several(rest) {
-                return Some(kind);
-            }
+        let noun = of_noun(rest, false, whole).filter(|k| *k != Kind::List);
+        if let Some(kind) = noun.filter(|_| !is_several(rest)) {
+            return Some(kind);
         }
         return Some(match is_several(rest) && !is_endless(rest) {
             true => Kind::List,
@@ -834,7 +902,7 @@ fn is_order(all: &[Word<'_>], lower: &str) -> bool {
     }
     let several =
         lower.contains([',', ':', ';']) || lower.contains(" and ") || lower.contains(" these ");
-    if has(RANK, first) && several && !(code && !lower.contains(':')) {
+    if has(RANK, first) && several && (!code || lower.contains(':')) {
         return true;
     }
     let german = has(
@@ -895,6 +963,20 @@ fn is_inverted(low: &str) -> bool {
     pronoun.is_some_and(|verb| verb.chars().count() > 1 && !has("dites rendez peut-être", low))
 }
 
+/// Verb and pronoun turned round without a hyphen: `la tomate est elle`, `peut on`.
+fn is_turned(all: &[Word<'_>]) -> bool {
+    let open = all.iter().take(2).any(|w| {
+        has(WHICH, &w.low) || has(WHEN, &w.low) || has(HOW, &w.low) || has(OPEN_WORDS, &w.low)
+    });
+    !open
+        && all.windows(2).any(|pair| {
+            has(
+                "est sont peut doit faut a-t ont va vont peuvent doivent fait vaut",
+                &pair[0].low,
+            ) && has("il elle ils elles on ce t-il t-elle", &pair[1].low)
+        })
+}
+
 /// Whether a clause is a phrase without a verb: `Capital of Peru`, `Best tea for the morning`.
 fn is_phrase(clause: &[Word<'_>]) -> bool {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
@@ -932,7 +1014,8 @@ pub(super) fn is_arithmetic(lower: &str) -> bool {
         (w[0].is_ascii_digit() || matches!(w[0], ')' | 'x'))
             && sign(w[1])
             && (operand(w[2]) || w[2] == 'x')
-            && (w[1] != ':' || false)
+            && w[1] != ':'
+            || w[0].is_ascii_digit() && w[1] == 'x' && w[2].is_ascii_digit()
     });
     let ends = lower.trim_end().ends_with('=');
     let date = chars.windows(5).any(|w| {
@@ -962,8 +1045,7 @@ pub(super) fn is_arithmetic(lower: &str) -> bool {
 pub(super) fn asks_which(text: &str) -> bool {
     let text = without_lead(text);
     let all = words(text);
-    let which =
-        "which what lequel laquelle cuál welche welchen welches welcher was que qué quel quelle";
+    let which = "which what who whom wich wer wen wem qui quién lequel laquelle cuál welche welchen welches welcher was que qué quel quelle";
     let asks = all.iter().take(3).any(|w| has(which, &w.low));
     asks || all.first().is_some_and(|w| has(CHOOSE, &w.low))
         || any_in("哪个|哪一个|哪种|选什么|怎么选", text)

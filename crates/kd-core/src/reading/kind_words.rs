@@ -6,6 +6,30 @@ pub(super) fn has(table: &str, word: &str) -> bool {
     !word.is_empty() && table.split_whitespace().any(|w| w == word)
 }
 
+/// Whether a table holds a word, whatever its accents are: `annee` for `année`.
+pub(super) fn has_loose(table: &str, word: &str) -> bool {
+    has(table, word)
+        || word.is_ascii()
+            && table
+                .split_whitespace()
+                .any(|w| !w.is_ascii() && without_accents(w) == word)
+}
+
+fn without_accents(word: &str) -> String {
+    word.chars()
+        .map(|c| match c {
+            'à' | 'á' | 'â' | 'ä' => 'a',
+            'é' | 'è' | 'ê' | 'ë' => 'e',
+            'í' | 'î' | 'ï' => 'i',
+            'ó' | 'ô' | 'ö' => 'o',
+            'ú' | 'û' | 'ü' | 'ù' => 'u',
+            'ñ' => 'n',
+            'ç' => 'c',
+            c => c,
+        })
+        .collect()
+}
+
 /// Whether a text holds one of the phrases of a table.
 pub(super) fn any_in(table: &str, text: &str) -> bool {
     table.split('|').any(|phrase| text.contains(phrase.trim()))
@@ -90,17 +114,17 @@ pub(super) const COSTS: &str = "cost costs weigh weighs kostet kosten wiegt wieg
 pub(super) const NUMBER_NOUNS: &str = "number count amount total sum product percentage percent ratio price cost costs fee fine year age height length weight mass depth width \
     distance area boiling melting freezing volume density altitude radius diameter perimeter circumference angle frequency voltage century decade duration population probability chance odds remainder average mean median \
     speed velocity temperature capacity budget salary wage rent port quotient factorial gcd lcm root digit exponent interest discount tax vat rate latency throughput bandwidth \
-    halflife ph value result magnitude \
-    nombre montant total somme produit pourcentage prix coût coûts année âge hauteur longueur poids profondeur largeur distance surface volume densité aire rayon diamètre \
+    halflife ph half double triple third value result magnitude \
+    nombre montant total somme produit pourcentage prix coût coûts année âge hauteur longueur poids profondeur largeur distance surface volume densité aire moitié double tiers quart rayon diamètre \
     périmètre fréquence tension durée probabilité reste moyenne médiane vitesse température capacité budget salaire loyer racine quotient pgcd ppcm taux chiffre quantité population \
     valeur résultat superficie port \
-    numéro siècle século siglo número cantidad suma total producto porcentaje precio costo coste año edad altura longitud peso masa profundidad anchura distancia área volumen densidad radio diámetro \
+    numéro siècle siglo mitad doble tercio número cantidad suma total producto porcentaje precio costo coste año edad altura longitud peso masa profundidad anchura distancia área volumen densidad radio diámetro \
     perímetro ángulo frecuencia duración probabilidad resto promedio media mediana velocidad temperatura capacidad presupuesto salario sueldo alquiler raíz cociente mcd mcm tasa cifra \
     importe población valor resultado superficie puerto iva";
 /// German nouns that name a number.
 pub(super) const GERMAN_NUMBERS: &str = "zahl anzahl menge summe produkt prozent prozentsatz anteil verhältnis preis kosten gebühr jahr jahreszahl alter höhe länge gewicht masse tiefe breite entfernung fläche \
     volumen dichte radius durchmesser umfang winkel frequenz spannung dauer wahrscheinlichkeit rest durchschnitt mittelwert median geschwindigkeit temperatur kapazität \
-    jahrhundert gehalt lohn miete port quersumme quotient fakultät ggt kgv wurzel ziffer zins zinsen rabatt steuer betrag wert ergebnis einwohnerzahl postleitzahl stückzahl flächeninhalt siedepunkt \
+    jahrhundert hälfte doppelte drittel viertel gehalt lohn miete port quersumme quotient fakultät ggt kgv wurzel ziffer zins zinsen rabatt steuer betrag wert ergebnis einwohnerzahl postleitzahl stückzahl flächeninhalt siedepunkt \
     schmelzpunkt gesamtpreis endpreis";
 /// Nouns that name a number only where something is said of them: `What is the value of …`, but not `What is value?`.
 pub(super) const VAGUE: &str = "value result port rate budget total media valor resultado wert ergebnis résultat valeur produkt product produit producto reste resto rest mean \
@@ -121,8 +145,11 @@ pub(super) const CODE_VAGUE: &str = "expression formula statement method program
     instruction méthode programme fonction sélecteur fórmula instrucción expresión método programa función sentencia código shell bash sql";
 /// Languages and programs in which one types.
 pub(super) const TOOLS: &str = "git bash shell zsh powershell cmd sql mysql postgres postgresql sqlite psql python python3 java javascript js typescript ts rust c c++ c# go golang ruby php perl kotlin swift scala \
-    haskell r julia lua excel sheets calc numpy pandas regex awk sed grep jq curl docker kubectl kubernetes vim nano tmux linux unix ubuntu macos terminal css html npm yarn pip cargo \
+    haskell r julia lua excel sheets calc numpy pandas regex awk sed grep jq curl docker kubectl kubernetes pip vim nano tmux linux unix ubuntu macos terminal css html npm yarn pip cargo \
     make cmake latex matlab ffmpeg ssh rsync systemctl systemd crontab cron terraform ansible node react django mongodb redis kommandozeile konsole ligne console consola línea libreoffice";
+/// Things that only a command or a program handles.
+pub(super) const COMPUTING: &str = "process pid commit commits branch stash repo repository container pod array dict dictionary stdout stdin symlink localhost \
+    prozess array repo commits rama ramas proceso processus branche conteneur";
 /// Verbs and nouns of what no line of code does.
 pub(super) const ABSTRACT: &str = "learn start begin improve structure organize organise design choose decide teach handle scale review test debug maintain document explain become avoid prevent \
     work works think feel compare migrate convince lernen anfangen verbessern strukturieren organisieren entwerfen wählen entscheiden vermeiden funktioniert funktionieren umgehen arbeiten arbeitet \
@@ -145,6 +172,8 @@ pub(super) const ENDLESS: &str = "reason reasons way ways advantage advantages d
     conséquence conséquences principale principales principaux causes arguments propositions \
     razón razones ventaja ventajas desventaja desventajas diferencia diferencias causa causas riesgo riesgos consejo consejos idea ideas ejemplo ejemplos mejor mejores principal principales \
     consecuencia consecuencias motivos argumentos";
+/// Those of them that a number gives an end: `the three main meals`.
+pub(super) const MAIN: &str = "best main most biggest good beste besten wichtigste wichtigsten meilleur meilleure meilleurs meilleures principale principales principaux mejor mejores principal principales";
 /// The same in Chinese.
 pub(super) const ENDLESS_HAN: &str = "原因|理由|优点|缺点|区别|方法|建议|例子|影响|风险|好处|坏处|办法|想法|差别|利弊|优势|劣势|注意";
 

@@ -8,7 +8,7 @@
 use super::asking::{self, Sentence};
 use super::kind_words::{CHOOSE, COMPUTE, HOW, HOW_MANY, LIST_FORMS, any_in, has};
 use super::labels::{self, Labelled};
-use super::{alternatives, grammar};
+use super::{alternatives, date, grammar};
 
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub enum Kind {
     Choice(Vec<String>),
     /// Yes or no.
     YesNo,
-    /// A number; years are numbers.
+    /// A number.
     Number,
-    /// A day.
+    /// A day, a month or a year.
     Date,
     /// All of some things, in any order.
     List,
@@ -59,6 +59,8 @@ pub fn of(asked: &str) -> Kind {
     }
     match by_grammar {
         None | Some(Kind::Open) if wants_list(&sentences, at) => Kind::List,
+        // A year is a date without its month.
+        Some(Kind::Number) if date::asks_year(sentences[at].text) => Kind::Date,
         kind => kind.unwrap_or(Kind::Open),
     }
 }
@@ -114,6 +116,14 @@ fn asking_one(sentences: &[Sentence<'_>]) -> Option<usize> {
         .find(
             |at| matches!(grammar::kind(&sentences[*at], true), Some(kind) if kind != Kind::YesNo),
         )
+        .or_else(|| {
+            (0..sentences.len()).rev().find(|at| {
+                matches!(
+                    grammar::found(&sentences[*at], true),
+                    Some((Kind::YesNo, true))
+                )
+            })
+        })
         .or_else(|| (0..sentences.len()).find(|at| alternatives::of(sentences[*at].text).is_some()))
         .or((!sentences.is_empty()).then_some(0))
 }
@@ -153,7 +163,7 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
         if let Some(options) = alternatives::behind_colon(text).filter(|_| which) {
             return Some(options);
         }
-        if !which || text.split_whitespace().count() > 8 {
+        if !which || text.split_whitespace().count() > 14 {
             return None;
         }
         let before = sentences[..at].iter().rev();

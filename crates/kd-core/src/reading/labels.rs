@@ -30,7 +30,47 @@ pub(super) fn of(text: &str) -> Option<(Labelled, String)> {
             return Some((Labelled::Numbers(options), rest));
         }
     }
+    if let Some((options, rest)) = stems(text) {
+        return Some((Labelled::Letters(options), rest));
+    }
     bullets(text).map(|(options, rest)| (Labelled::Bullets(options), rest))
+}
+
+/// Options with Chinese labels: `甲：便宜；乙：快`.
+fn stems(text: &str) -> Option<(Vec<String>, String)> {
+    let places: Vec<usize> = ['甲', '乙', '丙', '丁']
+        .iter()
+        .map_while(|label| {
+            let found = ['：', ':', '、', '.']
+                .iter()
+                .find_map(|stop| text.find(&format!("{label}{stop}")));
+            found
+        })
+        .collect();
+    if places.len() < 2 || !places.is_sorted() {
+        return None;
+    }
+    let mut options = Vec::new();
+    let mut end = text.len();
+    for (at, place) in places.iter().enumerate() {
+        let next = places.get(at + 1).copied().unwrap_or(text.len());
+        let piece: &str = text.get(*place..next)?;
+        let body = piece
+            .char_indices()
+            .nth(2)
+            .map_or("", |(from, _)| &piece[from..]);
+        let cut = body
+            .find(['；', '。', '？', '?', ';', '\n'])
+            .unwrap_or(body.len());
+        end = next - body.len() + cut;
+        options.push(trimmed(&body[..cut]));
+    }
+    let head = text.get(..places[0])?;
+    let rest = format!("{head}\n{}", text.get(end..).unwrap_or_default());
+    options
+        .iter()
+        .all(|o| !o.is_empty())
+        .then_some((options, rest))
 }
 
 /// A label: where it begins, and where its option does.
@@ -215,6 +255,7 @@ mod tests {
             ("Which one?\n- red\n- blue", "red|blue"),
             ("At 1.5 and 2.5 or 1: 2", ""),
             ("选一个：A 涨价 B 降价", "涨价|降价"),
+            ("甲：便宜但慢；乙：贵但快。选哪个", "便宜但慢|贵但快"),
             ("a.m. or p.m.?", ""),
         ] {
             assert_eq!(options(text), want, "{text}");

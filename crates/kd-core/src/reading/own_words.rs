@@ -67,6 +67,17 @@ fn first_clause(text: &str) -> Option<String> {
 
 /// `(2)`, `option 2`: where the question numbers its options.
 fn numbered(options: &[String], question: &str, clause: &str) -> Option<usize> {
+    let labels = ['甲', '乙', '丙', '丁'];
+    let mut named = labels
+        .iter()
+        .enumerate()
+        .filter(|(_, label)| clause.contains(**label));
+    if let (Some((at, _)), None) = (named.next(), named.next())
+        && question.contains('甲')
+        && question.contains('乙')
+    {
+        return (at < options.len()).then_some(at);
+    }
     let bare = [
         "option", "opción", "nummer", "number", "nr.", "no.", "#", "die", "la", "l'option", "the",
     ]
