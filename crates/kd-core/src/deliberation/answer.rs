@@ -201,6 +201,10 @@ impl AnswerKind {
             Self::Choice { options } if *options == ["yes", "no"] => {
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });
+                let side = side.or_else(|| {
+                    let yes = asked::echoed_side(question, reply)?;
+                    Some(if yes { "yes" } else { "no" })
+                });
                 match (self.read(reply), side.or(first)) {
                     (Err(Unread::Missing | Unread::Ambiguous), Some(side)) => {
                         Ok((side.to_owned(), Step::Words))

@@ -152,7 +152,7 @@ fn paired(sentence: &str) -> Option<Vec<String>> {
 
 /// The alternatives of an aside: `(yes, no, later)`, `(yes/no)`.
 fn listed(aside: &str) -> Option<Vec<String>> {
-    let by_stroke = aside.contains('/') && !aside.contains([',', ' ']);
+    let by_stroke = aside.contains('/') && !aside.contains([',', ';']);
     let pieces: Vec<String> = match by_stroke {
         true => aside.split('/').map(bare).collect(),
         false => aside
@@ -265,7 +265,7 @@ fn quoted(sentence: &str) -> Option<Vec<String>> {
                 false if joins => break,
                 false => names.clear(),
             }
-            names.push(bare(name));
+            names.push(name.trim().to_owned());
             rest = after;
         }
         distinct(names).filter(|_| joins)
@@ -289,6 +289,18 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
     let mut right: &[Word<'_>] = &after[..stop];
     while right.len() > 1 && has(HEDGES, &right[0].low) {
         right = &right[1..];
+    }
+    // `with or without milk`
+    const PAIRED: &str = "with without before after mit ohne vor nach avec sans avant après con sin antes después in on";
+    if let [.., prep] = before
+        && right.len() > 1
+        && has(PAIRED, &prep.low)
+        && has(PAIRED, &right[0].low)
+    {
+        let right = nominal(right, sentence);
+        let (one, two) = (texts(std::slice::from_ref(prep)), texts(right));
+        let first = [one.as_slice(), two.get(1..).unwrap_or_default()].concat();
+        return distinct(vec![bare(&glued(&first)), bare(&glued(&two))]);
     }
     let start = region(before);
     let mut pieces: Vec<&[Word<'_>]> = Vec::new();

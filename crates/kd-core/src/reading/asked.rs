@@ -54,10 +54,10 @@ pub fn is_two_numbers(reply: &str, question: &str) -> bool {
     own == Language::English && !has_words(reply) && differ
 }
 
-/// Whether there are words beside numbers and short units.
+/// Whether there are words beside numbers and a unit.
 fn has_words(text: &str) -> bool {
-    text.split(|c: char| !c.is_alphabetic())
-        .any(|word| word.chars().count() > 3)
+    let words = text.split(|c: char| !c.is_alphabetic());
+    words.filter(|word| word.chars().count() > 3).count() > 1
 }
 
 /// The side that a reply takes with its first word, where it names no other: `no hace falta`, `Nein besser nicht`.
@@ -127,6 +127,23 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
     }
     let plain = !clause.contains(['不', '没', '否']) && !text.contains('但');
     (starts(YES) && plain).then_some(true)
+}
+
+/// Yes or no in a Chinese statement that repeats the question: `鸵鸟不会飞` for `鸵鸟会飞吗`.
+pub fn echoed_side(question: &str, reply: &str) -> Option<bool> {
+    let clause = reply.split(['，', '。', '；', ',', '.']).next()?.trim();
+    if clause.chars().count() < 3 || !clause.chars().all(is_han) {
+        return None;
+    }
+    let bare: String = clause
+        .chars()
+        .filter(|c| !matches!(c, '不' | '没' | '的'))
+        .collect();
+    let asked: String = question.chars().filter(|c| is_han(*c)).collect();
+    let negated = clause.contains(['不', '没']);
+    let repeats =
+        asked.contains(&bare) && bare.chars().count() >= 2 && !asked.contains(['不', '没']);
+    repeats.then_some(!negated)
 }
 
 /// A share restated as a percentage: `40/250 = 0.16, so 16 percent` gives `16`.
@@ -224,6 +241,14 @@ mod tests {
         ] {
             assert_eq!(first_side(text), side, "{text}");
         }
+    }
+
+    #[test]
+    fn a_statement_that_repeats_the_question_takes_a_side() {
+        assert_eq!(echoed_side("鸵鸟会飞吗？", "鸵鸟不会飞。"), Some(false));
+        assert_eq!(echoed_side("蝙蝠会飞吗？", "蝙蝠会飞。"), Some(true));
+        assert_eq!(echoed_side("鸵鸟会飞吗？", "鸵鸟很大。"), None);
+        assert_eq!(echoed_side("要不要备份？", "要备份。"), None);
     }
 
     #[test]

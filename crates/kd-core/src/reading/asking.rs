@@ -130,7 +130,10 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
             && word.contains('.')
             && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     let abbreviated = ABBREVIATIONS.split_whitespace().any(|a| a == word);
-    let initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    // `J. S. Bach`, but `4 m. What is …`
+    let letter = text.get(chars[start].0..chars[at].0).unwrap_or_default();
+    let initial = letter.chars().count() == 1
+        && (letter.chars().all(char::is_uppercase) || follows.is_some_and(char::is_lowercase));
     let ordinal = short_number && follows.is_some_and(char::is_alphanumeric);
     !(abbreviated || initial || ordinal)
 }

@@ -123,11 +123,10 @@ fn has_count(text: &str) -> bool {
     // Titles count nothing.
     let untitled = text.rsplit('》').next().unwrap_or(text);
     let chars: Vec<char> = untitled.chars().collect();
-    let counted = chars.windows(2).any(|pair| {
+    chars.windows(2).any(|pair| {
         "二两三四五六七八九十".contains(pair[0])
             && "个种项大条位座件部门类层级步原".contains(pair[1])
-    });
-    counted
+    })
 }
 
 /// `…吗`, `是否`, `能不能`

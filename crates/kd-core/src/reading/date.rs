@@ -63,9 +63,14 @@ fn with_digits(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut run = String::new();
     for c in text.chars() {
-        if "一二三四五六七八九十".contains(c) {
+        if "〇零一二三四五六七八九十".contains(c) {
             run.push(c);
             continue;
+        }
+        if c == '年' && run.chars().count() == 4 {
+            let digit = |c: char| "〇一二三四五六七八九".chars().position(|d| d == c);
+            let digits = run.chars().filter_map(digit).map(|d| d.to_string());
+            run = digits.collect::<String>();
         }
         match matches!(c, '月' | '日' | '号')
             .then(|| value_of(&run))
@@ -108,8 +113,7 @@ fn value_of(run: &str) -> Option<u32> {
 pub fn asks_year(question: &str) -> bool {
     let lower = question
         .to_lowercase()
-        .replace('é', "e")
-        .replace('è', "e")
+        .replace(['é', 'è'], "e")
         .replace('ñ', "n");
     const WORDS: &str = "what year|which year|in welchem jahr|welches jahr|quelle annee|que ano|year of|ano de|annee de|jahr der|jahr des|哪一年|哪年|year did|year was|jahreszahl";
     WORDS.split('|').any(|phrase| lower.contains(phrase))
@@ -193,7 +197,9 @@ fn numeric(word: &str) -> Option<Date> {
         [month, day] if two(month) && two(day) && word.contains('-') => {
             return checked(0, Some(month.parse().ok()?), Some(day.parse().ok()?));
         }
-        [day, month, ""] if two(day) && two(month) && word.contains('.') => {
+        [day, month, ""]
+            if month.len() <= 2 && day.len() <= 2 && word.matches('.').count() == 2 =>
+        {
             return checked(0, Some(month.parse().ok()?), Some(day.parse().ok()?));
         }
         _ => {}
@@ -385,7 +391,7 @@ fn words(text: &str) -> Vec<String> {
     out.iter()
         .map(|word| match word.strip_suffix('.') {
             Some(bare)
-                if bare.len() == 4
+                if bare.len() == 4 && bare.chars().all(|c| c.is_ascii_digit())
                     || bare.contains(['-', '/'])
                     || bare.matches('.').count() == 2 =>
             {
@@ -438,6 +444,8 @@ mod tests {
         assert_eq!(weekday("Monday or Friday"), None);
         assert!(asks_weekday("2000年1月1日是星期几？"));
         assert_eq!(only("十一月九日").as_deref(), Some("--11-09"));
+        assert_eq!(only("am 9.11.").as_deref(), Some("--11-09"));
+        assert_eq!(only("一九八九年十一月九日").as_deref(), Some("1989-11-09"));
         assert!(asks_year("En quelle année est-il mort ?") && asks_year("香港哪一年回归"));
         assert_eq!(only_year("Am 3. Oktober 1990").as_deref(), Some("1990"));
         assert_eq!(only_year("1914 or 1918"), None);

@@ -344,13 +344,9 @@ fn is_tool(word: &Word<'_>) -> bool {
                 | "rust"
                 | "ruby"
                 | "shell"
-                | "sheets"
                 | "julia"
         );
-    let name = word
-        .text
-        .trim_matches(|c: char| !c.is_alphanumeric())
-        .starts_with(char::is_uppercase);
+    let name = word.named;
     let one = |low: &str| has(TOOLS, low) && (!short || name);
     one(low) || low.split('-').any(|part| part.len() > 2 && one(part))
 }
@@ -446,6 +442,18 @@ fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
         return Some(Kind::Number);
     }
     if clause.len() > 3 && is_in_unit(lower) {
+        return Some(Kind::Number);
+    }
+    let pays = clause
+        .last()
+        .is_some_and(|w| has("pay owe earn save zahlen bezahlen payer pagar", &w.low));
+    if pays
+        && has("what was que qué", first)
+        && has(
+            "do does did should must will would muss müssen zahle dois debo tengo hay",
+            &second,
+        )
+    {
         return Some(Kind::Number);
     }
     if is_need(clause) {
@@ -725,10 +733,13 @@ fn of_code(clause: &[Word<'_>], all: &[Word<'_>]) -> Option<Kind> {
     let tool = near.clone().any(is_tool);
     let second = clause.get(1).map_or("", |w| w.low.as_str());
     let leads = clause.first().is_some_and(is_tool) && has("to for um für zum pour para", second);
-    let topic = all.len() > 2
-        && all[0].text.ends_with(':')
-        && is_tool(&all[0])
-        && clause.first().map(|w| w.text) != Some(all[0].text);
+    // `git: undo the last commit`, `en Python : afficher …`
+    let colon = all.iter().take(8).position(|w| w.text.ends_with(':'));
+    let topic = colon.is_some_and(|at| {
+        let named = all[at.saturating_sub(1)..=at].iter().any(is_tool);
+        let behind = all.get(at + 1).map(|w| w.text);
+        named && behind.is_some() && clause.first().map(|w| w.text) == behind
+    });
     let placed = matches!(all, [.., place, tool] if has("in en mit with auf avec con", &place.low) && is_tool(tool))
         && all.len() > 2;
     if leads || (topic || placed) && !clause.iter().any(|w| has(ABSTRACT, &w.low)) {
@@ -1024,7 +1035,7 @@ pub(super) fn is_arithmetic(lower: &str) -> bool {
             || w[0] == '/' && w[2] == '/'
     });
     if any_in(
-        "% of |% von |% de |percent of |prozent von |por ciento de |pour cent de |√",
+        "quarters of |thirds of |fifths of |half of |viertel von |drittel von |hälfte von |tiers de |quarts de |moitié de |tercios de |cuartos de |mitad de |% of |% von |% de |percent of |prozent von |por ciento de |pour cent de |√",
         lower,
     ) {
         return true;

@@ -41,10 +41,9 @@ fn stems(text: &str) -> Option<(Vec<String>, String)> {
     let places: Vec<usize> = ['甲', '乙', '丙', '丁']
         .iter()
         .map_while(|label| {
-            let found = ['：', ':', '、', '.']
+            ['：', ':', '、', '.']
                 .iter()
-                .find_map(|stop| text.find(&format!("{label}{stop}")));
-            found
+                .find_map(|stop| text.find(&format!("{label}{stop}")))
         })
         .collect();
     if places.len() < 2 || !places.is_sorted() {
@@ -139,13 +138,15 @@ fn marks(text: &str, first: char, lines: bool) -> Vec<Mark> {
                 .all(|c| matches!(c, ' ' | '\t' | '(' | '（' | '[' | '-' | '*' | '>'))
         };
         let is_decimal = after == '.' && chars.get(at + 2).is_some_and(|(_, c)| c.is_ascii_digit());
+        // `A/ Sydney B/ Canberra`
+        let stroked = after == '/' && chars.get(at + 2).is_some_and(|(_, c)| *c == ' ');
         // `A 涨价 B 降价`
         let spaced = after == ' '
             && c.is_ascii_uppercase()
             && before.is_some_and(|b| matches!(b, ' ' | '：' | ':' | '？' | '，'))
             && chars.get(at + 2).is_some_and(|(_, c)| is_han(*c));
         let is_label = wanted == Some(c.to_ascii_lowercase())
-            && (bracketed || free && (stop || spaced) && !(is_decimal && first == '1'))
+            && (bracketed || free && (stop || spaced || stroked) && !(is_decimal && first == '1'))
             && (!lines || starts_line());
         if is_label {
             let from = if bracketed { chars[at - 1].0 } else { place };

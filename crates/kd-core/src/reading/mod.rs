@@ -458,6 +458,11 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
                 .map(|at| (at, Step::Words))
                 .ok_or(Unread::Missing)
         }
+        // `X is slow. So Y.`
+        Err(Unread::Ambiguous) if own_words::concluded(options, question, reply).is_some() => {
+            let at = own_words::concluded(options, question, reply).ok_or(Unread::Ambiguous)?;
+            Ok((at, Step::LastLine))
+        }
         // `the discount (the feature costs more)`
         Err(Unread::Ambiguous) if reply.len() <= SHORT_BYTES_MAX && reply.contains(" (") => {
             let (bare, _) = asking::without_asides(reply);

@@ -1,13 +1,14 @@
 //! The option that a short reply means by words which only that option has: `Nantes.` for `move to Nantes`, `XPS` for
 //! `XPS-Platten`, `option 2`. For replies in which no option is named in full.
 
-use super::language::is_han;
+use super::language::{Language, is_han};
 use super::prose;
 
 /// The longest clause that is looked at, in bytes.
 const CLAUSE_BYTES_MAX: usize = 120;
 /// Words that rule out, or leave open.
-const NEGATIONS: &str = "not no nor never neither none either both don't doesn't isn't won't wouldn't shouldn't can't against except without unless instead depends \
+const NEGATIONS: &str = "bad worse worst slow slower risky wrong expensive schlecht schlechter riskant falsch teuer langsam mauvais pire risqué cher malo peor caro \
+    not no nor never neither none either both don't doesn't isn't won't wouldn't shouldn't can't against except without unless instead depends \
     nicht kein keine keinen nie weder statt ohne außer gegen beide ni pas non jamais sans sauf contre deux nunca sin contra ambos salvo ninguno ningún depende";
 /// Words that name nothing.
 const EMPTY: &str = "the a an of for to in on at and or with der die das dem den ein eine und oder von für zu mit le la les un une de des du et ou à au en celui celle \
@@ -22,6 +23,12 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     }
     let clause = first_clause(text)?;
     if let Some(at) = numbered(options, question, &clause) {
+        return Some(at);
+    }
+    // `merge sort` for `mergesort`
+    let joined = |text: &str| text.to_lowercase().replace([' ', '-'], "");
+    let mut same = (0..options.len()).filter(|at| joined(&options[*at]) == joined(&clause));
+    if let (Some(at), None) = (same.next(), same.next()) {
         return Some(at);
     }
     let han = clause.chars().any(is_han);
@@ -43,6 +50,55 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     });
     let at = named.next()?;
     named.next().is_none().then_some(at)
+}
+
+/// The option that a short reply comes to: behind a word such as "so", or in a last sentence of a few words.
+pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Option<usize> {
+    const FOLLOWS: [&str; 14] = [
+        "->",
+        "=>",
+        "→",
+        "also ",
+        "so ",
+        "therefore ",
+        "thus ",
+        "hence ",
+        "deshalb ",
+        "donc ",
+        "entonces ",
+        "así que ",
+        "所以",
+        "因此",
+    ];
+    let text = reply.trim();
+    if text.len() > 2 * CLAUSE_BYTES_MAX || text.contains(['{', '[', '?', '？']) {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let german = Language::of(question) == Language::German;
+    // English "also" adds, German "also" concludes.
+    let concludes = FOLLOWS.iter().filter(|word| german || **word != "also ");
+    let follows = concludes.filter_map(|word| {
+        let at = lower.rfind(word)?;
+        let free = lower[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric())
+            || word.chars().any(is_han);
+        free.then(|| at + word.len())
+    });
+    let last = lower
+        .trim_end_matches(['.', '!', '。', '*'])
+        .rfind([' ', '。', '！'])
+        .and_then(|_| {
+            lower
+                .trim_end_matches(['.', '!', '。', '*'])
+                .rfind(['.', '!', '。', '！'])
+        })
+        .map(|at| at + lower[at..].chars().next().map_or(1, char::len_utf8));
+    let short = |at: &usize| words(lower.get(*at..).unwrap_or_default()).len() <= 3;
+    let from = follows.max().or(last.filter(short))?;
+    of(options, question, lower.get(from..)?)
 }
 
 /// What a reply says first, in lower case.
@@ -187,6 +243,20 @@ mod tests {
         let question = "Do we (1) wait or (2) ship?";
         assert_eq!(named(&["wait", "ship"], question, "Option 2"), Some(1));
         assert_eq!(named(&["wait", "ship"], "Wait or ship?", "2"), None);
+        let options = ["Keycloak".to_owned(), "Auth0".to_owned()];
+        for (reply, at) in [
+            ("Auth0 frisst das halbe Budget. Also Keycloak.", Some(0)),
+            ("keycloak is slow -> auth0", Some(1)),
+            ("I looked at Auth0... it is risky. Keycloak.", Some(0)),
+            ("Keycloak is slow, so Auth0 is bad as well.", None),
+            ("Auth0 or Keycloak, so it depends", None),
+        ] {
+            assert_eq!(
+                super::concluded(&options, "Nehmen wir Keycloak oder Auth0?", reply),
+                at,
+                "{reply}"
+            );
+        }
     }
 
     #[test]

@@ -16,6 +16,13 @@ use std::fmt::Write;
 const CORPUS: &str = include_str!("../data/replies/mixed.jsonl");
 /// Sixty more, written when the first were right; its first line reports the run over it before any repair.
 const LATER: &str = include_str!("../data/replies/mixed-later.jsonl");
+/// Four hundred by people who had not seen the reader; first lines as above.
+const STRANGE: [&str; 4] = [
+    include_str!("../data/replies/mixed-plain.jsonl"),
+    include_str!("../data/replies/mixed-work.jsonl"),
+    include_str!("../data/replies/mixed-curt.jsonl"),
+    include_str!("../data/replies/mixed-daily.jsonl"),
+];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
 /// Of kinds, of pairs of equal answers, of winners, in percent.
 const FLOOR: usize = 95;
@@ -317,6 +324,13 @@ fn two_hundred_questions_are_decided_as_a_person_means_them() {
 #[test]
 fn questions_written_later_are_too() {
     hold(&Row::all(LATER));
+}
+
+#[test]
+fn questions_by_people_who_have_not_seen_the_reader_are_too() {
+    let rows: Vec<Row> = STRANGE.iter().flat_map(|text| Row::all(text)).collect();
+    assert!(rows.len() >= 400, "{}", rows.len());
+    hold(&rows);
 }
 
 /// Prints the figures of the corpus that `KD_QUESTIONS` names.
