@@ -5,6 +5,8 @@
 const BYTES_MAX: usize = 8 << 10;
 /// The longest quotation or aside that holds no end of a sentence, in characters.
 const ASIDE_CHARS_MAX: usize = 200;
+/// The most sentences that are looked at, from the beginning and from the end.
+const SENTENCES_MAX: usize = 12;
 /// The most words of a sentence that are looked at.
 const WORDS_MAX: usize = 160;
 
@@ -97,6 +99,10 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
         at += 1;
     }
     push(&mut out, text.get(from..), false);
+    // What asks stands at either end.
+    if out.len() > 2 * SENTENCES_MAX {
+        out.drain(SENTENCES_MAX..out.len() - SENTENCES_MAX);
+    }
     out
 }
 
