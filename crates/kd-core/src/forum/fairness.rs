@@ -1,33 +1,86 @@
-//! Whether the turns were fair, measured. Comes in: the orders that were drawn and the turns that were taken. Goes out: a
-//! table of metrics, each with its formula's source, its value and its pass line.
+//! Whether the turns were fair, measured. Input: what each cycle was drawn from, the order that was drawn, and what
+//! happened. Output: a table that compares each agent with what it was entitled to.
 //!
-//! Places and neighbours are judged on the orders drawn (everybody, those who sat out included), because those are what
-//! the rule decides; turns, tokens and last words on what really happened.
+//! What an agent is entitled to follows from the cards of each cycle: its own preferences, its weight, who else could
+//! take part, whether it was due. So an agent that joins late, skips often or is in one group alone is judged by its own
+//! measure, and cycles with different agents add up.
+//!
+//! Two kinds of looks: [`Look::Once`] tests once, at the end, and is wrong about a fair run at most once in a hundred
+//! runs over all rows together; [`Look::Running`] may be taken after every cycle and is wrong at most once in a hundred
+//! runs over all looks together, for which it needs more cycles.
 
-mod chi_square;
+mod entitled;
+mod tails;
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha12Rng;
-use rand::seq::SliceRandom;
+use super::cycle::{Cards, Plan};
+use entitled::{Due, Entitlements};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tails::{Trials, normal_two_sided, p_of_bets};
 
-/// Shuffles from which the distribution of the carry-over is taken.
-const SHUFFLES: usize = 2_000;
-/// Cycles of each of them at most: from there on the distribution no longer moves.
-const SHUFFLED_CYCLES: usize = 200;
-/// The smallest probability that passes for chance.
-const P_LINE: f64 = 0.01;
+/// How often an agent may use what the others use, per turn, before its use fails.
+pub const USE_MAX: f64 = 2.0;
 
-/// One cycle, agents as places in the list of names.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+/// How often somebody looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// Once, at the end.
+    Once,
+    /// Any number of times.
+    Running,
+}
+
+/// One cycle that was drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample<'a> {
+    /// What it was drawn from.
+    pub cards: &'a Cards,
     /// Everybody, in the order drawn.
-    pub order: Vec<usize>,
-    /// Who took a turn, in order, and the tokens of it.
-    pub turns: Vec<(usize, u64)>,
-    /// How long each turn's agent had waited since its last one, in seconds, where that is known.
-    pub waits: Vec<f64>,
+    pub order: &'a [String],
+    /// What each agent did, in the order of their turns.
+    pub turns: Vec<Turn<'a>>,
+    /// What candidates wrote outside of a turn until the next cycle.
+    pub outside: Vec<Turn<'a>>,
+    /// Whether it is void: its order was drawn, its turns do not count.
+    pub void: bool,
+    /// Whether the draw could be foretold.
+    pub foreseeable: bool,
+}
+
+/// What one agent did in its turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn<'a> {
+    /// Who.
+    pub agent: &'a str,
+    /// Tokens used.
+    pub tokens: u64,
+    /// Posts written, with their words.
+    pub posts: u64,
+    /// Words of them.
+    pub words: u64,
+    /// Threads opened.
+    pub threads: u64,
+    /// When it began, in seconds on any clock.
+    pub at_secs: Option<f64>,
+}
+
+impl<'a> Sample<'a> {
+    /// A cycle of which only the draw is known: everybody drawn for a turn took it.
+    pub fn of(cards: &'a Cards, plan: &'a Plan) -> Self {
+        let turns = plan.turns.iter().map(|turn| Turn {
+            agent: &turn.agent,
+            ..Turn::default()
+        });
+        Self {
+            cards,
+            order: &plan.order,
+            turns: turns.collect(),
+            outside: Vec::new(),
+            void: false,
+            foreseeable: false,
+        }
+    }
 }
 
 /// One row of the table.
@@ -37,27 +90,55 @@ pub struct Row {
     pub key: &'static str,
     /// What it measures.
     pub name: &'static str,
-    /// The value; none where there is too little to measure.
+    /// The agent that is farthest from what it was entitled to, or a pair of agents.
+    pub agent: Option<String>,
+    /// Its value.
     pub value: Option<f64>,
-    /// What passes, in words; none where the value is only reported.
-    pub line: Option<String>,
-    /// Whether it passes; none where there is no line or too little to judge.
+    /// What it was entitled to.
+    pub entitled: Option<f64>,
+    /// How likely a fair rule leads to a value this far off for anybody.
+    pub p: Option<f64>,
+    /// The row fails below this probability; `None` where the value is only reported.
+    pub line: Option<f64>,
+    /// Whether it passes; `None` where there is no line or nothing to judge.
     pub pass: Option<bool>,
+    /// The smallest excess that would be seen in 95 of 100 runs, as a share.
+    pub visible: Option<f64>,
 }
 
-/// What happened to one agent.
+/// What happened to one agent, beside what it was entitled to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
     /// Its name.
     pub agent: String,
-    /// Turns taken.
+    /// Cycles in which it could take part.
+    pub cycles: u64,
+    /// Turns taken, and turns to expect from its preferences.
     pub turns: u64,
-    /// Tokens used.
-    pub tokens: u64,
+    /// See `turns`.
+    pub turns_entitled: f64,
+    /// The mean of the places drawn, from 1.
+    pub place: f64,
+    /// See `place`.
+    pub place_entitled: f64,
     /// Cycles in which it had the first word.
     pub first_words: u64,
+    /// See `first_words`.
+    pub first_words_entitled: f64,
     /// Cycles in which it had the last word.
     pub last_words: u64,
+    /// See `last_words`.
+    pub last_words_entitled: f64,
+    /// Posts written.
+    pub posts: u64,
+    /// Words of them.
+    pub words: u64,
+    /// Tokens used.
+    pub tokens: u64,
+    /// Threads opened.
+    pub threads: u64,
+    /// The share of everybody's posts, words, tokens and threads that its turns entitle it to.
+    pub use_entitled: f64,
     /// Most cycles in a row without a turn.
     pub longest_silence: u64,
     /// How often it was drawn for each place.
@@ -69,11 +150,17 @@ pub struct Share {
 /// The whole table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
+    /// How often one may look.
+    pub look: Look,
     /// Cycles that were judged.
     pub cycles: usize,
-    /// Cycles that were left out, because other agents took part in them.
-    pub left_out: usize,
-    /// The metrics.
+    /// Of them, void.
+    pub void: usize,
+    /// Of them, those that could be foretold.
+    pub foreseeable: usize,
+    /// Cycles whose agents had different weights, which are judged by mean place and first place alone.
+    pub weighted: usize,
+    /// The rows.
     pub rows: Vec<Row>,
     /// The agents, by name.
     pub agents: Vec<Share>,
@@ -91,319 +178,581 @@ impl Table {
     }
 }
 
-/// How neighbours are distributed when orders are shuffled: made once for so many agents and cycles.
-#[derive(Clone, Debug)]
-pub struct Shuffles {
-    agents: usize,
-    cycles: usize,
-    /// Rising.
-    values: Vec<f64>,
+/// The levels of the rows: together less than one in a hundred.
+mod level {
+    pub(super) const PLACE: f64 = 0.004;
+    pub(super) const PLACES: f64 = 0.000_75;
+    pub(super) const NEIGHBORS: f64 = 0.0015;
+    pub(super) const TURNS: f64 = 0.001;
+    pub(super) const WORDS: f64 = 0.0005;
+    pub(super) const USE: f64 = 0.000_25;
+    #[cfg(test)]
+    pub(super) const ALL: f64 = PLACE + 2.0 * PLACES + NEIGHBORS + TURNS + 2.0 * WORDS + 4.0 * USE;
 }
 
-impl Shuffles {
-    /// Shuffles so many cycles of so many agents, again and again. The seed makes the table reproducible.
-    pub fn new(agents: usize, cycles: usize, seed: u64) -> Self {
-        let cycles = cycles.min(SHUFFLED_CYCLES);
-        let mut chance = ChaCha12Rng::seed_from_u64(seed);
-        let mut order: Vec<usize> = (0..agents).collect();
-        let mut values: Vec<f64> = Vec::with_capacity(SHUFFLES);
-        let mut counts = vec![0_u64; agents * agents];
-        for _ in 0..SHUFFLES {
-            counts.fill(0);
-            for _ in 0..cycles {
-                order.shuffle(&mut chance);
-                count_pairs(&order, agents, &mut counts);
-            }
-            values.push(carry_over(&counts, agents, cycles));
+/// Sums of places against their means.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    cycles: u64,
+    sum: f64,
+    off: f64,
+    variance: f64,
+    /// Cycles by the number of agents; for unlike weights apart.
+    sizes: BTreeMap<(usize, bool), u64>,
+}
+
+impl Places {
+    fn p(&self) -> f64 {
+        if self.variance <= 0.0 {
+            return 1.0;
         }
-        values.sort_by(f64::total_cmp);
-        Self {
-            agents,
-            cycles,
-            values,
-        }
+        // Places are whole numbers: half a step belongs to the value itself.
+        let off = (self.off.abs() - 0.5).max(0.0);
+        normal_two_sided(off / self.variance.sqrt())
     }
 
-    /// How likely chance alone makes neighbours at least as uneven.
-    fn p(&self, value: f64) -> f64 {
-        let below = self.values.partition_point(|v| *v < value - 1e-9);
-        (1 + self.values.len() - below) as f64 / (1 + self.values.len()) as f64
-    }
-}
-
-fn count_pairs(order: &[usize], agents: usize, counts: &mut [u64]) {
-    for pair in order.windows(2) {
-        counts[pair[0] * agents + pair[1]] += 1;
-    }
-}
-
-/// `Σ (C_ij − T/N)² / (T/N)` over ordered pairs.
-fn carry_over(counts: &[u64], agents: usize, cycles: usize) -> f64 {
-    let expected = cycles as f64 / agents as f64;
-    let pairs = (0..agents).flat_map(|i| {
-        (0..agents)
-            .filter(move |j| *j != i)
-            .map(move |j| i * agents + j)
-    });
-    pairs
-        .map(|at| (counts[at] as f64 - expected).powi(2) / expected)
-        .sum()
-}
-
-/// `(Σx)² / (N Σx²)`: 1 when all have the same, 1/N when one has everything (Jain, 1984).
-fn jain(values: &[f64]) -> Option<f64> {
-    let (sum, squares) = values
-        .iter()
-        .fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
-    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
-}
-
-/// Half the mean difference between two, over the mean: 0 when all have the same.
-fn gini(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len() as f64;
-    let sum: f64 = sorted.iter().sum();
-    let ranked: f64 = sorted
-        .iter()
-        .zip(1_u32..)
-        .map(|(x, rank)| x * f64::from(rank))
-        .sum();
-    (sum > 0.0).then(|| (2.0 * ranked / (n * sum) - (n + 1.0) / n).max(0.0))
-}
-
-/// Judges cycles. `answers` are pairs of who answered whom. `skips_max` is the bound on being left out, where all cycles
-/// had the same. `shuffles` may be made beforehand for many tables of one size.
-pub fn table(
-    names: &[String],
-    samples: &[Sample],
-    answers: &[(usize, usize)],
-    skips_max: Option<u32>,
-    shuffles: Option<&Shuffles>,
-) -> Table {
-    let n = names.len();
-    let cycles: Vec<&Sample> = samples
-        .iter()
-        .filter(|s| s.order.len() == n && n > 0)
-        .collect();
-    let t = cycles.len();
-    let mut shares: Vec<Share> = names
-        .iter()
-        .map(|name| Share {
-            agent: name.clone(),
-            places: vec![0; n],
-            ..Share::default()
+    fn p_anytime(&self) -> f64 {
+        let greatest = self.sizes.keys().map(|(n, _)| *n).max().unwrap_or(1) as f64;
+        p_of_bets(|bet| {
+            let bet = bet / greatest;
+            let cost = self.sizes.iter().map(|((n, alike), cycles)| {
+                let n = *n as f64;
+                let log = match alike {
+                    // Equally likely places around their mean.
+                    true => ((n * bet / 2.0).sinh() / (n * (bet / 2.0).sinh())).ln(),
+                    // Any distribution on so many places (Hoeffding, 1963).
+                    false => bet * bet * (n - 1.0).powi(2) / 8.0,
+                };
+                log * *cycles as f64
+            });
+            bet * self.off - cost.sum::<f64>()
         })
-        .collect();
-    let mut pairs = vec![0_u64; n * n];
-    let mut silence = vec![0_u64; n];
-    let mut waits = Vec::new();
-    for sample in &cycles {
-        for (place, who) in sample.order.iter().enumerate() {
-            shares[*who].places[place] += 1;
-        }
-        count_pairs(&sample.order, n, &mut pairs);
-        silence.iter_mut().for_each(|s| *s += 1);
-        for (who, tokens) in &sample.turns {
-            shares[*who].turns += 1;
-            shares[*who].tokens += tokens;
-            silence[*who] = 0;
-        }
-        for (share, silence) in shares.iter_mut().zip(&silence) {
-            share.longest_silence = share.longest_silence.max(*silence);
-        }
-        if let (Some(first), Some(last)) = (sample.turns.first(), sample.turns.last()) {
-            shares[first.0].first_words += 1;
-            shares[last.0].last_words += 1;
-        }
-        waits.extend_from_slice(&sample.waits);
-    }
-    let mut given: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for (from, to) in answers
-        .iter()
-        .filter(|(from, to)| from != to && *from < n && *to < n)
-    {
-        shares[*to].answered += 1;
-        *given.entry((*from, *to)).or_default() += 1;
-    }
-    let made;
-    let shuffles = match shuffles {
-        Some(ready) if ready.agents == n && ready.cycles == t.min(SHUFFLED_CYCLES) => Some(ready),
-        _ if n > 1 && t > 0 => {
-            made = Shuffles::new(n, t, 0);
-            Some(&made)
-        }
-        _ => None,
-    };
-    let rows = rows(
-        n, t, &shares, &pairs, &mut waits, &given, skips_max, shuffles,
-    );
-    Table {
-        cycles: t,
-        left_out: samples.len() - t,
-        rows,
-        agents: shares,
     }
 }
 
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the counts of one table, used here alone"
-)]
-fn rows(
-    n: usize,
-    t: usize,
-    shares: &[Share],
-    pairs: &[u64],
-    waits: &mut [f64],
-    given: &BTreeMap<(usize, usize), u64>,
-    skips_max: Option<u32>,
-    shuffles: Option<&Shuffles>,
-) -> Vec<Row> {
-    let several = n > 1 && t > 0;
-    let (nf, tf) = (n as f64, t as f64);
-    let of = |pick: fn(&Share) -> u64| shares.iter().map(|s| pick(s) as f64).collect::<Vec<_>>();
-    // Below two cycles for each agent nothing can be told of places.
-    let enough = several && t >= 2 * n;
-    let mut rows = Vec::new();
-    let mut row = |key, name, value: Option<f64>, line: Option<(String, bool)>| {
-        let (line, pass) = line.map_or((None, None), |(line, pass)| (Some(line), Some(pass)));
-        rows.push(Row {
+/// What one agent used, against a bound of [`USE_MAX`] times what its turns entitle it to.
+#[derive(Clone, Debug, Default)]
+struct Used {
+    own: u64,
+    entitled: f64,
+    all: u64,
+    over: f64,
+    squares: f64,
+}
+
+impl Used {
+    fn add(&mut self, own: u64, entitled: f64, all: u64) {
+        self.own += own;
+        self.all += all;
+        self.entitled += entitled * all as f64;
+        let over = own as f64 - USE_MAX * entitled * all as f64;
+        self.over += over;
+        self.squares += over * over;
+    }
+
+    /// How likely sums this large come where nobody uses more than the bound: by self-normalised sums.
+    fn p(&self, look: Look) -> f64 {
+        if self.over <= 0.0 || self.squares <= 0.0 {
+            return 1.0;
+        }
+        match look {
+            Look::Once => (-self.over * self.over / (2.0 * self.squares)).exp(),
+            Look::Running => {
+                // A mixture of bets with a scale of ten cycles.
+                let scale = self.squares / 10.0;
+                let log = 0.5 * (scale / (self.squares + scale)).ln()
+                    + self.over * self.over / (2.0 * (self.squares + scale));
+                (-log).exp().min(1.0)
+            }
+        }
+    }
+}
+
+/// All that is counted of one agent.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    places: Places,
+    first_place: Trials,
+    turns: Trials,
+    first: Trials,
+    last: Trials,
+    used: [Used; 4],
+    silence: u64,
+}
+
+/// Counts cycles and compares what was counted with what was due.
+#[derive(Default)]
+pub struct Judge {
+    entitlements: Entitlements,
+    names: Vec<String>,
+    places_of: BTreeMap<String, usize>,
+    shares: Vec<Share>,
+    counted: Vec<Counted>,
+    /// How often each agent was in each place, and each right behind each other.
+    cells: BTreeMap<(usize, usize), u64>,
+    pairs: BTreeMap<(usize, usize), u64>,
+    /// Cycles of agents alike, by who could take part.
+    sets: BTreeMap<Vec<usize>, u64>,
+    given: BTreeMap<(usize, usize), u64>,
+    cycles: usize,
+    void: usize,
+    foreseeable: usize,
+    weighted: usize,
+    left_out: u64,
+    waits: Vec<f64>,
+    since: BTreeMap<usize, f64>,
+}
+
+impl Judge {
+    /// Counts a cycle. Cycles come in their order.
+    pub fn add(&mut self, sample: &Sample<'_>) {
+        self.cycles += 1;
+        self.void += usize::from(sample.void);
+        self.foreseeable += usize::from(sample.foreseeable);
+        if sample.cards.candidates.is_empty() {
+            return;
+        }
+        let (dues, alike) = self.entitlements.of(sample.cards);
+        let candidates = sample.cards.candidates.iter();
+        let present: Vec<(usize, &Due)> = candidates
+            .zip(&dues)
+            .map(|(c, due)| (self.enter(&c.name), due))
+            .collect();
+        let order: Vec<usize> = sample.order.iter().filter_map(|n| self.who(n)).collect();
+        self.add_places(&order, &present, alike);
+        if !sample.void {
+            self.add_turns(sample, &present);
+        }
+    }
+
+    /// Counts an answer of one to another.
+    pub fn answered(&mut self, from: &str, to: &str) {
+        if let (Some(from), Some(to)) = (self.who(from), self.who(to))
+            && from != to
+        {
+            self.shares[to].answered += 1;
+            *self.given.entry((from, to)).or_default() += 1;
+        }
+    }
+
+    /// The table of what was counted so far.
+    pub fn table(&self, look: Look) -> Table {
+        let mut rows = self.rows(look);
+        rows.extend(self.reports());
+        Table {
+            look,
+            cycles: self.cycles,
+            void: self.void,
+            foreseeable: self.foreseeable,
+            weighted: self.weighted,
+            rows,
+            agents: self.agents(),
+        }
+    }
+
+    fn who(&self, name: &str) -> Option<usize> {
+        self.places_of.get(name).copied()
+    }
+
+    fn enter(&mut self, name: &str) -> usize {
+        if let Some(who) = self.who(name) {
+            return who;
+        }
+        self.names.push(name.to_owned());
+        self.places_of.insert(name.to_owned(), self.names.len() - 1);
+        self.counted.push(Counted::default());
+        self.shares.push(Share {
+            agent: name.to_owned(),
+            ..Share::default()
+        });
+        self.names.len() - 1
+    }
+
+    fn add_places(&mut self, order: &[usize], present: &[(usize, &Due)], alike: bool) {
+        let n = present.len();
+        for (who, due) in present {
+            let place = order.iter().position(|o| o == who).unwrap_or(0);
+            let counted = &mut self.counted[*who];
+            counted.places.cycles += 1;
+            counted.places.sum += place as f64 + 1.0;
+            counted.places.off += place as f64 + 1.0 - due.place;
+            counted.places.variance += due.variance;
+            *counted.places.sizes.entry((n, alike)).or_default() += 1;
+            counted.first_place.add(due.first_place, place == 0);
+            let share = &mut self.shares[*who];
+            share.cycles += 1;
+            share.place_entitled += due.place;
+            if share.places.len() < n {
+                share.places.resize(n, 0);
+            }
+            share.places[place.min(n - 1)] += 1;
+        }
+        if !alike {
+            self.weighted += 1;
+            return;
+        }
+        for (place, who) in order.iter().enumerate() {
+            *self.cells.entry((*who, place)).or_default() += 1;
+        }
+        for pair in order.windows(2) {
+            *self.pairs.entry((pair[0], pair[1])).or_default() += 1;
+        }
+        let set = present.iter().map(|(who, _)| *who).collect();
+        *self.sets.entry(set).or_default() += 1;
+    }
+
+    fn add_turns(&mut self, sample: &Sample<'_>, present: &[(usize, &Due)]) {
+        let took: Vec<(usize, &Turn)> = sample
+            .turns
+            .iter()
+            .filter_map(|turn| Some((self.who(turn.agent)?, turn)))
+            .collect();
+        let (first, last) = (took.first().map(|t| t.0), took.last().map(|t| t.0));
+        let drawn: f64 = present.iter().map(|(_, due)| due.turn).sum();
+        let acts: Vec<(usize, &Turn<'_>)> = sample
+            .turns
+            .iter()
+            .chain(&sample.outside)
+            .filter_map(|turn| Some((self.who(turn.agent)?, turn)))
+            .collect();
+        let of = |pick: Use| acts.iter().map(|(_, turn)| pick(turn)).sum::<u64>();
+        let uses: [Use; 4] = [|t| t.posts, |t| t.words, |t| t.tokens, |t| t.threads];
+        let all = uses.map(of);
+        for (candidate, (who, due)) in sample.cards.candidates.iter().zip(present) {
+            let turn = took.iter().find(|(other, _)| other == who).map(|t| t.1);
+            let counted = &mut self.counted[*who];
+            counted.turns.add(due.turn, turn.is_some());
+            counted.first.add(due.first, first == Some(*who));
+            counted.last.add(due.last, last == Some(*who));
+            let entitled = due.turn / drawn;
+            for ((used, pick), all) in counted.used.iter_mut().zip(uses).zip(all) {
+                let own = acts.iter().filter(|(other, _)| other == who);
+                used.add(own.map(|(_, turn)| pick(turn)).sum(), entitled, all);
+            }
+            let share = &mut self.shares[*who];
+            share.turns_entitled += due.turn;
+            share.first_words_entitled += due.first;
+            share.last_words_entitled += due.last;
+            share.first_words += u64::from(first == Some(*who));
+            share.last_words += u64::from(last == Some(*who));
+            share.use_entitled += entitled;
+            counted.silence += 1;
+            if turn.is_some() {
+                share.turns += 1;
+                counted.silence = 0;
+            } else if candidate.skipped >= sample.cards.skips_max {
+                self.left_out += 1;
+            }
+            share.longest_silence = share.longest_silence.max(counted.silence);
+            if let Some(at) = turn.and_then(|turn| turn.at_secs) {
+                let before = self.since.insert(*who, at);
+                self.waits.extend(before.map(|before| at - before));
+            }
+        }
+    }
+
+    /// The rows that have a line.
+    fn rows(&self, look: Look) -> Vec<Row> {
+        let p_of = |trials: &Trials| match look {
+            Look::Once => trials.p(),
+            Look::Running => trials.p_anytime(),
+        };
+        let mut rows = vec![row(
+            "mean_place",
+            "mean place",
+            level::PLACE,
+            self.counted
+                .iter()
+                .zip(&self.names)
+                .filter_map(|(c, name)| {
+                    let places = &c.places;
+                    let p = match look {
+                        Look::Once => places.p(),
+                        Look::Running => places.p_anytime(),
+                    };
+                    let n = places.cycles as f64;
+                    let mean = places.sum / n;
+                    (places.variance > 0.0).then(|| Found {
+                        agent: name.clone(),
+                        value: mean,
+                        entitled: mean - places.off / n,
+                        p,
+                        visible: None,
+                    })
+                }),
+        )];
+        rows.push(row(
+            "places",
+            "each place",
+            level::PLACES,
+            self.places(&p_of),
+        ));
+        let of = |pick: fn(&Counted) -> &Trials, visible: f64| {
+            let level = visible / self.names.len().max(1) as f64;
+            let found = self.counted.iter().zip(&self.names).map(move |(c, name)| {
+                let trials = pick(c);
+                (name.clone(), trials, level)
+            });
+            found.filter_map(|(name, trials, level)| Found::of(name, trials, &p_of, level))
+        };
+        rows.push(row(
+            "first_places",
+            "first places",
+            level::PLACES,
+            of(|c| &c.first_place, level::PLACES),
+        ));
+        rows.push(row(
+            "neighbors",
+            "neighbors",
+            level::NEIGHBORS,
+            self.neighbors(&p_of),
+        ));
+        for (key, name, line, pick) in [
+            (
+                "turns",
+                "turns",
+                level::TURNS,
+                (|c| &c.turns) as fn(&Counted) -> &Trials,
+            ),
+            ("first_words", "first words", level::WORDS, |c| &c.first),
+            ("last_words", "last words", level::WORDS, |c| &c.last),
+        ] {
+            rows.push(row(key, name, line, of(pick, line)));
+        }
+        for (at, key, name) in [
+            (0, "posts", "posts"),
+            (1, "words", "words"),
+            (2, "tokens", "tokens"),
+            (3, "threads", "threads opened"),
+        ] {
+            rows.push(self.use_row(at, key, name, look));
+        }
+        rows.push(self.silence_row());
+        rows
+    }
+
+    /// Each agent in each place. First places are in a row of their own and share its level.
+    fn places(&self, p_of: &impl Fn(&Trials) -> f64) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut sizes_of: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
+        for (set, cycles) in &self.sets {
+            for who in set {
+                let sizes = sizes_of.entry(*who).or_default();
+                *sizes.entry(set.len()).or_default() += cycles;
+            }
+        }
+        for (who, sizes) in sizes_of {
+            let name = &self.names[who];
+            let most = sizes.keys().copied().max().unwrap_or(0);
+            for place in 0..most {
+                let mut trials = Trials::default();
+                for (n, cycles) in sizes.range(place + 1..) {
+                    trials.add_many(1.0 / *n as f64, *cycles, 0);
+                }
+                if trials.count() > 0 {
+                    trials.hits = self.cells.get(&(who, place)).copied().unwrap_or(0);
+                }
+                let label = format!("{name} in place {}", place + 1);
+                found.extend(Found::of(label, &trials, p_of, 0.0));
+            }
+        }
+        found
+    }
+
+    /// Each agent right behind each other.
+    fn neighbors(&self, p_of: &impl Fn(&Trials) -> f64) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut together: BTreeMap<(usize, usize), Trials> = BTreeMap::new();
+        for (set, cycles) in &self.sets {
+            for one in set {
+                for other in set.iter().filter(|other| *other != one) {
+                    let trials = together.entry((*one, *other)).or_default();
+                    trials.add_many(1.0 / set.len() as f64, *cycles, 0);
+                }
+            }
+        }
+        for ((one, other), mut trials) in together {
+            trials.hits = self.pairs.get(&(one, other)).copied().unwrap_or(0);
+            let label = format!("{} after {}", self.names[other], self.names[one]);
+            found.extend(Found::of(label, &trials, p_of, 0.0));
+        }
+        // Of pairs alike the first by name is shown.
+        found.sort_by(|a, b| a.agent.cmp(&b.agent));
+        found
+    }
+
+    fn use_row(&self, at: usize, key: &'static str, name: &'static str, look: Look) -> Row {
+        let used = self.counted.iter().zip(&self.names);
+        let mut row = row(
             key,
             name,
+            level::USE,
+            used.filter_map(|(c, name)| {
+                let used = &c.used[at];
+                let all = used.all as f64;
+                (used.all > 0).then(|| Found {
+                    agent: name.clone(),
+                    value: used.own as f64 / all,
+                    entitled: used.entitled / all,
+                    p: used.p(look),
+                    visible: None,
+                })
+            }),
+        );
+        if row.p == Some(1.0) {
+            // Nobody is over the bound: whoever uses most beside its share is shown.
+            let ratio = |c: &Counted| c.used[at].own as f64 / c.used[at].entitled.max(1e-9);
+            let most = self.counted.iter().zip(&self.names);
+            let most = most
+                .filter(|(c, _)| c.used[at].all > 0)
+                .max_by(|a, b| ratio(a.0).total_cmp(&ratio(b.0)));
+            if let Some((c, name)) = most {
+                let used = &c.used[at];
+                row.agent = Some(name.clone());
+                row.value = Some(used.own as f64 / used.all as f64);
+                row.entitled = Some(used.entitled / used.all as f64);
+            }
+        }
+        row
+    }
+
+    fn silence_row(&self) -> Row {
+        let longest = self.shares.iter().max_by_key(|s| s.longest_silence);
+        Row {
+            key: "longest_silence",
+            name: "longest silence, in cycles",
+            agent: longest.map(|s| s.agent.clone()),
+            value: longest.map(|s| s.longest_silence as f64),
+            entitled: None,
+            p: None,
+            line: None,
+            pass: longest.map(|_| self.left_out == 0),
+            visible: None,
+        }
+    }
+
+    /// The rows that are only reported.
+    fn reports(&self) -> Vec<Row> {
+        let given = &self.given;
+        let report = |key, name, value: Option<f64>| Row {
+            key,
+            name,
+            agent: None,
             value,
-            line,
-            pass: pass.filter(|_| value.is_some()),
-        });
-    };
-    let at_least = |value: Option<f64>, least: f64, judged: bool| {
-        value
-            .filter(|_| judged)
-            .map(|v| (format!("≥ {least}"), v >= least))
-    };
-
-    let expected = tf / nf;
-    let x2 = several.then(|| {
-        let all = shares.iter().flat_map(|s| &s.places);
-        // The factor makes the null distribution right: the places of one cycle are not independent.
-        (nf - 1.0) / nf
-            * all
-                .map(|o| (*o as f64 - expected).powi(2) / expected)
-                .sum::<f64>()
-    });
-    let position_p = x2.map(|x2| chi_square::upper_tail(x2, ((n - 1) * (n - 1)) as f64));
-    row("position_x2", "places: X²", x2, None);
-    row(
-        "position_p",
-        "places: probability",
-        position_p,
-        at_least(position_p, P_LINE, enough),
-    );
-
-    // Each simulated distribution is of at most so many cycles; the statistic does not grow with their number.
-    let xc = several.then(|| carry_over(pairs, n, t));
-    let carry_p = xc.zip(shuffles).map(|(xc, shuffles)| shuffles.p(xc));
-    row("carry_over_x2", "neighbours: X²", xc, None);
-    row(
-        "carry_over_p",
-        "neighbours: probability",
-        carry_p,
-        at_least(carry_p, P_LINE, enough),
-    );
-
-    let entropy = several.then(|| {
-        let of_one = |share: &Share| -> f64 {
-            let q = share
-                .places
-                .iter()
-                .map(|o| *o as f64 / tf)
-                .filter(|q| *q > 0.0);
-            -q.map(|q| q * q.ln()).sum::<f64>() / nf.ln()
+            entitled: None,
+            p: None,
+            line: None,
+            pass: None,
+            visible: None,
         };
-        shares.iter().map(of_one).fold(f64::INFINITY, f64::min)
-    });
-    row(
-        "entropy_min",
-        "places: least entropy",
-        entropy,
-        at_least(entropy, 0.98, t >= 40 * n),
-    );
+        let mut waits = self.waits.clone();
+        waits.sort_by(f64::total_cmp);
+        let last = waits.len().saturating_sub(1);
+        let p95 = waits.get((last as f64 * 0.95).round() as usize);
+        let total: u64 = given.values().sum();
+        let both: u64 = given
+            .iter()
+            .map(|((a, b), n)| (*n).min(given.get(&(*b, *a)).copied().unwrap_or(0)))
+            .sum();
+        let most = self.shares.iter().map(|s| s.answered).max().unwrap_or(0);
+        let of_all = |n: u64| (total > 0).then(|| n as f64 / total as f64);
+        vec![
+            report(
+                "wait_p95_secs",
+                "wait for a turn, 95 of 100, in s",
+                p95.copied(),
+            ),
+            report("reciprocity", "answers that were returned", of_all(both)),
+            report(
+                "influence_max",
+                "answers to the most answered",
+                of_all(most),
+            ),
+        ]
+    }
 
-    let turns = jain(&of(|s| s.turns));
-    row(
-        "jain_turns",
-        "turns: Jain",
-        turns,
-        at_least(turns, 0.98, t >= 60),
-    );
-    let tokens = jain(&of(|s| s.tokens));
-    row("jain_tokens", "tokens: Jain", tokens, None);
-    let first = jain(&of(|s| s.first_words));
-    row("jain_first", "first words: Jain", first, None);
-    let last = jain(&of(|s| s.last_words));
-    row(
-        "jain_last",
-        "last words: Jain",
-        last,
-        at_least(last, 0.95, several && t >= 60),
-    );
-    let gini = gini(&of(|s| s.turns));
-    row(
-        "gini_turns",
-        "turns: Gini",
-        gini,
-        gini.filter(|_| t >= 60)
-            .map(|g| ("≤ 0.06".into(), g <= 0.06)),
-    );
-    let share = several.then(|| of(|s| s.last_words).into_iter().fold(0.0, f64::max) / tf);
-    let most = 1.0 / nf + 3.0 * ((1.0 / nf) * (1.0 - 1.0 / nf) / tf).sqrt();
-    row(
-        "last_word_share",
-        "last words: greatest share",
-        share,
-        share
-            .filter(|_| enough)
-            .map(|s| (format!("≤ {most:.3}"), s <= most)),
-    );
-    let silence =
-        several.then(|| shares.iter().map(|s| s.longest_silence).max().unwrap_or(0) as f64);
-    let bound = skips_max
-        .zip(silence)
-        .map(|(most, s)| (format!("≤ {most}"), s <= f64::from(most)));
-    row(
-        "longest_silence",
-        "longest silence, in cycles",
-        silence,
-        bound,
-    );
-    waits.sort_by(f64::total_cmp);
-    let p95 =
-        (!waits.is_empty()).then(|| waits[((waits.len() - 1) as f64 * 0.95).round() as usize]);
-    row(
-        "wait_p95_secs",
-        "wait for a turn, 95 of 100, in s",
-        p95,
-        None,
-    );
-    let total: u64 = given.values().sum();
-    let both: u64 = given
-        .iter()
-        .map(|((a, b), n)| (*n).min(given.get(&(*b, *a)).copied().unwrap_or(0)))
-        .sum();
-    row(
-        "reciprocity",
-        "answers that were returned",
-        (total > 0).then(|| both as f64 / total as f64),
-        None,
-    );
-    let heard = shares.iter().map(|s| s.answered).max().unwrap_or(0);
-    row(
-        "influence_max",
-        "answers to the most answered",
-        (total > 0).then(|| heard as f64 / total as f64),
-        None,
-    );
-    rows
+    fn agents(&self) -> Vec<Share> {
+        let mut shares = self.shares.clone();
+        for (share, counted) in shares.iter_mut().zip(&self.counted) {
+            let n = share.cycles.max(1) as f64;
+            share.place = counted.places.sum / n;
+            [share.posts, share.words, share.tokens, share.threads] =
+                [0, 1, 2, 3].map(|at| counted.used[at].own);
+            share.place_entitled /= n;
+            share.use_entitled = match counted.used[0].all {
+                0 => share.use_entitled / n,
+                all => counted.used[0].entitled / all as f64,
+            };
+        }
+        shares.sort_by(|a, b| a.agent.cmp(&b.agent));
+        shares
+    }
+}
+
+/// What an agent used in a turn.
+type Use = fn(&Turn<'_>) -> u64;
+
+/// One of the comparisons of a row.
+struct Found {
+    agent: String,
+    value: f64,
+    entitled: f64,
+    p: f64,
+    visible: Option<f64>,
+}
+
+impl Found {
+    /// A count as a share of its trials. `level` is that of this comparison alone, where the smallest visible excess is
+    /// wanted.
+    fn of(
+        agent: String,
+        trials: &Trials,
+        p_of: &impl Fn(&Trials) -> f64,
+        level: f64,
+    ) -> Option<Self> {
+        let n = trials.count() as f64;
+        (n > 0.0).then(|| Self {
+            agent,
+            value: trials.hits as f64 / n,
+            entitled: trials.expected() / n,
+            p: p_of(trials),
+            visible: (level > 0.0).then(|| trials.visible(level)).flatten(),
+        })
+    }
+}
+
+/// A row from its comparisons: the strangest one, with the level shared among all of them (Bonferroni).
+fn row(
+    key: &'static str,
+    name: &'static str,
+    line: f64,
+    found: impl IntoIterator<Item = Found>,
+) -> Row {
+    let (mut count, mut visible, mut strangest) = (0_u32, None::<f64>, None::<Found>);
+    for one in found {
+        count += 1;
+        visible = match (visible, one.visible) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        if strangest.as_ref().is_none_or(|known| one.p < known.p) {
+            strangest = Some(one);
+        }
+    }
+    let p = strangest
+        .as_ref()
+        .map(|one| (one.p * f64::from(count)).min(1.0));
+    Row {
+        key,
+        name,
+        value: strangest.as_ref().map(|one| one.value),
+        entitled: strangest.as_ref().map(|one| one.entitled),
+        agent: strangest.map(|one| one.agent),
+        p,
+        line: Some(line),
+        pass: p.map(|p| p >= line),
+        visible,
+    }
 }
 
 #[cfg(test)]

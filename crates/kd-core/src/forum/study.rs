@@ -24,10 +24,6 @@ pub struct Study {
 /// What happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Studied {
-    /// The agents, in the order that samples refer to.
-    pub names: Vec<String>,
-    /// Each cycle.
-    pub samples: Vec<Sample>,
     /// How much time passed on the virtual clock, in seconds.
     pub secs: f64,
     /// Turns that were taken.
@@ -35,7 +31,7 @@ pub struct Studied {
     /// Turns that ended in a post.
     pub posts: usize,
     /// Who answered whom.
-    pub answers: Vec<(usize, usize)>,
+    pub answers: Vec<(String, String)>,
 }
 
 impl Study {
@@ -57,62 +53,55 @@ impl Study {
     }
 }
 
-/// Lives through all cycles.
-pub fn study(what: &Study) -> Studied {
+/// Lives through all cycles; `each` is given every one.
+pub fn study(what: &Study, each: &mut dyn FnMut(&Sample<'_>)) -> Studied {
     // Visits have a chance of their own: how long one takes must not move who goes next.
     let mut visits = ChaCha12Rng::seed_from_u64(what.seed);
     visits.set_stream(u64::MAX / 2);
     let mut cards = Cards::new(&what.settings, what.seed, 0, what.agents.clone());
-    let mut done = Studied {
-        names: cards.candidates.iter().map(|c| c.name.clone()).collect(),
-        ..Studied::default()
-    };
-    let mut last_turn: Vec<Option<f64>> = vec![None; done.names.len()];
-    let mut last_author: Option<usize> = None;
+    let mut done = Studied::default();
+    let mut last_author: Option<String> = None;
     let mut interval_ms = None;
-    let place = |names: &[String], name: &str| {
-        names
-            .binary_search_by(|n| n.as_str().cmp(name))
-            .unwrap_or(0)
-    };
     let mut start = 0.0;
     for index in 0..what.cycles {
         cards.index = index as u64;
         let plan = draw(&cards);
         let mut sample = Sample {
-            order: plan.order.iter().map(|n| place(&done.names, n)).collect(),
-            ..Sample::default()
+            foreseeable: true,
+            ..Sample::of(&cards, &plan)
         };
         let mut now = start;
-        let mut took = vec![None; done.names.len()];
         let mut posts = 0;
-        for turn in &plan.turns {
-            let who = place(&done.names, &turn.agent);
-            now += turn.delay_ms as f64 / 1000.0;
-            sample.waits.extend(last_turn[who].map(|then| now - then));
-            last_turn[who] = Some(now);
+        for (turn, planned) in sample.turns.iter_mut().zip(&plan.turns) {
+            now += planned.delay_ms as f64 / 1000.0;
+            turn.at_secs = Some(now);
             now += visits.random_range(2.0..20.0);
-            let tokens = visits.random_range(200..1200);
+            turn.tokens = visits.random_range(200..1200);
             if visits.random_bool(0.8) {
                 posts += 1;
-                done.answers.extend(
-                    last_author
-                        .filter(|other| *other != who)
-                        .map(|other| (who, other)),
-                );
-                last_author = Some(who);
+                turn.posts = 1;
+                turn.words = visits.random_range(10..200);
+                turn.threads = u64::from(visits.random_bool(0.1));
+                if let Some(other) = last_author.filter(|other| other != turn.agent) {
+                    done.answers.push((turn.agent.to_owned(), other));
+                }
+                last_author = Some(turn.agent.to_owned());
             }
-            took[who] = Some(tokens);
-            sample.turns.push((who, tokens));
         }
-        for (candidate, took) in cards.candidates.iter_mut().zip(took) {
+        each(&sample);
+        let took = |name: &str| sample.turns.iter().find(|turn| turn.agent == name);
+        let tokens: Vec<Option<u64>> = cards
+            .candidates
+            .iter()
+            .map(|c| took(&c.name).map(|turn| turn.tokens))
+            .collect();
+        let next = interval::next_ms(&what.settings, interval_ms, posts, plan.turns.len());
+        interval_ms = Some(next);
+        done.turns += plan.turns.len();
+        done.posts += posts;
+        for (candidate, took) in cards.candidates.iter_mut().zip(tokens) {
             candidate.lived(took.is_some(), took.unwrap_or(0));
         }
-        let next = interval::next_ms(&what.settings, interval_ms, posts, sample.turns.len());
-        interval_ms = Some(next);
-        done.turns += sample.turns.len();
-        done.posts += posts;
-        done.samples.push(sample);
         // From start to start; a cycle that takes longer is followed at once.
         start = now.max(start + next as f64 / 1000.0);
     }
@@ -126,10 +115,15 @@ mod tests {
 
     #[test]
     fn the_same_seed_is_the_same_life_and_another_is_another() {
-        let of = |seed| study(&Study::alike(&Settings::default(), 5, 200, seed));
+        let of = |seed| {
+            let mut orders = Vec::new();
+            let what = Study::alike(&Settings::default(), 5, 200, seed);
+            let done = study(&what, &mut |sample| orders.push(sample.order.to_vec()));
+            (done, orders)
+        };
         assert_eq!(of(11), of(11));
-        assert_ne!(of(11).samples, of(12).samples);
-        let lived = of(11);
+        assert_ne!(of(11).1, of(12).1);
+        let (lived, _) = of(11);
         assert!(
             lived.secs >= 200.0 * 300.0,
             "from start to start: {}",

@@ -110,6 +110,8 @@ pub enum Call {
     ReadProfile { name: String },
     /// The last lines of the log.
     ReadLog { limit: i64 },
+    /// How fair the turns were until now.
+    Fairness {},
     /// Motions, the open ones first.
     ListMotions { limit: i64 },
     /// A new motion.
@@ -280,6 +282,8 @@ pub const TOOLS: &[Tool] = &[
         read: |a| Ok(Call::ReadProfile { name: a.line("name")? }), ..READS },
     Tool { name: "read_log", doc: "Read the last lines of the forum's log: who was asked when, who sat out and why.", fields: &[LIMIT],
         read: |a| Ok(Call::ReadLog { limit: a.limit()? }), ..READS },
+    Tool { name: "fairness", doc: "See whether the turns were fair: your turns, places, words and posts beside what you are entitled to, the same for everybody, and the commitment to the next draw.", fields: &[],
+        read: |_| Ok(Call::Fairness {}), ..READS },
     Tool { name: "list_motions", doc: "List motions to change the rules, the open ones first.", fields: &[LIMIT],
         read: |a| Ok(Call::ListMotions { limit: a.limit()? }), ..READS },
     Tool { name: "propose", doc: "Propose to keep the rules, to change one (key and value), to take another scheduler (value), to undo a motion (value is its number), or any text. Everybody can vote; a human confirms.",
@@ -498,6 +502,7 @@ impl Call {
             Self::WriteProfile { .. } => "write_profile",
             Self::ReadProfile { .. } => "read_profile",
             Self::ReadLog { .. } => "read_log",
+            Self::Fairness {} => "fairness",
             Self::ListMotions { .. } => "list_motions",
             Self::Propose { .. } => "propose",
             Self::Vote { .. } => "vote",

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
 use kd_core::forum::company::{self, NOTES_MAX};
+use kd_core::forum::fairness::Look;
 use kd_core::forum::governance::{Motion, MotionState};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{self, Call};
@@ -23,6 +24,9 @@ use serde_json::{Value, json};
 
 /// The most posts of one `read_thread`.
 const POSTS_MAX: i64 = 500;
+
+/// Cycles that an agent is shown the fairness of.
+const FAIRNESS_CYCLES: i64 = 1_000;
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,6 +219,7 @@ impl ForumStore {
                 let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
                 Ok(json!({"success": true, "lines": lines, "count": lines.len(), "times": "UTC"}))
             }
+            Call::Fairness {} => self.fairness_json(me, forum),
             Call::ListMotions { limit } => {
                 let motions = self.motions_for(sight, forum, *limit)?;
                 let mut listed = Vec::with_capacity(motions.len());
@@ -268,6 +273,23 @@ impl ForumStore {
         Ok(json!({
             "success": true, "threads": threads, "count": threads.len(), "mentions": mentions, "mention_count": mention_count,
             "motions": motions,
+        }))
+    }
+
+    /// The verdict for an agent. It may look as often as it likes.
+    fn fairness_json(&mut self, me: &str, forum: &str) -> Result<Value, ForumError> {
+        let table = self.fairness(forum, Some(FAIRNESS_CYCLES), Look::Running)?;
+        let next = self.next_commitment(forum)?;
+        let failed: Vec<&str> = table
+            .rows
+            .iter()
+            .filter(|row| row.pass == Some(false))
+            .map(|row| row.name)
+            .collect();
+        let you = table.agents.iter().find(|share| share.agent == me);
+        Ok(json!({
+            "success": true, "cycles": table.cycles, "foreseeable_cycles": table.foreseeable, "fair": table.passes(), "failed": failed,
+            "you": you, "agents": table.agents, "rows": table.rows, "next_commitment": next.map(|(_, next)| next),
         }))
     }
 

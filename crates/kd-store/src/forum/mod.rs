@@ -12,6 +12,7 @@ mod cycles;
 mod db;
 mod error;
 mod export;
+mod fair;
 mod links;
 mod log;
 mod motions;

@@ -238,7 +238,9 @@ pub(crate) struct Audit {
     pub(crate) json: bool,
 }
 
-/// Test whether turns were fair: positions, neighbors and last words
+/// Compare each agent's turns, places and posts with what it was entitled to
+///
+/// Exits with 1 if a row fails. You may look as often as you like; with --end, look once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -248,8 +250,11 @@ pub(crate) struct Fairness {
     #[command(flatten)]
     pub(crate) place: Where,
     /// Only this many of the last cycles
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub(crate) last: i64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) last: Option<i64>,
+    /// Judge once, at the end: sharper, but right only for one look
+    #[arg(long)]
+    pub(crate) end: bool,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -289,7 +289,7 @@ fn a_study_on_the_virtual_clock_has_its_table() {
         .filter_map(|row| row["key"].as_str())
         .collect();
     assert!(
-        failed.contains(&"position_p") && failed.contains(&"carry_over_p"),
+        failed.contains(&"mean_place") && failed.contains(&"neighbors"),
         "{failed:?}"
     );
 }

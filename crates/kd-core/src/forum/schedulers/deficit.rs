@@ -22,6 +22,7 @@ pub(super) const ROW: Scheduler = Scheduler {
             candidate.skip_probability
         }
     },
+    weighs: false,
     promises: FAIR,
 };
 

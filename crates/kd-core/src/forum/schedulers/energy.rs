@@ -10,6 +10,7 @@ pub(super) const ROW: Scheduler = Scheduler {
         let base = candidate.skip_probability;
         base + (1.0 - base) * (1.0 - candidate.energy.clamp(0.0, 1.0))
     },
+    weighs: false,
     promises: FAIR,
 };
 

@@ -7,9 +7,10 @@ pub(super) const ROW: Scheduler = Scheduler {
     doc: "the same order each cycle, by name: unfair, for comparison",
     order: |draw| (0..draw.candidates.len()).collect(),
     skip: as_set,
+    weighs: false,
     promises: Promises {
         position: false,
         carry_over: false,
-        last_word: false,
+        mean_place: false,
     },
 };

@@ -59,6 +59,8 @@ pub struct Scheduler {
     pub order: fn(&mut Draw<'_>) -> Vec<usize>,
     /// How likely a candidate sits out, 0 to 1, from its own settings and what it did before.
     pub skip: fn(&Candidate, &[Candidate]) -> f64,
+    /// Whether the weights of agents move their places.
+    pub weighs: bool,
     /// Rows of the fairness table that it must pass in the long run, and those that it must fail.
     pub promises: Promises,
 }
@@ -70,14 +72,14 @@ pub struct Promises {
     pub position: bool,
     /// Everybody comes right after everybody else equally often.
     pub carry_over: bool,
-    /// Nobody has the last word more often than others.
-    pub last_word: bool,
+    /// Nobody's mean place is off, so that nobody has the last word more often than others.
+    pub mean_place: bool,
 }
 
 const FAIR: Promises = Promises {
     position: true,
     carry_over: true,
-    last_word: true,
+    mean_place: true,
 };
 
 /// The chance that an agent set for itself, or the forum's.

@@ -15,9 +15,10 @@ pub(super) const ROW: Scheduler = Scheduler {
         (0..n).map(|place| (first + place) % n).collect()
     },
     skip: as_set,
+    weighs: false,
     promises: Promises {
         position: true,
         carry_over: false,
-        last_word: true,
+        mean_place: true,
     },
 };

@@ -7,5 +7,6 @@ pub(super) const ROW: Scheduler = Scheduler {
     doc: "a new random order each cycle: nobody can foresee or use a place",
     order: |draw| draw.shuffled(),
     skip: as_set,
+    weighs: false,
     promises: FAIR,
 };

@@ -18,5 +18,6 @@ pub(super) const ROW: Scheduler = Scheduler {
         keys.into_iter().map(|(_, at)| at).collect()
     },
     skip: |candidate, _| candidate.skip_probability.powf(candidate.weight.max(1e-9)),
+    weighs: true,
     promises: FAIR,
 };

@@ -37,6 +37,7 @@ pub(super) const ROW: Scheduler = Scheduler {
             .collect()
     },
     skip: as_set,
+    weighs: false,
     promises: FAIR,
 };
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use jiff::tz::TimeZone;
 use kd_backends::Hands;
+use kd_core::forum::fairness::{Judge, Look};
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{PARAMETERS, Settings};
@@ -327,15 +328,16 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
         .min(10_000_000);
     let seed = args.running.seed.unwrap_or(0);
     let began = std::time::Instant::now();
-    let done = study(&Study::alike(&settings, args.count, cycles, seed));
-    let took = began.elapsed();
-    let table = kd_core::forum::fairness::table(
-        &done.names,
-        &done.samples,
-        &done.answers,
-        Some(settings.skips_max),
-        None,
+    let mut judge = Judge::default();
+    let done = study(
+        &Study::alike(&settings, args.count, cycles, seed),
+        &mut |sample| judge.add(sample),
     );
+    for (from, to) in &done.answers {
+        judge.answered(from, to);
+    }
+    let took = began.elapsed();
+    let table = judge.table(Look::Once);
     let all = began.elapsed();
     let mut out = io::stdout().lock();
     if args.json {

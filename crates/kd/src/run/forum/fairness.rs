@@ -6,10 +6,10 @@ use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
-use kd_core::forum::fairness::{Sample, Table, table as judge};
+use kd_core::forum::fairness::{Look, Row, Table};
 use kd_core::forum::words::Run;
 use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 /// Cycles and faults that are listed.
@@ -19,120 +19,142 @@ const BAR: usize = 24;
 
 pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
-    let table = judged(&mut site, args.last)?;
+    let look = if args.end { Look::Once } else { Look::Running };
+    let table = site.store.fairness(&site.forum, args.last, look)?;
     let mut out = io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&table).unwrap_or_default())?;
     } else {
         print(&table, here.out_styles(), &mut out)?;
     }
-    Ok(Exit::Done)
+    Ok(verdict(table.passes()))
 }
 
-/// Judges the last cycles of a forum.
+/// Judges the newest cycles of a forum, for a view that may be looked at any time.
 pub(super) fn judged(site: &mut Site, last: i64) -> Result<Table, ForumError> {
-    let cycles = site.store.cycles(&site.forum, last)?;
-    let names: Vec<String> = cycles
-        .last()
-        .map(|c| c.cards.candidates.iter().map(|c| c.name.clone()).collect())
-        .unwrap_or_default();
-    let place = |name: &str| names.iter().position(|n| n == name);
-    let mut samples = Vec::with_capacity(cycles.len());
-    let mut last_turn: BTreeMap<String, jiff::Timestamp> = BTreeMap::new();
-    let mut bounds = Vec::new();
-    for cycle in &cycles {
-        let mut sample = Sample::default();
-        // A cycle of other agents has another order: its sample does not fit, and is counted as left out.
-        if cycle.plan.order.len() == names.len() {
-            sample.order = cycle.plan.order.iter().filter_map(|n| place(n)).collect();
-        }
-        for run in site.store.runs_of(cycle.id)? {
-            let waited = last_turn
-                .insert(run.agent.clone(), run.started_at)
-                .map(|then| run.started_at.duration_since(then));
-            sample.waits.extend(waited.map(|w| w.as_secs_f64()));
-            sample
-                .turns
-                .extend(place(&run.agent).map(|who| (who, run.tokens.max(0) as u64)));
-        }
-        bounds.push(cycle.cards.skips_max);
-        samples.push(sample);
-    }
-    bounds.dedup();
-    let answers: Vec<(usize, usize)> = site
-        .store
-        .answers(&site.forum)?
-        .into_iter()
-        .filter_map(|(from, to)| Some((place(&from)?, place(&to)?)))
-        .collect();
-    let bound = if let [one] = bounds.as_slice() {
-        Some(*one)
-    } else {
-        None
-    };
-    Ok(judge(&names, &samples, &answers, bound, None))
+    site.store.fairness(&site.forum, Some(last), Look::Running)
 }
 
 /// The table and the bars.
 pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
-    let left_out = match table.left_out {
-        0 => String::new(),
-        n => format!(" ({n} of other agents left out)"),
+    let (cycles, agents) = (table.cycles, table.agents.len());
+    let plural = |n: usize, one: &str| match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    };
+    let look = match table.look {
+        Look::Once => "one look, at the end",
+        Look::Running => "may be looked at any time",
     };
     writeln!(
         out,
-        "fairness over {} cycles of {} agents{left_out}",
-        table.cycles,
-        table.agents.len()
+        "fairness over {} of {} ({look})",
+        plural(cycles, "cycle"),
+        plural(agents, "agent")
+    )?;
+    for (count, what) in [
+        (
+            table.foreseeable,
+            "could be foretold (--seed or old record)",
+        ),
+        (table.void, "void: only the order counts"),
+        (
+            table.weighted,
+            "with unequal weights: places and neighbors are not judged",
+        ),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {count} {what}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\n  {:<32} {:>9} {:>9} {:>9} {:>9}",
+        "", "has", "due", "p", "fails if <"
     )?;
     for row in &table.rows {
-        let value = match row.value {
-            None => "–".to_owned(),
-            Some(v) if v.fract() == 0.0 && v.abs() < 1e6 => format!("{v:.0}"),
-            Some(v) if v.abs() >= 100.0 => format!("{v:.1}"),
-            Some(v) => format!("{v:.3}"),
-        };
-        let verdict = match row.pass {
-            Some(true) => "pass",
-            Some(false) => "FAIL",
-            None => "",
-        };
-        let line = row.line.as_deref().unwrap_or("");
-        let line = format!("  {:<32} {value:>10}  {line:<10} {verdict}", row.name);
-        writeln!(out, "{}", line.trim_end())?;
+        print_row(row, out)?;
+    }
+    let failed: Vec<&str> = table
+        .rows
+        .iter()
+        .filter(|row| row.pass == Some(false))
+        .map(|row| row.name)
+        .collect();
+    match failed.as_slice() {
+        [] => writeln!(out, "verdict: no row fails")?,
+        failed => writeln!(out, "verdict: FAIL ({})", failed.join(", "))?,
+    }
+    print_agents(table, styles, out)
+}
+
+fn figure(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(v) if v.fract() == 0.0 && v.abs() < 1e6 => format!("{v:.0}"),
+        Some(v) if v.abs() >= 100.0 => format!("{v:.1}"),
+        Some(v) if v != 0.0 && v.abs() < 0.001 => format!("{v:.0e}"),
+        Some(v) => format!("{v:.3}"),
+    }
+}
+
+fn print_row(row: &Row, out: &mut dyn Write) -> io::Result<()> {
+    let some = |value: Option<f64>| value.map_or_else(String::new, |v| figure(Some(v)));
+    let verdict = match row.pass {
+        Some(true) => "pass",
+        Some(false) => "FAIL",
+        None => "",
+    };
+    let agent = row.agent.as_deref().unwrap_or_default();
+    let visible = row
+        .visible
+        .map(|v| format!(" (an excess of {:.1} points would be seen)", 100.0 * v));
+    let line = format!(
+        "  {:<32} {:>9} {:>9} {:>9} {:>9}  {verdict:<4}  {agent}{}",
+        row.name,
+        figure(row.value),
+        some(row.entitled),
+        some(row.p),
+        some(row.line),
+        visible.unwrap_or_default()
+    );
+    writeln!(out, "{}", line.trim_end())?;
+    Ok(())
+}
+
+/// Each agent beside what it was entitled to.
+fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
+    if table.agents.is_empty() {
+        return Ok(());
     }
     let (full, empty) = if styles.unicode {
         ("█", "░")
     } else {
         ("#", ".")
     };
-    let most = table
-        .agents
-        .iter()
-        .map(|a| a.turns)
-        .max()
-        .unwrap_or(0)
-        .max(1);
-    if !table.agents.is_empty() {
-        writeln!(
-            out,
-            "\n  {:<20} {:<BAR$} {:>6} {:>6} {:>6} {:>9} {:>8}",
-            "agent", "turns", "", "first", "last", "silence", "answered"
-        )?;
-    }
+    let most = table.agents.iter().map(|a| a.turns).max().unwrap_or(0);
+    let posts: u64 = table.agents.iter().map(|a| a.posts).sum();
+    writeln!(
+        out,
+        "\n  {:<20} {:<BAR$} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>8}",
+        "agent", "turns", "", "due", "place", "due", "first", "last", "posts", "due", "answered"
+    )?;
     for agent in &table.agents {
-        let filled = (agent.turns as usize * BAR)
-            .div_ceil(most as usize)
-            .min(BAR);
+        let filled = (agent.turns as usize * BAR).div_ceil(most.max(1) as usize);
+        let filled = filled.min(BAR);
         let bar = format!("{}{}", full.repeat(filled), empty.repeat(BAR - filled));
         writeln!(
             out,
-            "  {:<20} {bar} {:>6} {:>6} {:>6} {:>9} {:>8}",
+            "  {:<20} {bar} {:>6} {:>7.1} {:>6.2} {:>6.2} {:>6} {:>6} {:>5.1} % {:>5.1} % {:>8}",
             agent.agent,
             agent.turns,
+            agent.turns_entitled,
+            agent.place,
+            agent.place_entitled,
             agent.first_words,
             agent.last_words,
-            agent.longest_silence,
+            100.0 * agent.posts as f64 / posts.max(1) as f64,
+            100.0 * agent.use_entitled,
             agent.answered
         )?;
     }
