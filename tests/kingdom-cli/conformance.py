@@ -1,7 +1,7 @@
 """What tests/kingdom-cli/run runs inside the environment that holds kingdom-cli 1.1.0.
 
-Comes in: the path of its `kd` (argument 1), seconds of writing at once (argument 2), ours in $KD. Goes out: a line for
-each check, and a closing line `N passed, N failed`.
+Input: the path of its `kd` (argument 1), seconds of writing at once (argument 2), rounds of the full run or 0 (argument
+3), ours in $KD. Output: a line for each check, and a closing line `N passed, N failed`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from datetime import datetime
@@ -20,7 +21,9 @@ from pathlib import Path
 from kingdom import thread as theirs
 from kingdom.config import load_config
 
-THEIR_KD, SECONDS, OUR_KD = sys.argv[1], float(sys.argv[2]), os.environ["KD"]
+THEIR_KD, SECONDS, ROUNDS, OUR_KD = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), os.environ["KD"]
+# Rounds of theirs in one thread: each reads the whole thread.
+ROUNDS_PER_THREAD = 100
 BRANCH = "main"
 results: list[bool] = []
 
@@ -259,6 +262,105 @@ def at_once(house: House, id_: str) -> None:
     check("kd fsck finds nothing wrong afterwards", fsck.returncode == 0, said(fsck))
 
 
+def loop(house: House, *args: str) -> tuple[threading.Thread, threading.Event, list[str]]:
+    """Runs a command of ours again and again until told to stop; collects how failed runs ended."""
+    stop, failed = threading.Event(), []
+
+    def go() -> None:
+        while not stop.is_set():
+            run = house.ours(*args)
+            # 5 and 6: members failed, which is not the case here.
+            if run.returncode != 0:
+                failed.append(said(run))
+            stop.wait(0.2)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    return thread, stop, failed
+
+
+def full_thread(house: House, rounds: int, number: int) -> tuple[int, int, int, list[str], list[str]]:
+    """So many rounds of theirs in a new thread, two at a time, beside ours. Messages of theirs and of ours, doubles, and
+    what failed of theirs and of ours."""
+    asked = house.theirs("council", "ask", "--no-watch", f"thread {number}")
+    crashed = [] if asked.returncode == 0 else [said(asked)]
+    id_ = json.loads((house.kd_folder / "branches" / BRANCH / "state.json").read_text())["current_thread"]
+    chats = []
+    for _ in range(2):
+        out = tempfile.TemporaryFile("w+")
+        line = [OUR_KD, "chat", "--plain", "--members", "ada", id_]
+        chats.append((subprocess.Popen(line, cwd=house.work, env=house.env, stdin=subprocess.PIPE, stdout=out, stderr=out, text=True), out))
+    loops = [
+        loop(house, "ask", "--async", "--quiet", "--members", "ada", "--thread", id_, "in the background"),
+        loop(house, "ask", "--quiet", "--members", "ada", "--thread", id_, "and then?"),
+    ]
+    running: list[subprocess.Popen[str]] = []
+    left, spoken, next_line = rounds - 1, 0, time.time()
+    while left > 0 or running:
+        for one in [r for r in running if r.poll() is not None]:
+            running.remove(one)
+            if one.returncode != 0:
+                crashed.append(one.communicate()[0][-800:])
+        while left > 0 and len(running) < 2:
+            line = [THEIR_KD, "council", "ask", "--continue", "--no-watch", f"round {left}"]
+            running.append(subprocess.Popen(line, cwd=house.work, env=house.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            left -= 1
+        if time.time() > next_line:
+            for chat, _ in chats:
+                chat.stdin.write(f"chat says {spoken}\n")
+                chat.stdin.flush()
+            spoken, next_line = spoken + 1, time.time() + 1
+        time.sleep(0.01)
+    failed = []
+    for thread, stop, told in loops:
+        stop.set()
+        thread.join()
+        failed += told
+    for chat, out in chats:
+        chat.stdin.close()
+        code = chat.wait(timeout=120)
+        out.seek(0)
+        if code != 0:
+            failed.append(f"chat, code {code}: {out.read()[-400:]}")
+    # What runs in the background ends by itself; one more word of ours parts a double of theirs.
+    before = -1
+    while before != (before := len(list(house.thread(id_).iterdir()))):
+        time.sleep(2)
+    last = house.ours("ask", "--quiet", "--members", "ada", "--thread", id_, "the last")
+    failed += [] if last.returncode == 0 else [said(last)]
+    there = messages(house.thread(id_))
+    numbers = Counter(n.name.split("-")[0] for n in house.thread(id_).glob("*-*.md"))
+    bodies = Counter(b.strip() for _, f, b in there if f == "king")
+    lost = [f"chat says {n}" for n in range(spoken) if bodies[f"chat says {n}"] != 2]
+    lost += [f"round {n}" for n in range(1, rounds) if bodies[f"round {n}"] != 1]
+    failed += [f"not there as often as it was said: {', '.join(lost[:5])}"] if lost else []
+    their_answers = sum(1 for _, f, _ in there if f == "claude")
+    if their_answers < rounds - len(crashed):
+        crashed.append(f"{rounds} rounds of theirs brought {their_answers} answers")
+    return their_answers, len(there), sum(n - 1 for n in numbers.values()), crashed, failed
+
+
+def full(house: House) -> None:
+    """Many whole rounds of theirs beside chats and rounds of ours."""
+    answers = all_messages = doubles = 0
+    crashed, failed = [], []
+    left, number, start = ROUNDS, 0, time.time()
+    while left > 0:
+        number += 1
+        rounds = min(left, ROUNDS_PER_THREAD)
+        theirs_said, there, twice, bad_theirs, bad_ours = full_thread(house, rounds, number)
+        answers, all_messages, doubles, left = answers + theirs_said, all_messages + there, doubles + twice, left - rounds
+        crashed, failed = crashed + bad_theirs, failed + bad_ours
+        print(f"       {ROUNDS - left} rounds, {all_messages} messages, {time.time() - start:.0f} s; {len(crashed)} of theirs and {len(failed)} of ours failed, {doubles} numbers twice", flush=True)
+        for why in bad_theirs + bad_ours:
+            print(f"       {why}", flush=True)
+    check(f"no round of {ROUNDS} of theirs crashed or lost its answer", not crashed, crashed[:3])
+    check(f"nothing of ours failed or got lost beside them, {all_messages} messages in all", not failed, failed[:3])
+    check("no number twice", doubles == 0, doubles)
+    fsck = house.ours("fsck")
+    check("kd fsck finds nothing wrong afterwards", fsck.returncode == 0, said(fsck))
+
+
 def alone(house: House) -> None:
     """For comparison: four writers of theirs without us."""
     theirs.create_thread(house.work, BRANCH, "council-a10e", ["king"], "council")
@@ -273,10 +375,13 @@ def alone(house: House) -> None:
 
 with tempfile.TemporaryDirectory() as folder:
     house = House(Path(folder))
-    first = ours_for_them(house)
-    theirs_for_us(house)
-    at_once(house, first)
-    alone(house)
-    settings(house)
+    if ROUNDS:
+        full(house)
+    else:
+        first = ours_for_them(house)
+        theirs_for_us(house)
+        at_once(house, first)
+        alone(house)
+        settings(house)
 print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
 sys.exit(0 if all(results) else 1)

@@ -6,7 +6,7 @@
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::{Op, Roster, SeatName};
+use kd_core::{Event, Op, Record, Roster, SeatName};
 use kd_store::{Layout, Thread, Watch, beneath, bounds};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -44,6 +44,10 @@ pub(super) fn start(
     let until = Instant::now() + PATIENCE;
     while last(thread)? <= seen {
         if let Some(status) = child.try_wait()? {
+            // A short round can begin and end between two looks.
+            if ran(&log) {
+                break;
+            }
             return Err(died(&log, status.code()));
         }
         if Instant::now() >= until {
@@ -119,11 +123,25 @@ fn last(thread: &Thread) -> Result<u32, Error> {
     Ok(newest.last().map_or(0, |m| m.seq))
 }
 
-/// Why a round ended before its question was on disk.
-fn died(log: &Path, code: Option<i32>) -> Error {
+/// The last line of a log; empty where there is none.
+fn last_line(log: &Path) -> String {
     let (end, _) = beneath::read_end(log, bounds::LOG_END).unwrap_or_default();
     let end = String::from_utf8_lossy(&end);
-    let why = end.lines().last().unwrap_or("it said nothing").to_owned();
+    end.lines().last().unwrap_or_default().to_owned()
+}
+
+/// Whether a round that has exited came to its end.
+fn ran(log: &Path) -> bool {
+    let record = serde_json::from_str::<Record>(&last_line(log));
+    record.is_ok_and(|record| matches!(record.event, Event::FloorYielded { .. }))
+}
+
+/// Why a round ended before its question was on disk.
+fn died(log: &Path, code: Option<i32>) -> Error {
+    let why = match last_line(log) {
+        line if line.is_empty() => "it said nothing".to_owned(),
+        line => line,
+    };
     let what = match code {
         Some(code) => format!("the round in the background ended with code {code} before it began"),
         None => "the round in the background was killed before it began".to_owned(),
@@ -156,4 +174,25 @@ fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Er
         writeln!(err, "its log:   {}", log.display())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_ended_between_two_looks_has_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let yielded = r#"{"v":1,"seq":9,"ts":"2026-01-01T00:00:00Z","thread":"council-3e2c","event":"floor_yielded","outcome":"complete","usage":{"input_tokens":0,"output_tokens":0}}"#;
+        for (text, ran_to_its_end) in [
+            (format!("{yielded}\n"), true),
+            ("error: there is no model\n".to_owned(), false),
+            (format!("{yielded}\nerror: there is no model\n"), false),
+            (String::new(), false),
+        ] {
+            std::fs::write(&log, &text).expect("written");
+            assert_eq!(ran(&log), ran_to_its_end, "{text}");
+        }
+    }
 }
