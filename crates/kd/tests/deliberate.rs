@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::path::Path;
 use support::Home;
 
 /// A reply that fits every stage: each reads of it what it asked for.
@@ -535,4 +536,122 @@ fn open_answers_are_compared_and_the_claims_are_in_every_form() {
         .run(&["deliberate", "--plan", "plan.json", "--json", QUESTION])
         .json();
     assert_eq!(said["map"]["of"], "answers");
+}
+
+/// Deliberations that older versions recorded are decided as they were: their replies are read, and their conclusions
+/// written, by the rules of their time.
+#[test]
+fn a_recorded_deliberation_is_decided_as_it_was() {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded");
+    let home = Home::new(&json!({}));
+    let threads = home.work().join(".kd/branches/main/threads");
+    let mut count = 0;
+    for folder in std::fs::read_dir(recorded).expect("read") {
+        let folder = folder.expect("an entry");
+        let id = folder.file_name().into_string().expect("text");
+        let thread = threads.join(&id);
+        std::fs::create_dir_all(&thread).expect("made");
+        for file in std::fs::read_dir(folder.path()).expect("read") {
+            let file = file.expect("an entry");
+            std::fs::copy(file.path(), thread.join(file.file_name())).expect("copied");
+        }
+        let again = home.run(&["replay", &id]);
+        assert_eq!(again.code, Some(0), "{id}: {}{}", again.out, again.err);
+        assert!(
+            again.out.contains("agree byte for byte"),
+            "{id}: {}",
+            again.out
+        );
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn the_count_stands_before_the_chair_and_a_chair_that_differs_is_named() {
+    let says = |text: &str| json!({"runs": [[{"text": text}]]});
+    let council = |ann: &str, others: &str| {
+        Home::scripted(&[
+            ("ann", says(ann)),
+            ("bob", says(others)),
+            ("cyd", says(others)),
+            ("dan", says(others)),
+            ("eve", says("I cannot help with that.")),
+        ])
+    };
+    // The chair is ann's, too.
+    let rows = [
+        (
+            "Answer: PostgreSQL",
+            "Recommendation of the chair, against the count. Answer: PostgreSQL",
+        ),
+        ("Answer: SQLite", "Recommendation. Answer: SQLite"),
+        (
+            "{\"answer\": \"SQLite\"}",
+            "Recommendation. (in the words of the winning answer)",
+        ),
+        (
+            "I cannot help with that.",
+            "Recommendation. (in the words of the winning answer)",
+        ),
+    ];
+    for (ann, wanted) in rows {
+        let home = council(ann, "Answer: SQLite");
+        let question = "Which is better for a small shop: (A) SQLite or (B) PostgreSQL?";
+        let args = [
+            "deliberate",
+            "--seed",
+            "4",
+            "--preset",
+            "diverse",
+            "--rule",
+            "plurality",
+            question,
+        ];
+        let said = home.run(&args);
+        let text: Vec<&str> = said.out.split_whitespace().collect();
+        let text = text.join(" ");
+        assert!(text.contains(wanted), "{ann}: {}{}", said.out, said.err);
+        let (decided, chair) = (text.find("Decided. SQLite"), text.find("Recommendation"));
+        assert!(decided.is_some() && decided < chair, "{ann}: {}", said.out);
+        if ann.contains("PostgreSQL") {
+            assert!(
+                text.contains("A majority of the votes (3 of 5, 1 abstained)"),
+                "{}",
+                said.out
+            );
+        }
+    }
+    let home = council("It depends.", "It depends.");
+    let question = "Which is better for a small shop: (A) SQLite or (B) PostgreSQL?";
+    let said = home.run(&[
+        "deliberate",
+        "--preset",
+        "diverse",
+        "--rule",
+        "plurality",
+        question,
+    ]);
+    assert!(said.out.contains("No quorum"), "{}", said.out);
+    for absent in ["Dissent.", "Confidence.", "Decided."] {
+        assert!(!said.out.contains(absent), "{absent} {}", said.out);
+    }
+}
+
+#[test]
+fn only_the_members_beyond_the_seats_are_named() {
+    let names: Vec<String> = (1..=9).map(|n| format!("x{n}")).collect();
+    let says = json!({"runs": [[{"text": "Answer: yes"}]]});
+    let members: Vec<(&str, Value)> = names.iter().map(|n| (n.as_str(), says.clone())).collect();
+    let home = Home::scripted(&members);
+    let all = names.join(",");
+    let said = home.run(&[
+        "deliberate",
+        "-m",
+        &all,
+        "--preset",
+        "small",
+        "Is 17 prime? yes or no",
+    ]);
+    assert!(said.err.starts_with("error: x9 cannot sit"), "{}", said.err);
 }

@@ -730,7 +730,10 @@ impl Deliberation {
         let cut = self.cut.is_some();
         let ended = outcome(form, cut, self.failed);
         let (backers, voters) = counted.map_or((0, 0), |c| (c.backers, c.voters));
-        let title = heading(ended, form, backers, voters);
+        // Older records do not tell abstentions in the heading.
+        let abstained = counted.map_or(0, |c| c.electorate.saturating_sub(c.voters));
+        let abstained = if self.plan.writing > 0 { abstained } else { 0 };
+        let title = heading(ended, form, backers, voters, abstained);
         let winner = counted.and_then(|c| c.winner);
         let mut support = Vec::new();
         let mut dissent = Vec::new();
@@ -779,6 +782,7 @@ impl Deliberation {
             plan: &self.plan,
             board: &board,
             heading: &title,
+            outcome: ended,
             dissent: &dissent,
             above: &above,
         };

@@ -30,7 +30,7 @@ pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
-pub use plan::{Plan, READING, SPENDING, Seat};
+pub use plan::{Plan, READING, SPENDING, Seat, WRITING};
 pub use replay::{Replayed, last, replay};
 pub use verdict::{Dissenter, Verdict};
 pub use why::why;

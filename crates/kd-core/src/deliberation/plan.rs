@@ -49,10 +49,15 @@ pub struct Plan {
     /// Which rules reserve and book what is spent ([`SPENDING`] today). 0 in records made before turns told their repeats.
     #[serde(default, skip_serializing_if = "is_first")]
     pub spending: u32,
+    /// Which rules write the conclusion ([`WRITING`] today). 0 in records made before there were versions.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub writing: u32,
 }
 
 /// The rules for replies that new plans use.
 pub const READING: u32 = 1;
+/// The rules for conclusions that new plans use.
+pub const WRITING: u32 = 1;
 /// The rules for spending that new plans use.
 pub const SPENDING: u32 = 1;
 

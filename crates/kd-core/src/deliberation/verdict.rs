@@ -65,17 +65,29 @@ pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
     }
 }
 
-/// The first line above an answer.
-pub(super) fn heading(outcome: Outcome, form: Outcome, backers: u64, voters: u64) -> String {
-    let of = match voters {
-        0 => String::new(),
-        _ => format!(" ({backers} of {voters})"),
+/// The first line above an answer. `abstained` is how many seats were asked for a vote and cast none.
+pub(super) fn heading(
+    outcome: Outcome,
+    form: Outcome,
+    backers: u64,
+    voters: u64,
+    abstained: u64,
+) -> String {
+    let of = match (voters, abstained) {
+        (0, _) => String::new(),
+        (_, 0) => format!(" ({backers} of {voters})"),
+        (_, n) => format!(" ({backers} of {voters}, {n} abstained)"),
+    };
+    let whose = match abstained {
+        0 => "of the council",
+        _ => "of the votes",
     };
     match outcome {
         // A council of one agrees with itself: that says nothing.
         Outcome::Unanimous if voters == 1 => "One answer, without a council".to_owned(),
+        Outcome::Unanimous if abstained > 0 => format!("All votes agree{of}"),
         Outcome::Unanimous => format!("The council is unanimous{of}"),
-        Outcome::Majority => format!("A majority of the council{of}"),
+        Outcome::Majority => format!("A majority {whose}{of}"),
         Outcome::Plurality => format!("A plurality, no majority{of}"),
         Outcome::Split => format!("The council is split{of}"),
         Outcome::NoQuorum => "No quorum: too few readable votes to decide".to_owned(),

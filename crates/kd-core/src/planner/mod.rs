@@ -15,7 +15,7 @@ use crate::config::{self, Config, MemberPlan};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
     Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
-    Strategy, Task, Voting,
+    Strategy, Task, Voting, WRITING,
 };
 use crate::deliberation::{Cut, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
@@ -285,6 +285,7 @@ pub fn plan_with(
         reading: READING,
         judged,
         spending: SPENDING,
+        writing: WRITING,
     };
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);
@@ -585,8 +586,15 @@ fn seat_all(
         None
     };
     if let Some(why) = why {
+        // A size names those beyond it; a list of members leaves all of them out.
+        let most = match council.size {
+            _ if council.members.is_some() => 0,
+            Some(size) => size as usize,
+            None => SEATS_MAX,
+        };
+        let surplus = seats.saturating_sub(most).min(missing.len());
         return Err(PlanError::NoSeat {
-            names: missing,
+            names: missing.split_off(missing.len() - surplus),
             why,
         });
     }

@@ -82,6 +82,7 @@ pub(crate) fn plan() -> Plan {
         reading: kd_core::deliberation::READING,
         judged: false,
         spending: kd_core::deliberation::SPENDING,
+        writing: kd_core::deliberation::WRITING,
     }
 }
 

@@ -2,13 +2,16 @@
 //! the count says (outcome, confidence, who dissents) is not left to it.
 
 use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
+use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
-use crate::deliberation::board::{Answer, Board, object_with};
+use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
+use crate::reading::{Unread, json};
 use crate::roles::Duty;
+use crate::voting::Outcome;
 use serde_json::{Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -127,6 +130,8 @@ pub(crate) struct Conclusion<'a> {
     pub board: &'a Board,
     /// The heading.
     pub heading: &'a str,
+    /// How the deliberation ended.
+    pub outcome: Outcome,
     /// Who does not stand behind the winner.
     pub dissent: &'a [Dissenter],
     /// What stands above the text: a replaced chair, a limit that cut.
@@ -143,9 +148,12 @@ pub(crate) fn compose(
         plan,
         board,
         heading,
+        outcome,
         dissent,
         above,
     } = about;
+    // Records keep the form of their time.
+    let told_apart = plan.writing > 0;
     let mut out = format!("## {heading}\n");
     for line in *above {
         out.push_str(&format!("\n> {line}\n"));
@@ -153,12 +161,26 @@ pub(crate) fn compose(
     let object = said
         .and_then(|(text, _)| object_with(plan, text, &["recommendation"]).map(|(value, _)| value));
     let of = |value: &Value, name: &str| own_words(&words_of(value, name));
-    // A chair that recommends nothing has not concluded.
+    // A chair that recommends nothing has not concluded. JSON without a recommendation, and a refusal, are none.
     let said = said.filter(|(text, _)| match &object {
         Some(value) => !of(value, "recommendation").is_empty(),
+        None if told_apart && (is_json(text) || is_refusal(plan, text)) => false,
         None => !own_words(text).is_empty(),
     });
     let winner = board.winner();
+    let keyed = winner.filter(|_| plan.answers.is_keyed());
+    let words = said.map(|(text, _)| match &object {
+        Some(value) => of(value, "recommendation"),
+        None => own_words(text),
+    });
+    let differs = keyed.zip(words.as_deref()).is_some_and(|(winner, words)| {
+        let key = plan.answers.read_for(&board.question, words);
+        told_apart && key.is_ok_and(|(key, _)| key != winner.name)
+    });
+    let title = match differs {
+        true => "Recommendation of the chair, against the count",
+        false => "Recommendation",
+    };
     let mut cited: Vec<usize> = Vec::new();
     let mut part = |title: &str, text: &str| {
         let bare = text.trim().trim_end_matches('.').to_lowercase();
@@ -166,9 +188,14 @@ pub(crate) fn compose(
             out.push_str(&format!("\n**{title}.** {}\n", text.trim()));
         }
     };
+    let first = decided(plan, board, winner).filter(|_| told_apart);
+    if let Some((title, name)) = &first {
+        // The count decides; the chair explains.
+        part(title, name);
+    }
     match (&object, said) {
         (Some(value), Some((_, items))) => {
-            part("Recommendation", &of(value, "recommendation"));
+            part(title, &of(value, "recommendation"));
             part("Consensus", &of(value, "consensus"));
             part("Support", &of(value, "support"));
             let listed = value.get("cites").and_then(Value::as_array);
@@ -184,7 +211,7 @@ pub(crate) fn compose(
             }
         }
         // Words without the form asked for are still an answer.
-        (None, Some((text, _))) => part("Recommendation", &own_words(text)),
+        (None, Some((text, _))) => part(title, &own_words(text)),
         (_, None) => match winner {
             Some(winner) => part(
                 "Recommendation",
@@ -203,19 +230,15 @@ pub(crate) fn compose(
         },
     }
     if let Some(winner) = winner {
-        let open = matches!(plan.answers, crate::deliberation::answer::AnswerKind::Text);
-        if !open {
-            let tie = board.counted.as_ref().and_then(|c| c.tie_path.last());
-            match tie.and_then(|step| step.split(':').next()) {
-                // What a lot or an arbiter chose the council did not.
-                Some(step) => part(&format!("Tied, and taken by {step}"), &winner.name),
-                None => part("Decided", &winner.name),
-            }
+        if let Some((title, name)) = decided(plan, board, Some(winner)).filter(|_| !told_apart) {
+            part(&title, &name);
         }
         let at = board.candidates.iter().position(|c| c.name == winner.name);
         cited.splice(0..0, at);
     }
-    if !dissent.is_empty() {
+    // Where nothing was decided there is nothing to dissent from.
+    let undecided = told_apart && *outcome == Outcome::NoQuorum;
+    if !dissent.is_empty() && !undecided {
         let lines: Vec<String> = dissent
             .iter()
             .map(|d| match d.reason.is_empty() {
@@ -225,7 +248,11 @@ pub(crate) fn compose(
             .collect();
         part("Dissent", &lines.join("; "));
     }
-    if let Some(counted) = board.counted.as_ref().filter(|c| c.voters > 1) {
+    if let Some(counted) = board
+        .counted
+        .as_ref()
+        .filter(|c| c.voters > 1 && !undecided)
+    {
         part(
             "Confidence",
             &format!(
@@ -266,6 +293,29 @@ pub(crate) fn compose(
         part("Rests on", &whose.join(", "));
     }
     (out.trim_end().to_owned(), messages)
+}
+
+/// What was decided, under its title. Open answers have no name: the recommendation is in their words.
+fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(String, String)> {
+    let winner = winner.filter(|_| !matches!(plan.answers, AnswerKind::Text))?;
+    let tie = board.counted.as_ref().and_then(|c| c.tie_path.last());
+    let title = match tie.and_then(|step| step.split(':').next()) {
+        // What a lot or an arbiter chose the council did not.
+        Some(step) => format!("Tied, and taken by {step}"),
+        None => "Decided".to_owned(),
+    };
+    Some((title, winner.name.clone()))
+}
+
+/// Whether a reply is JSON, in a fence or among few other words.
+fn is_json(text: &str) -> bool {
+    let json: usize = json::objects(text).iter().map(|f| f.end - f.start).sum();
+    json * 2 > text.trim().len()
+}
+
+/// Whether a chair declines instead of concluding.
+fn is_refusal(plan: &Plan, text: &str) -> bool {
+    matches!(plan.answers.read(text), Err(Unread::Refused))
 }
 
 /// A chair's words without what it copied from its instructions: the marks of fences, the task, a label alone. Small
