@@ -135,6 +135,8 @@ pub(crate) struct Service {
     /// Whether a call without a key is hopeless.
     keyed: bool,
     prices: BTreeMap<String, Price>,
+    /// Whether it is told what of a prompt to keep.
+    pub(crate) keeps_prompts: bool,
     /// Whether its models run on this machine by themselves.
     free: bool,
     loopback: bool,
@@ -224,6 +226,10 @@ impl Service {
                 || (config.base_url.is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
             sources,
             prices: config.prices.clone(),
+            keeps_prompts: config.prompt_cache.unwrap_or_else(|| {
+                let own = ["https://api.anthropic.com/", "https://api.openai.com/"];
+                own.iter().any(|own| base.starts_with(own))
+            }),
             free: spending::is_free(name),
             base,
             key: OnceCell::new(),
@@ -301,6 +307,10 @@ impl Service {
     /// The most that a token of a model can cost. `None` where no price is configured and the service may charge.
     pub(crate) fn price(&self, model: &str) -> Option<spending::Price> {
         match self.prices.get(model) {
+            // Only this wire's services charge for what they keep.
+            Some(price) if self.keeps_prompts && self.wire == Wire::Anthropic => {
+                Some(price.worst_written())
+            }
             Some(price) => Some(price.worst()),
             None => self.free.then(spending::Price::default),
         }
@@ -309,8 +319,10 @@ impl Service {
 
 fn cost(usage: &Usage, price: &Price) -> f64 {
     let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64;
+    let written = usage.written_tokens as f64 * price.written();
+    let fresh = fresh - usage.written_tokens as f64;
     let cached = usage.cached_tokens as f64 * price.cached.unwrap_or(price.input);
-    (fresh * price.input + cached + usage.output_tokens as f64 * price.output) / 1e6
+    (fresh * price.input + cached + written + usage.output_tokens as f64 * price.output) / 1e6
 }
 
 /// The address without a slash at its end; one without a path gets the path that the wire's services use.
@@ -452,6 +464,7 @@ mod tests {
             input: 3.0,
             output: 15.0,
             cached: Some(0.3),
+            cache_write: None,
         };
         assert!((cost(&usage, &price) - (1.8 + 0.12 + 1.5)).abs() < 1e-9);
         assert!(
@@ -459,6 +472,7 @@ mod tests {
                 &usage,
                 &Price {
                     cached: None,
+                    cache_write: None,
                     ..price
                 }
             ) - 4.5)

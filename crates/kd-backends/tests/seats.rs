@@ -86,6 +86,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
             input: 1.0,
             output: 2.0,
             cached: Some(0.5),
+            cache_write: None,
         },
     );
     let priced = hands([("svc", config)]).seat(&member("svc")).unwrap();
@@ -109,6 +110,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
             input: 1.0,
             output: 2.0,
             cached: None,
+            cache_write: None,
         },
     );
     let seat = hands([("svc", config)]).seat(&member("svc")).unwrap();

@@ -48,16 +48,25 @@ impl Prompt {
     /// The prompt in blocks whose texts, joined, are [`Prompt::as_text`]: what comes before the history, one block per
     /// message, and the turn. A prompt without a history of several messages is one block.
     pub fn blocks(&self) -> Vec<Block> {
+        self.blocks_after(&[&self.rules, &self.persona])
+            .unwrap_or_else(|| vec![self.as_text().as_str().into()])
+    }
+
+    /// History and turn in blocks, one per message. `None` without a history of several messages.
+    pub fn history_blocks(&self) -> Option<Vec<Block>> {
+        self.blocks_after(&[])
+    }
+
+    /// Blocks of these parts, of the history and of the turn.
+    fn blocks_after(&self, parts: &[&str]) -> Option<Vec<Block>> {
         let ends = self.starts.iter().skip(1).copied();
         let ends = ends.chain([self.history.len()]);
         let spans = self.starts.iter().copied().zip(ends);
         let pieces: Option<Vec<&str>> = spans.map(|(at, end)| self.history.get(at..end)).collect();
-        let first = self.starts.first().and_then(|at| self.history.get(..*at));
-        let (Some(first), Some(pieces)) = (first, pieces) else {
-            return vec![self.as_text().as_str().into()];
-        };
-        let mut blocks: Vec<Block> = Vec::with_capacity(pieces.len() + 4);
-        for part in [self.rules.as_str(), &self.persona, first] {
+        let first = self.history.get(..*self.starts.first()?)?;
+        let pieces = pieces?;
+        let mut blocks: Vec<Block> = Vec::with_capacity(pieces.len() + parts.len() + 2);
+        for part in parts.iter().copied().chain([first]) {
             push(&mut blocks, part);
         }
         blocks.extend(pieces.into_iter().map(Block::from));
@@ -65,7 +74,7 @@ impl Prompt {
             last.repeats = true;
         }
         push(&mut blocks, &self.turn);
-        blocks
+        Some(blocks)
     }
 
     /// One text, in the order of the seed: rules, persona, history, turn. Empty parts are skipped.
@@ -245,6 +254,9 @@ pub struct Usage {
     /// Of the prompt: tokens that the provider had cached.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
+    /// Of the prompt: tokens that the provider wrote to its cache, where it charges for that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub written_tokens: u64,
     /// Of the answer: tokens of thinking.
     #[serde(skip_serializing_if = "is_zero")]
     pub thinking_tokens: u64,
@@ -269,6 +281,7 @@ impl Usage {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.written_tokens += other.written_tokens;
         self.thinking_tokens += other.thinking_tokens;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,

@@ -77,6 +77,7 @@ async fn run(seed: u64) -> Certainty {
         input: input as f64 / 1000.0,
         output: output as f64 / 1000.0,
         cached: None,
+        cache_write: None,
     };
     let bills = billing::Price {
         input: input * 1000,

@@ -2,9 +2,9 @@
 
 use crate::adapters::parts;
 use crate::status;
-use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::Said as Spoken;
+use kd_core::request::{Block, Said as Spoken};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -30,10 +30,14 @@ impl Dialect for Anthropic {
         &[("anthropic-version", "2023-06-01")]
     }
 
-    fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
+    fn body(&self, to: To<'_>, request: &Request) -> Value {
+        let model = to.model;
         let (system, user) = parts::system_and_user(&request.prompt);
         let sampling = &request.sampling;
-        let mut messages = vec![json!({"role": "user", "content": user})];
+        let blocks = request.prompt.history_blocks().filter(|_| to.keeps_prompts);
+        let content =
+            blocks.map_or_else(|| json!(user), |blocks| blocks.iter().map(block).collect());
+        let mut messages = vec![json!({"role": "user", "content": content})];
         let talk = request.tools.as_deref();
         talk.into_iter()
             .flat_map(|talk| &talk.said)
@@ -89,6 +93,15 @@ impl Dialect for Anthropic {
     }
 }
 
+/// A part of the prompt. The service keeps everything up to a mark, and looks for what it kept up to 20 blocks before.
+fn block(block: &Block) -> Value {
+    let mut value = json!({"type": "text", "text": block.text});
+    if block.repeats {
+        value["cache_control"] = json!({"type": "ephemeral"});
+    }
+    value
+}
+
 /// Adds a step of the talk. Results that follow one another stand in one message: the roles must alternate.
 fn add(messages: &mut Vec<Value>, said: &Spoken) {
     match said {
@@ -133,6 +146,7 @@ impl Reading {
             self.usage.input_tokens =
                 fresh + cached + usage.cache_creation_input_tokens.unwrap_or(0);
             self.usage.cached_tokens = cached;
+            self.usage.written_tokens = usage.cache_creation_input_tokens.unwrap_or(0);
         }
         if let Some(output) = usage.output_tokens {
             self.usage.output_tokens = output;

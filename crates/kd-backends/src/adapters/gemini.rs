@@ -2,7 +2,7 @@
 
 use crate::adapters::parts;
 use crate::status;
-use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
 use kd_core::request::Said;
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
@@ -35,7 +35,7 @@ impl Dialect for Gemini {
         (HeaderName::from_static("x-goog-api-key"), key.to_owned())
     }
 
-    fn body(&self, _base: &str, model: &str, request: &Request) -> Value {
+    fn body(&self, to: To<'_>, request: &Request) -> Value {
         let (system, user) = parts::system_and_user(&request.prompt);
         let mut contents = vec![json!({"role": "user", "parts": [{"text": user}]})];
         let talk = request.tools.as_deref();
@@ -73,7 +73,7 @@ impl Dialect for Gemini {
             config["responseMimeType"] = json!("application/json");
             config["responseJsonSchema"] = parts::strict_schema(schema).0;
         }
-        if thinks(model) {
+        if thinks(to.model) {
             config["thinkingConfig"] = json!({"includeThoughts": true});
         }
         if config.as_object().is_some_and(|c| !c.is_empty()) {

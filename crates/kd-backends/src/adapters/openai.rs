@@ -2,7 +2,7 @@
 
 use crate::adapters::parts;
 use crate::status;
-use crate::transport::http::{Decoder, Dialect, Out};
+use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
 use kd_core::request::Said;
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
@@ -26,7 +26,8 @@ impl Dialect for OpenAi {
         (AUTHORIZATION, format!("Bearer {key}"))
     }
 
-    fn body(&self, base: &str, model: &str, request: &Request) -> Value {
+    fn body(&self, to: To<'_>, request: &Request) -> Value {
+        let To { base, model, .. } = to;
         let (system, user) = parts::system_and_user(&request.prompt);
         let mut messages = Vec::new();
         if !system.is_empty() {
@@ -36,6 +37,9 @@ impl Dialect for OpenAi {
         let talk = request.tools.as_deref();
         messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
+        // A service reads what it kept only on the machine that has it: requests of one key go to one machine.
+        let key = to.keeps_prompts.then(|| parts::cache_key(&request.prompt));
+        parts::put(&mut body, "prompt_cache_key", key.flatten());
         let sampling = &request.sampling;
         // OpenAI itself refuses the old name of the limit for its thinking models; others do not know the new one.
         let own = base.starts_with("https://api.openai.com/");

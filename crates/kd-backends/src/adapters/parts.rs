@@ -3,6 +3,7 @@
 use kd_core::Prompt;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 /// System text: rules and persona. User text: history and turn. What stays the same stands first, so that services
 /// that cache prefixes can.
@@ -15,6 +16,20 @@ pub(crate) fn system_and_user(prompt: &Prompt) -> (String, String) {
         join(&prompt.rules, &prompt.persona),
         join(&prompt.history, &prompt.turn),
     )
+}
+
+/// Names the prompts of one member in one thread: a hash of what all of them begin with, which is what comes before the
+/// second message. `None` where no other prompt begins so.
+pub(crate) fn cache_key(prompt: &Prompt) -> Option<String> {
+    let first = prompt.history.get(..*prompt.starts.first()?)?;
+    let mut hash = Sha256::new();
+    for part in [prompt.rules.as_str(), &prompt.persona, first] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    let hex: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
+    Some(format!("kd-{hex}"))
 }
 
 /// Sets a field where there is a value.

@@ -25,6 +25,17 @@ const ERROR_BODY_MAX: usize = 64 << 10;
 /// hands them out singly, so that without this a burst would go through the whole house token by token.
 const TOGETHER_MAX: usize = 256;
 
+/// Where a request goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct To<'a> {
+    /// The service's address, without a slash at its end.
+    pub(crate) base: &'a str,
+    /// The model.
+    pub(crate) model: &'a str,
+    /// Whether the service is told what of a prompt to keep for the next one.
+    pub(crate) keeps_prompts: bool,
+}
+
 /// The dialect of a wire.
 pub(crate) trait Dialect: Send + Sync {
     /// Where to post: `base` has no slash at its end.
@@ -36,7 +47,7 @@ pub(crate) trait Dialect: Send + Sync {
         &[]
     }
     /// The body.
-    fn body(&self, base: &str, model: &str, request: &Request) -> serde_json::Value;
+    fn body(&self, to: To<'_>, request: &Request) -> serde_json::Value;
     /// Asks for any JSON object in place of the schema in the body; false where the wire cannot.
     fn any_object(&self, body: &mut serde_json::Value) -> bool;
     /// The bound of an answer that the wire sets where a request has none.
@@ -427,7 +438,12 @@ impl Call {
     fn paid(&self, request: &Request, form: AskedForm) -> Result<(Permit, Vec<u8>), Failure> {
         let (service, dialect) = (&self.service, self.dialect);
         let write = |request: &Request| {
-            let body = body(dialect, &service.base, &self.model, request, form);
+            let to = To {
+                base: &service.base,
+                model: &self.model,
+                keeps_prompts: service.keeps_prompts,
+            };
+            let body = body(dialect, to, request, form);
             serde_json::to_vec(&body).map_err(|error| {
                 Failure::new(
                     FailureKind::Invalid,
@@ -588,8 +604,7 @@ fn refuses_form(code: u16, body: &str) -> bool {
 /// The body of a request, with the answer's form asked for in this way.
 fn body(
     dialect: &dyn Dialect,
-    base: &str,
-    model: &str,
+    to: To<'_>,
     request: &Request,
     form: AskedForm,
 ) -> serde_json::Value {
@@ -598,20 +613,20 @@ fn body(
         .as_ref()
         .filter(|_| form != AskedForm::Schema)
     else {
-        return dialect.body(base, model, request);
+        return dialect.body(to, request);
     };
     let mut told = request.clone();
     told.prompt.turn.push_str(&format!(
         "\n\nAnswer with nothing but one JSON value that this JSON schema allows:\n{schema}"
     ));
     if form == AskedForm::Object {
-        let mut body = dialect.body(base, model, &told);
+        let mut body = dialect.body(to, &told);
         if dialect.any_object(&mut body) {
             return body;
         }
     }
     told.schema = None;
-    dialect.body(base, model, &told)
+    dialect.body(to, &told)
 }
 
 /// Lets the other tasks of this thread run once, the connection's among them, which then has the next chunk ready if it

@@ -344,6 +344,8 @@ pub struct ProviderConfig {
     pub attempts: Option<u32>,
     /// The model where a member names none.
     pub model: Option<String>,
+    /// Whether the service is told what of a prompt to keep for the next one; none leaves it to the address.
+    pub prompt_cache: Option<bool>,
     /// Prices in US dollars for a million tokens, by model name.
     pub prices: BTreeMap<String, Price>,
 }
@@ -358,6 +360,8 @@ pub struct Price {
     pub output: f64,
     /// Of cached prompt tokens; none means as `input`.
     pub cached: Option<f64>,
+    /// Of prompt tokens that the service writes to its cache; none means a quarter more than `input`.
+    pub cache_write: Option<f64>,
 }
 
 impl Price {
@@ -365,6 +369,21 @@ impl Price {
     pub fn worst(&self) -> crate::spending::Price {
         let input = self.cached.map_or(self.input, |c| c.max(self.input));
         crate::spending::Price::per_million(input, self.output)
+    }
+
+    /// The same of a service that is told what of a prompt to keep, and charges for writing it.
+    pub fn worst_written(&self) -> crate::spending::Price {
+        let worst = self.worst();
+        let written = crate::spending::Price::per_million(self.written(), self.output);
+        crate::spending::Price {
+            input: worst.input.max(written.input),
+            ..worst
+        }
+    }
+
+    /// Of prompt tokens that the service writes to its cache.
+    pub fn written(&self) -> f64 {
+        self.cache_write.unwrap_or(self.input * 1.25)
     }
 }
 

@@ -347,7 +347,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (_, [.., "base_url" | "wire"]) => "sends to",
         (_, [.., "key_env" | "key_file"]) => "key",
         (_, [.., "model" | "effort"]) => "model",
-        (_, [_, _, "prices", ..]) => "price",
+        (_, [_, _, "prices", ..] | [.., "prompt_cache"]) => "price",
         (_, ["forum", "store"]) => "file",
         (
             _,
