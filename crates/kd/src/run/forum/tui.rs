@@ -164,7 +164,10 @@ fn refused(error: ForumError) -> String {
 
 fn ordered(entry: Entry) -> Done {
     Done {
-        told: format!("entry {}: you {}; u undoes it", entry.id, entry.what()),
+        told: match entry.undoes {
+            Some(_) => format!("entry {}: you {}", entry.id, entry.what()),
+            None => format!("entry {}: you {}; u undoes it", entry.id, entry.what()),
+        },
         thread: None,
     }
 }
