@@ -36,7 +36,7 @@ class Fields:
         return self.text(str(int(number)))
 
     def real(self, number):
-        return self.raw(struct.pack(">d", float(number)))
+        return self.text(f"{float(number):.9f}")
 
     def maybe(self, value, put):
         self.int(0 if value is None else 1)

@@ -131,10 +131,10 @@ impl Fields {
         self.text(&number.to_string())
     }
 
-    /// The eight bytes of a floating-point number, big endian.
+    /// A number with nine decimals: readers of JSON differ in the last bit of a floating-point number.
     #[must_use]
     pub fn real(self, number: f64) -> Self {
-        self.bytes(&number.to_bits().to_be_bytes())
+        self.text(&format!("{number:.9}"))
     }
 
     /// Something that may be missing: `0`, or `1` and the value.
