@@ -1,7 +1,7 @@
 //! Replies as models write them, with what a person reads in each: 0 misread, at least 97 percent read.
 //!
-//! `tuned.jsonl` was written beside the reader. The others were written after it was finished; their first lines report
-//! the first run over each, before any repair.
+//! `tuned.jsonl` and `drafted.jsonl` were written beside the reader. The others were written without it or after it was
+//! finished; their first lines report the first run over each, before any repair.
 #![allow(clippy::unwrap_used)]
 
 use kd_core::reading::kinds::{self, Kind};
@@ -18,6 +18,11 @@ fn corpus(file: &str) -> &'static str {
         "fifth.jsonl" => include_str!("data/replies/fifth.jsonl"),
         "sixth.jsonl" => include_str!("data/replies/sixth.jsonl"),
         "seventh.jsonl" => include_str!("data/replies/seventh.jsonl"),
+        "assistants.jsonl" => include_str!("data/replies/assistants.jsonl"),
+        "engineers.jsonl" => include_str!("data/replies/engineers.jsonl"),
+        "small-models.jsonl" => include_str!("data/replies/small-models.jsonl"),
+        "everyday.jsonl" => include_str!("data/replies/everyday.jsonl"),
+        "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
         other => panic!("there is no corpus {other}"),
@@ -107,6 +112,11 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "fifth.jsonl",
         "sixth.jsonl",
         "seventh.jsonl",
+        "assistants.jsonl",
+        "engineers.jsonl",
+        "small-models.jsonl",
+        "everyday.jsonl",
+        "drafted.jsonl",
     ] {
         measured(later);
     }
@@ -203,6 +213,15 @@ fn hostile_replies_end_soon() {
         "1,",
         "A or B, not ",
         "Answer:\n",
+        "if SQLite so ",
+        "(SQLite ",
+        "- SQLite: 1\n",
+        "Option 1: SQLite\n",
+        "1 + ",
+        "12 = ",
+        "**1** ",
+        "yes no ",
+        "a b ",
         "\"",
         "```\n",
     ] {
@@ -276,6 +295,45 @@ fn letters_that_change_their_length_break_no_reader() {
     }
     let options = vec!["İzmir".to_owned(), "Ankara".to_owned()];
     assert_eq!(kinds::of("İzmir or Ankara?"), Kind::Choice(options));
+}
+
+#[test]
+fn a_reply_that_contradicts_itself_is_not_read() {
+    for (kind, reply) in [
+        ("choice:Rust|Go", "Answer: Rust\nAnswer: Go"),
+        ("choice:Rust|Go", "I recommend Rust.\n\nFinal answer: Go"),
+        (
+            "choice:Rust|Go",
+            "{\"answer\": \"Rust\"}\n\nFinal answer: Go",
+        ),
+        (
+            "choice:Rust|Go",
+            "{\"answer\": \"Rust\"}\n\nOn reflection that is wrong.",
+        ),
+        ("choice:Rust|Go", "Rust. Hmm, honestly, I can't decide."),
+        ("choice:Rust|Go", "Rust for the core, Go for the rest."),
+        ("choice:Rust|Go", "Rust if it must be fast, Go otherwise."),
+        ("choice:Rust|Go", "Rust is fast. Go is simple."),
+        ("label:one draft|two draft", "A: 7/10\nB: 9/10"),
+        ("label:one draft|two draft", "Final answer: A\n\nor B, hmm"),
+        ("yes-no", "Yes\n\nNo"),
+        ("yes-no", "Maybe yes, maybe no."),
+        ("yes-no", "In theory yes, in practice no."),
+        ("yes-no", "是，也不是。"),
+        (
+            "number",
+            "The answer is 5. The answer is 7. The answer is 5.",
+        ),
+        ("number", "I'd estimate 30, maybe 35."),
+        ("number", "1, 2, 3, 4"),
+        ("number", "Between 5 and 10."),
+    ] {
+        assert!(
+            said(kind, reply).is_err(),
+            "{reply}: {:?}",
+            said(kind, reply)
+        );
+    }
 }
 
 #[test]

@@ -114,6 +114,10 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
         .split(['，', '。', '；', '！', ',', '.', ';'])
         .next()?
         .trim();
+    let clause = ["我认为", "我觉得", "我想", "个人认为", "我看"]
+        .iter()
+        .find_map(|own| clause.strip_prefix(own))
+        .unwrap_or(clause);
     let length = clause.chars().count();
     if length == 0 || length > 8 || !clause.chars().all(is_han) {
         return None;
@@ -166,6 +170,10 @@ pub fn percentage(line: &str) -> Option<String> {
     .any(|u| unit.starts_with(u));
     let value = |key: &str| key.parse::<f64>().ok();
     let whole = value(&last.key)?;
+    // `0.25 (25 %)` restates for the reader.
+    if line.get(..last.start)?.trim_end().ends_with(['(', '（']) {
+        return None;
+    }
     let restated = before
         .iter()
         .filter_map(|n| value(&n.key))
@@ -177,6 +185,9 @@ pub fn percentage(line: &str) -> Option<String> {
 pub fn count(text: &str) -> Option<String> {
     let text = text.trim();
     let (head, tail) = text.split_once([':', '：'])?;
+    if head.contains('\n') || text.contains("```") {
+        return None;
+    }
     let language = Language::of(text);
     let [one] = number::numbers(head, language).try_into().ok()?;
     let listed = number::numbers(tail, language).len();

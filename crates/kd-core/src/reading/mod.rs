@@ -1,14 +1,24 @@
 //! One reader for replies. Input: what was asked for, and a reply as any model writes it. Output: the answer and the step
 //! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
-//! repaired), labelled lines, the words of an option, the last line. What can be understood in two ways is not read.
+//! repaired), labelled lines, then the clauses of the prose. Each mention of an option or a number gets a weight from its
+//! clause; the heaviest is the answer where nothing contradicts it. What can be understood in two ways is not read.
 
+mod against;
 mod alternatives;
+mod amount_words;
+mod amounts;
 pub mod asked;
 mod asking;
 mod chinese;
+mod clauses;
 pub mod code;
 pub mod contrast;
+mod cue_choices;
+mod cue_doubts;
+mod cue_roles;
+mod cues;
 pub mod date;
+mod fields;
 mod folded;
 mod grammar;
 pub mod json;
@@ -16,15 +26,32 @@ mod kind_words;
 pub mod kinds;
 mod labels;
 pub mod language;
+mod letters;
 pub mod lists;
+mod marks;
+mod mentions;
+mod naming;
 pub mod number;
+mod numerals;
+mod operands;
 mod option_names;
 pub mod options;
 mod own_words;
+mod plain;
 pub mod prose;
+mod prose_words;
+mod ranking;
 mod refusal;
+mod rewritten;
 pub mod sameness;
 mod sayings;
+mod stance;
+mod standing;
+mod statements;
+mod thoughts;
+mod weigh;
+mod weights;
+mod words;
 
 pub use language::Language;
 pub use options::Options;
@@ -146,7 +173,7 @@ pub enum Answer {
 /// The longest text that is an answer as a whole, in bytes.
 const SHORT_BYTES_MAX: usize = 200;
 /// The most of a reply that is read as prose, in bytes: answers stand at the end.
-const PROSE_BYTES_MAX: usize = 32 << 10;
+const PROSE_BYTES_MAX: usize = 16 << 10;
 
 /// Names of the field that holds an answer, the usual ones first.
 const ANSWER_FIELDS: &[&str] = &[
@@ -305,13 +332,20 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
             false => InObjects::None,
         };
     };
-    // A mind that changes behind the object is asked again.
-    let behind = text.get(place.end..).unwrap_or_default();
-    if prose::turns(behind)
-        && let Ok((then, _)) = in_prose(wanted, behind)
-        && then != *last
+    // Words that choose something else contradict the object.
+    if let (Wanted::Option(options), Answer::Option(at)) = (wanted, last)
+        && read.len() == 1
+        && prose::contradicts(&without_objects(text), *at, options)
     {
         return InObjects::Ambiguous;
+    }
+    // A mind that changes behind the object is asked again.
+    let behind = text.get(place.end..).unwrap_or_default();
+    if prose::turns(behind) {
+        let then = in_prose(wanted, behind);
+        if then.is_ok_and(|(then, _)| then != *last) || prose::takes_back(behind) {
+            return InObjects::Ambiguous;
+        }
     }
     let same = read.iter().all(|(answer, ..)| answer == last);
     if same && !unclear {
@@ -353,6 +387,7 @@ fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
             Wanted::Json if found.form <= Form::Fenced => {
                 Some(Answer::Text(found.value.to_string()))
             }
+            _ if found.twice.is_empty() => fields::any(wanted, &found.value),
             _ => None,
         });
     };
@@ -589,11 +624,63 @@ fn short(text: &str) -> Said<Answer> {
         Said::Several => return Said::Several,
         _ => return Said::Refused,
     };
+    if let Some(marked) = marked(text) {
+        return Said::Words(Answer::Text(marked));
+    }
     let whole = prose::bare(text);
     match !whole.is_empty() && whole.len() <= SHORT_BYTES_MAX && !whole.contains('\n') {
         true => Said::Words(Answer::Text(whole)),
         false => Said::Nothing,
     }
+}
+
+/// The name that a sentence gives: `The highest mountain is Mount Everest.`
+fn complement(text: &str) -> Option<String> {
+    const ARTICLES: &[&str] = &[
+        "the", "der", "die", "das", "le", "la", "l'", "el", "it's", "it",
+    ];
+    let bare = prose::bare(text);
+    let first = bare.split_whitespace().next()?.to_lowercase();
+    let begins = ARTICLES.contains(&first.as_str()) || first.starts_with("l'");
+    let mut parts = [
+        " is ", " was ", " ist ", " war ", " est ", " était ", " es ", " fue ",
+    ]
+    .iter()
+    .filter_map(|copula| bare.split_once(copula));
+    let (_, name) = parts.next().filter(|_| begins)?;
+    let is_name = name.split_whitespace().count() <= 4
+        && name.starts_with(char::is_uppercase)
+        && !name.contains([',', ';', ':', '.', '('])
+        && !name.contains(" is ");
+    is_name.then(|| name.to_owned())
+}
+
+/// The only words in bold of a sentence, or the quotation behind a label: `The capital is **Ottawa**.`
+fn marked(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.contains('\n') {
+        return None;
+    }
+    if let [before, bold, after] = text.split("**").collect::<Vec<_>>().as_slice()
+        && [before, after]
+            .iter()
+            .any(|side| side.split_whitespace().count() > 1)
+        && !bold.trim_end().ends_with([':', '：'])
+        && !bold.trim().is_empty()
+    {
+        return Some(prose::bare(bold));
+    }
+    if let Some(named) = complement(text) {
+        return Some(named);
+    }
+    let (label, quoted) = text.split_once([':', '：'])?;
+    let quoted = quoted.trim().trim_end_matches('.');
+    let pairs = [('«', '»'), ('“', '”'), ('„', '“'), ('"', '"'), ('「', '」')];
+    let inner = pairs.iter().find_map(|(open, close)| {
+        let inner = quoted.strip_prefix(*open)?.strip_suffix(*close)?;
+        (!inner.contains([*open, *close])).then(|| inner.trim().to_owned())
+    })?;
+    (label.split_whitespace().count() <= 3 && !inner.is_empty()).then_some(inner)
 }
 
 /// The end of a text that is long.

@@ -45,6 +45,7 @@ const SCALES: &[(&str, i32)] = &[
     ("万", 4),
     ("亿", 8),
     ("k", 3),
+    ("m", 6),
 ];
 
 /// Finds the numbers of a text, in order. Digits inside words (`GPT-4`, `H2O`), dates and times are none.
@@ -123,11 +124,14 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
         return (None, end);
     };
     let sign = before.trim_end_matches(['$', '€', '£', '¥', ' ']);
+    let minuend = sign.trim_end_matches(['-', '−']);
+    let close = before.ends_with(['-', '−']) && minuend.ends_with(char::is_whitespace);
     let negative = sign.ends_with(['-', '−'])
-        && !sign
-            .trim_end_matches(['-', '−'])
-            .trim_end()
-            .ends_with(|c: char| c.is_alphanumeric() || c == ')');
+        && !minuend.trim_end().ends_with(|c: char| match close {
+            // `so −15` is negative, `17 −15` subtracts.
+            true => c.is_numeric() || c == ')',
+            false => c.is_alphanumeric() || c == ')',
+        });
     // 3.2e5, 3×10^5, 10^6
     let mut exponent = 0i32;
     let mut key = None;
@@ -159,6 +163,10 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
         let Some(rest) = folded.strip_prefix(word) else {
             continue;
         };
+        // `14M`, not `14 m`.
+        if *word == "m" && (gap != 0 || !words.starts_with('M')) {
+            continue;
+        }
         // Ten to the `billon` is no English billion: only the words above.
         let whole = (*word != "k" || gap == 0) && !rest.starts_with(char::is_alphabetic);
         if whole || word.chars().all(is_han) {
@@ -265,7 +273,11 @@ fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<Strin
     let grouped = tail.len() == 3 && head.len() <= 3 && head != "0";
     match last {
         ',' if grouped && !language.has_decimal_comma() => Some(whole),
-        '.' if grouped && matches!(language, Language::German | Language::Spanish) => Some(whole),
+        '.' if grouped
+            && (matches!(language, Language::German | Language::Spanish) || tail == "000") =>
+        {
+            Some(whole)
+        }
         '.' | ',' => Some(split(groups)),
         _ => Some(whole),
     }

@@ -1,15 +1,21 @@
 //! The options of a question, and where a text speaks of them: by their label, by their words, for or against.
 
 use super::language::is_han;
+use super::naming::{self, Name};
+use super::words::{folded, words};
 
 /// The options of a question, or the labels of a ballot.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The words of each.
-    items: Vec<Vec<String>>,
+    pub(super) items: Vec<Vec<String>>,
+    /// The words of each name, the longest name first.
+    pub(super) names: Vec<Name>,
     /// Their label, as it is written: `B`.
-    labels: Vec<String>,
-    yes_no: bool,
+    pub(super) labels: Vec<String>,
+    /// Whether the labels are those that every list of options has.
+    pub(super) are_default: bool,
+    pub(super) yes_no: bool,
 }
 
 /// Where a text speaks of an option.
@@ -19,16 +25,23 @@ pub struct Mention {
     pub item: usize,
     /// Whether it is spoken against.
     pub rejected: bool,
+    /// Where its words begin, in bytes.
+    pub start: usize,
+    /// Where its words end, in bytes.
+    pub end: usize,
+    /// Whether only some of the words of its name are there.
+    pub partial: bool,
 }
 
 /// The most of a sentence that is looked at, in bytes: its end.
-const SENTENCE_BYTES_MAX: usize = 2000;
+pub(super) const SENTENCE_BYTES_MAX: usize = 2000;
 
 /// How yes and no are written in the five languages.
 const YES: &[&str] = &[
     "yes", "yeah", "yep", "ja", "jawohl", "oui", "sí", "si", "是的", "是", "对", "true", "correct",
 ];
-const NO: &[&str] = &[
+
+pub(super) const NO: &[&str] = &[
     "no",
     "nope",
     "nein",
@@ -39,197 +52,6 @@ const NO: &[&str] = &[
     "不对",
     "false",
     "incorrect",
-];
-
-/// Words before an option that reject it, in the same clause.
-const AGAINST_BEFORE: &[&str] = &[
-    "not",
-    "isn't",
-    "don't",
-    "doesn't",
-    "wouldn't",
-    "can't",
-    "cannot",
-    "never",
-    "against",
-    "reject",
-    "rejects",
-    "avoid",
-    "instead",
-    "rather",
-    "unlike",
-    "except",
-    "won't",
-    "shouldn't",
-    "rule",
-    "ruled",
-    "eliminate",
-    "exclude",
-    "dismiss",
-    "skip",
-    "neither",
-    "nor",
-    "without",
-    "no",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "gegen",
-    "statt",
-    "anstatt",
-    "anstelle",
-    "weder",
-    "noch",
-    "niemals",
-    "nie",
-    "ohne",
-    "pas",
-    "contre",
-    "plutôt",
-    "jamais",
-    "ni",
-    "lieu",
-    "sans",
-    "écarte",
-    "en",
-    "contra",
-    "nunca",
-    "vez",
-    "lugar",
-    "rechazo",
-    "descarto",
-    "sin",
-    "不",
-    "非",
-    "别",
-    "而不",
-    "没",
-    "反对",
-    "不是",
-    "不选",
-    "排除",
-];
-/// Comparisons before an option: they reject the second of two.
-const COMPARATIVE: &[&str] = &[
-    "than",
-    "over",
-    "als",
-    "que",
-    "比",
-    "beats",
-    "beat",
-    "outperforms",
-    "schlägt",
-    "übertrifft",
-    "surpasse",
-    "supera",
-];
-
-/// Words behind an option that reject it.
-const AGAINST_AFTER: &[&str] = &[
-    "is a close second",
-    "is a distant second",
-    "is second",
-    "comes second",
-    "is the runner-up",
-    "is the runner up",
-    "misses",
-    "miss the point",
-    "is wrong",
-    "is incorrect",
-    "is not",
-    "isn't",
-    "is false",
-    "is worse",
-    "is out",
-    "fails",
-    "falls short",
-    "are wrong",
-    "can be ruled out",
-    "is ruled out",
-    "is rejected",
-    "does not",
-    "doesn't",
-    "would not",
-    "was wrong",
-    "cannot",
-    "can't",
-    "is too",
-    "is eliminated",
-    "is tempting",
-    "looks tempting",
-    "seemed",
-    "was my first",
-    "looked",
-    "is overkill",
-    "is weaker",
-    "lacks",
-    "has flaws",
-    "would be overkill",
-    "would be too",
-    "wäre zu",
-    "serait trop",
-    "sería demasiado",
-    "ist falsch",
-    "ist nicht",
-    "scheidet aus",
-    "nicht",
-    "reicht nicht",
-    "fällt aus",
-    "ist schlechter",
-    "stimmt nicht",
-    "wäre falsch",
-    "passt nicht",
-    "ist zu",
-    "ist keine",
-    "ist ausgeschlossen",
-    "est faux",
-    "est fausse",
-    "n'est pas",
-    "est incorrect",
-    "ne convient pas",
-    "est exclu",
-    "est moins",
-    "est trop",
-    "ne suffit pas",
-    "es incorrecta",
-    "es incorrecto",
-    "no es",
-    "es falso",
-    "es falsa",
-    "queda descartad",
-    "no sirve",
-    "es peor",
-    "es demasiado",
-    "no funciona",
-    "no basta",
-    "不对",
-    "错",
-    "不正确",
-    "不行",
-    "不合适",
-    "不是",
-    "是错",
-    "不够",
-    "太",
-];
-
-/// Words that join two options.
-const AND: &[&str] = &[
-    "or", "and", "nor", "oder", "und", "noch", "ou", "et", "ni", "o", "y", "或", "和",
-];
-
-/// Words between two options after which the second is worth less.
-const WORSE_SIGNS: &[&str] = &[
-    "worse",
-    "schlechter",
-    "pire",
-    "peor",
-    "不如",
-    "inferior",
-    "weaker than",
-    "less",
 ];
 
 impl Options {
@@ -250,7 +72,7 @@ impl Options {
         let lower: Vec<String> = names.iter().map(|n| folded(n)).collect();
         let yes_no =
             lower.len() == 2 && lower.iter().any(|n| n == "yes") && lower.iter().any(|n| n == "no");
-        let items = lower
+        let items: Vec<Vec<String>> = lower
             .iter()
             .map(|name| {
                 let more: &[&str] = match name.as_str() {
@@ -269,8 +91,35 @@ impl Options {
         let letters = lower
             .iter()
             .any(|n| n.chars().count() == 1 && !n.chars().all(is_han));
+        let mut items = items;
+        let mut words_of: Vec<Name> = Vec::new();
+        for (item, (all, written)) in items.iter().zip(names).enumerate() {
+            words_of.extend(all.iter().enumerate().map(|(n, name)| Name {
+                item,
+                words: words(if n == 0 { written } else { name }),
+                is_own: n == 0,
+            }));
+        }
+        // `the cat` is called `cat`, `A) Paris` is called `Paris`.
+        for item in 0..names.len() {
+            let short = naming::without_frame(&names[item]);
+            let key = folded(short);
+            if short.len() < names[item].trim().len() && items.iter().all(|all| !all.contains(&key))
+            {
+                items[item].push(key);
+                words_of.push(Name {
+                    item,
+                    words: words(short),
+                    is_own: true,
+                });
+            }
+        }
+        // So that `New York` is not `York`.
+        words_of.sort_by_key(|name| std::cmp::Reverse(name.words.len()));
         Self {
             items,
+            names: words_of,
+            are_default,
             labels: match letters && names != labels || yes_no && are_default {
                 true => Vec::new(),
                 false => labels.to_vec(),
@@ -284,6 +133,16 @@ impl Options {
         self.items
             .iter()
             .map(|names| names.first().map_or("", String::as_str))
+    }
+
+    /// Whether the options were shown under letters.
+    pub(super) fn has_letters(&self) -> bool {
+        !self.are_default && self.labels.iter().any(|l| l.len() == 1)
+    }
+
+    /// Whether this is a label.
+    pub(super) fn has_label(&self, label: &str) -> bool {
+        self.labels.iter().any(|l| l == label)
     }
 
     /// Whether the options are yes and no.
@@ -381,7 +240,12 @@ impl Options {
         }
         let count = self.items.len();
         let mut order = Vec::new();
-        for piece in text.split(['>', ',', '\n', '≻', ';', '，', '、']) {
+        // `A > B = C` puts A first, `A = B > C` none.
+        let (head, tail) = text.split_once(['>', '≻']).unwrap_or((text, ""));
+        let equal = !head.contains('=') && tail.contains('=');
+        let marks =
+            |c: char| matches!(c, '>' | ',' | '\n' | '≻' | ';' | '，' | '、') || equal && c == '=';
+        for piece in text.split(marks) {
             let piece = piece.rsplit([':', '：']).next().unwrap_or(piece).trim();
             let piece = piece.trim_start_matches(|c: char| {
                 c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '-' | '*')
@@ -400,100 +264,6 @@ impl Options {
         sorted.sort_unstable();
         sorted.dedup();
         (order.len() == count && sorted.len() == count && count > 1).then_some(order)
-    }
-
-    /// Where a sentence speaks of options.
-    pub fn mentions(&self, sentence: &str) -> Vec<Mention> {
-        let from = sentence.len().saturating_sub(SENTENCE_BYTES_MAX);
-        let sentence = &sentence[sentence.ceil_char_boundary(from)..];
-        let words = words(sentence);
-        let mut found: Vec<(usize, usize, usize)> = Vec::new();
-        let mut names: Vec<(usize, Vec<Word>)> = Vec::new();
-        for (item, all) in self.items.iter().enumerate() {
-            names.extend(all.iter().map(|name| (item, self::words(name))));
-        }
-        // The longest first, so that `New York` is not `York`.
-        names.sort_by_key(|(_, name)| std::cmp::Reverse(name.len()));
-        let mut taken = vec![false; words.len()];
-        for (item, name) in &names {
-            if name.is_empty() || name.len() > words.len() {
-                continue;
-            }
-            for at in 0..=words.len() - name.len() {
-                let here = &words[at..at + name.len()];
-                let same = here.iter().zip(name).all(|(a, b)| a.lower == b.lower);
-                if same
-                    && !taken[at..at + name.len()].contains(&true)
-                    && self.is_said(&words, at, name.len())
-                {
-                    taken[at..at + name.len()].fill(true);
-                    found.push((at, name.len(), *item));
-                }
-            }
-        }
-        // "A 6, B 8 and C 3": letters with numbers behind them are labels, the article too.
-        let has_score = |at: &usize| {
-            let next = words.get(at + 1);
-            next.is_some_and(|w| w.lower.chars().all(|c| c.is_ascii_digit()))
-        };
-        let scores = (0..words.len())
-            .filter(|at| self.labels.contains(&words[*at].text))
-            .filter(has_score);
-        let scored = scores.count() > 1;
-        for (at, word) in words.iter().enumerate() {
-            if taken[at] {
-                continue;
-            }
-            if !self.yes_no
-                && let Some(item) = self.shortened(&word.lower)
-            {
-                taken[at] = true;
-                found.push((at, 1, item));
-                continue;
-            }
-            if let Some(item) = self.labels.iter().position(|l| *l == word.text)
-                && (scored || is_label(&words, at))
-            {
-                taken[at] = true;
-                found.push((at, 1, item));
-            }
-        }
-        found.sort_unstable();
-        let lower = sentence.to_lowercase();
-        let worse = found.len() > 1
-            && WORSE_SIGNS.iter().any(|w| {
-                lower.contains(w)
-                    && (w.contains(' ')
-                        || w.chars().any(is_han)
-                        || words.iter().any(|x| x.lower == *w))
-            });
-        let mut mentions: Vec<Mention> = Vec::new();
-        let mut end_of_last = 0;
-        for (at, length, item) in &found {
-            // `not A or B`, `over both A and B` reject both.
-            let joined = at
-                .checked_sub(1)
-                .is_some_and(|j| j == end_of_last && AND.contains(&words[j].lower.as_str()))
-                || *at == end_of_last
-                    && at
-                        .checked_sub(1)
-                        .is_some_and(|j| words[j].stop == Stop::Clause);
-            let carried =
-                joined && mentions.last().is_some_and(|m| m.rejected) && !mentions.is_empty();
-            let after_only = mentions.last().is_some_and(|_| *at == end_of_last);
-            end_of_last = at + length;
-            let rejected = against(&words, *at, *length, &taken, !mentions.is_empty())
-                || carried && !after_only;
-            mentions.push(Mention {
-                item: *item,
-                rejected,
-            });
-        }
-        if worse {
-            // Which is worse than which is not told by order alone.
-            mentions.iter_mut().for_each(|m| m.rejected = false);
-        }
-        mentions
     }
 
     /// The option with the largest share where shares stand behind at least two: `Rust (80 %), Go (20 %)`.
@@ -526,23 +296,6 @@ impl Options {
         }
     }
 
-    /// The option whose only name a word begins: `Postgres` of `PostgreSQL`.
-    fn shortened(&self, word: &str) -> Option<usize> {
-        let long = |name: &str| name.chars().count();
-        if long(word) < 5 || word.chars().any(is_han) {
-            return None;
-        }
-        let mut begun = self.items.iter().enumerate().filter(|(_, names)| {
-            names.iter().any(|name| {
-                name.starts_with(word) && !name.contains(' ') && 10 * long(word) >= 6 * long(name)
-            })
-        });
-        match (begun.next(), begun.next()) {
-            (Some((at, _)), None) => Some(at),
-            _ => None,
-        }
-    }
-
     /// Whether all options but one are spoken against, and that one is not spoken of: then it is left.
     pub fn left(&self, mentions: &[Mention]) -> Option<usize> {
         let mut left: Vec<usize> = (0..self.items.len()).collect();
@@ -552,462 +305,4 @@ impl Options {
             _ => None,
         }
     }
-
-    /// Whether yes or no is said here, and not `no doubt` or `is it`.
-    fn is_said(&self, words: &[Word], at: usize, length: usize) -> bool {
-        if !self.yes_no {
-            if let (1, [letter]) = (length, words[at].lower.as_bytes())
-                && letter.is_ascii_alphabetic()
-            {
-                return is_letter_named(words, at);
-            }
-            // The right answer need not be the one that is called `right`.
-            let next = words.get(at + length).map_or("", |w| w.lower.as_str());
-            let praises =
-                ["right", "correct", "best", "better"].contains(&words[at].lower.as_str());
-            let things = [
-                "answer", "choice", "option", "one", "call", "decision", "move", "way",
-            ];
-            return !(length == 1 && praises && things.contains(&next));
-        }
-        let before = at.checked_sub(1).map(|b| &words[b]);
-        let last = &words[at + length - 1];
-        let first = &words[at];
-        let starts = before.is_none()
-            || before.is_some_and(|b| matches!(b.stop, Stop::Clause | Stop::Sentence));
-        let ends = last.stop != Stop::None || at + length == words.len();
-        if [
-            "true",
-            "false",
-            "correct",
-            "incorrect",
-            "对",
-            "不对",
-            "是",
-            "不",
-            "si",
-        ]
-        .contains(&first.lower.as_str())
-        {
-            return starts && ends && at == 0;
-        }
-        let cue = before.is_some_and(|b| {
-            [
-                "is",
-                "say",
-                "answer",
-                "clear",
-                "definite",
-                "a",
-                "clearly",
-                "definitely",
-                "resounding",
-                "firm",
-                "strong",
-                "hard",
-                "cautious",
-                "qualified",
-                "eindeutiges",
-                "vorsichtiges",
-                "clair",
-                "grand",
-                "claro",
-                "answered",
-                "said",
-                "therefore",
-                "so",
-                "be",
-                "ist",
-                "ein",
-                "klares",
-                "also",
-                "sage",
-                "est",
-                "un",
-                "dis",
-                "donc",
-                "es",
-                "digo",
-                "rotundo",
-                "que",
-                "案",
-                "是",
-                "simple",
-                "short",
-                "still",
-                "say:",
-                "absolutely",
-                "vote",
-                "stimme",
-                "mit",
-                "with",
-            ]
-            .contains(&b.lower.as_str())
-        });
-        ends && (starts || cue) || words.len() == length || last.quoted
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    None,
-    Clause,
-    Sentence,
-}
-
-#[derive(Clone, Debug)]
-struct Word {
-    text: String,
-    lower: String,
-    /// What stands behind it.
-    stop: Stop,
-    /// Whether it is in brackets, or a bracket or colon follows.
-    marked: bool,
-    quoted: bool,
-}
-
-fn words(text: &str) -> Vec<Word> {
-    let mut out: Vec<Word> = Vec::new();
-    let mut word = String::new();
-    let mut opened = None;
-    let push = |word: &mut String, opened: Option<char>, out: &mut Vec<Word>| {
-        if !word.is_empty() {
-            let text = std::mem::take(word);
-            out.push(Word {
-                lower: text.to_lowercase().replace('’', "'"),
-                text,
-                stop: Stop::None,
-                marked: matches!(opened, Some('(' | '[' | '*' | '`' | '（' | '【')),
-                quoted: matches!(opened, Some('"' | '“' | '„' | '«' | '*' | '\'' | '‘' | '`')),
-            });
-        }
-    };
-    let mut before = None;
-    let chars: Vec<char> = text.chars().collect();
-    for (at, c) in chars.iter().copied().enumerate() {
-        let next = chars.get(at + 1).copied();
-        let inside = match c {
-            '\'' | '’' | '.' | ',' => {
-                !word.is_empty()
-                    && next.is_some_and(char::is_alphanumeric)
-                    && (c == '\''
-                        || c == '’'
-                        || word.ends_with(|c: char| c.is_ascii_digit())
-                            && next.is_some_and(|n| n.is_ascii_digit()))
-            }
-            '+' | '#' => !word.is_empty(),
-            c => (c.is_alphanumeric() || c == '_') && !is_han(c),
-        };
-        if inside {
-            if word.is_empty() {
-                opened = before;
-            }
-            word.push(c);
-        } else {
-            push(&mut word, opened, &mut out);
-            if is_han(c) {
-                word.push(c);
-                push(&mut word, before, &mut out);
-            }
-            if let Some(last) = out.last_mut() {
-                match c {
-                    '.' | '!' | '?' | '。' | '！' | '？' => last.stop = Stop::Sentence,
-                    ',' | ';' | ':' | '/' | '，' | '；' | '：' | '、' | '—' | '–' | '\n' | '('
-                    | ')' | '（' | '）'
-                        if last.stop == Stop::None =>
-                    {
-                        last.stop = Stop::Clause;
-                    }
-                    '-' if before == Some(' ') && last.stop == Stop::None => {
-                        last.stop = Stop::Clause
-                    }
-                    _ => {}
-                }
-                if matches!(c, ')' | ']' | '）' | '】') {
-                    last.marked = true;
-                }
-            }
-        }
-        before = Some(c);
-    }
-    push(&mut word, opened, &mut out);
-    out
-}
-
-/// Whether a letter is an option that is called so, and not the article of `a backup` or the pronoun of `I think`.
-fn is_letter_named(words: &[Word], at: usize) -> bool {
-    let word = &words[at];
-    let is_also_a_word = ["a", "i", "o", "y", "e"].contains(&word.lower.as_str());
-    if !is_also_a_word || word.text != word.lower {
-        return is_label(words, at);
-    }
-    let named = |b: usize| CALLED.contains(&words[b].lower.as_str());
-    word.marked || words.len() == 1 || at.checked_sub(1).is_some_and(named)
-}
-
-/// Words that say that a letter behind them is a label.
-const CALLED: &[&str] = &[
-    "option",
-    "answer",
-    "choice",
-    "candidate",
-    "antwort",
-    "réponse",
-    "respuesta",
-    "opción",
-    "label",
-    "letra",
-    "lettre",
-];
-
-/// Whether a capital letter is a label here, and not the article or the pronoun.
-fn is_label(words: &[Word], at: usize) -> bool {
-    let word = &words[at];
-    let before = at.checked_sub(1).map(|b| words[b].lower.as_str());
-    let introduced = before.is_some_and(|b| {
-        CALLED.contains(&b)
-            || [
-                "choix",
-                "choose",
-                "pick",
-                "vote",
-                "for",
-                "prefer",
-                "select",
-                "wähle",
-                "nehme",
-                "für",
-                "choisis",
-                "pour",
-                "elijo",
-                "por",
-                "选",
-                "项",
-                "als",
-                "than",
-                "over",
-                "with",
-                "is",
-                "ist",
-                "est",
-                "es",
-                "be",
-                "not",
-                "nicht",
-                "pas",
-                "no",
-                "投",
-                "择",
-                "是",
-                "给",
-                "variante",
-                "recommend",
-                "take",
-                "said",
-                "to",
-                "答",
-                "案",
-                "as",
-                "zu",
-                "à",
-                "a",
-                "favor",
-                "favour",
-                "of",
-                "und",
-                "and",
-                "or",
-                "oder",
-                "ou",
-                "o",
-                "但",
-                "认",
-                "为",
-                "statt",
-                "que",
-                "thought",
-                "dachte",
-                "voto",
-                "stimme",
-                "prefiero",
-                "préfère",
-                "nach",
-                "instead",
-                "rather",
-            ]
-            .contains(&b)
-    });
-    let next = words.get(at + 1);
-    if word.marked {
-        return true;
-    }
-    match word.text.as_str() {
-        // `A man`, `I think`: only where it cannot be the article or the pronoun.
-        "A" | "I" | "O" | "Y" | "E" => match next {
-            _ if word.stop != Stop::None => true,
-            None => true,
-            Some(next)
-                if [
-                    "or", "and", "oder", "und", "ou", "et", "o", "y", "vs", "或", "和",
-                ]
-                .contains(&next.lower.as_str())
-                    && word.text == "A" =>
-            {
-                true
-            }
-            Some(next) if introduced => {
-                word.text != "I"
-                    && ([
-                        "is", "was", "because", "over", "ist", "weil", "est", "car", "es",
-                        "porque", "and", "or", "but", "than", "und", "oder", "mais", "pero", "as",
-                        "here", "since", "has", "looks", "seems", "wins",
-                    ]
-                    .contains(&next.lower.as_str())
-                        || before.is_some_and(|b| CALLED.contains(&b)))
-            }
-            Some(next) => {
-                [
-                    "is", "was", "ist", "war", "est", "es", "wins", "beats", "looks", "seems",
-                    "has", "fails", "scheidet", "是",
-                ]
-                .contains(&next.lower.as_str())
-                    && word.text == "A"
-                    && at == 0
-            }
-        },
-        _ => {
-            introduced
-                || word.stop != Stop::None
-                || next.is_none()
-                || at == 0
-                || word.text.chars().count() > 1
-                || next.is_some_and(|n| n.lower.chars().all(char::is_alphabetic))
-        }
-    }
-}
-
-/// Whether the option at a place is spoken against.
-fn against(words: &[Word], at: usize, length: usize, taken: &[bool], not_first: bool) -> bool {
-    // Before it, in the same clause, up to the option before.
-    let mut from = at;
-    for back in 1..=5 {
-        let Some(place) = at.checked_sub(back) else {
-            break;
-        };
-        let word = &words[place];
-        if word.stop != Stop::None
-            || taken[place] && back > 1 && words[place].lower.chars().count() > 1
-        {
-            break;
-        }
-        if taken[place] {
-            break;
-        }
-        from = place;
-    }
-    let before: Vec<&str> = words[from..at].iter().map(|w| w.lower.as_str()).collect();
-    let joined = before.join(" ");
-    for (place, word) in before.iter().enumerate() {
-        let near = before.len() - place <= 5;
-        let hit = (AGAINST_BEFORE.contains(word) || COMPARATIVE.contains(word))
-            && match *word {
-                w if COMPARATIVE.contains(&w) => not_first && before.len() - place <= 3,
-                "en" | "lugar" | "vez" => {
-                    joined.contains("en lugar de") || joined.contains("en vez de")
-                }
-                "lieu" => joined.contains("au lieu de"),
-                "plutôt" => joined.contains("plutôt que"),
-                "instead" => joined.contains("instead of"),
-                "rather" => joined.contains("rather than"),
-                "rule" | "ruled" => joined.contains("out"),
-                "cannot" | "can't" => !followed(words, at + length, "highly enough"),
-                "no" => {
-                    !joined.contains("no doubt")
-                        && !joined.contains("no question")
-                        && before.len() - place <= 4
-                }
-                "not" => !joined.contains("not only") && !joined.contains("why not"),
-                "without" | "ohne" | "sans" | "sin" => {
-                    !joined.contains("without a doubt")
-                        && !joined.contains("ohne zweifel")
-                        && !joined.contains("sans doute")
-                        && !joined.contains("sin duda")
-                }
-                _ => true,
-            };
-        if hit && near {
-            return true;
-        }
-    }
-    if [
-        "anything but",
-        "anyone but",
-        "everything but",
-        "all but",
-        "everything except",
-        "alles außer",
-        "alles andere als",
-        "tout sauf",
-        "todo menos",
-        "cualquiera menos",
-        "cualquier cosa menos",
-    ]
-    .iter()
-    .any(|words| joined.contains(words))
-        || joined.replace(' ', "").ends_with("除了")
-    {
-        return true;
-    }
-    if joined.ends_with("preferable to")
-        || joined.ends_with("superior to")
-        || not_first && joined.ends_with("preferred to")
-    {
-        return true;
-    }
-    let han = joined.replace(' ', "");
-    if ["而不是", "不是", "不选", "不要", "并非", "排除", "反对"]
-        .iter()
-        .any(|w| han.contains(w))
-    {
-        return true;
-    }
-    // Behind it, up to the end of the clause.
-    let end = at + length;
-    if words[end - 1].stop == Stop::Sentence {
-        return false;
-    }
-    let mut after = String::new();
-    for word in words.iter().skip(end).take(6) {
-        let glue = if word.lower.chars().all(is_han) {
-            ""
-        } else {
-            " "
-        };
-        after.push_str(glue);
-        after.push_str(&word.lower);
-        if word.stop != Stop::None {
-            break;
-        }
-    }
-    let after = after.trim();
-    words[end - 1].stop == Stop::None && AGAINST_AFTER.iter().any(|w| after.starts_with(w))
-}
-
-/// Whether these words follow at a place.
-fn followed(words: &[Word], at: usize, by: &str) -> bool {
-    by.split(' ')
-        .enumerate()
-        .all(|(n, word)| words.get(at + n).is_some_and(|w| w.lower == word))
-}
-
-/// Words in lower case with single spaces, without marks around them.
-fn folded(text: &str) -> String {
-    let lower = text.to_lowercase().replace('’', "'");
-    let joined: Vec<&str> = lower.split_whitespace().collect();
-    joined
-        .join(" ")
-        .trim_matches([
-            '*', '_', '`', '"', '“', '”', '„', '«', '»', '\'', ' ', '.', '!', '。', ',', ';', ':',
-        ])
-        .to_owned()
 }

@@ -1,0 +1,599 @@
+//! Weighs the numbers of a text. Operands, ranges, references, rejected and conditional numbers count nothing; a number
+//! that stands alone, in bold, behind the last `=` or in a conclusion counts more than one in passing. The heaviest is
+//! the answer. Where several are as heavy, only what settles it decides.
+
+use super::amount_words::{CONFIDENCE, RESULTS, STATES};
+use super::clauses::{self, Before, Clause, Form, Role, Sentence};
+use super::cues;
+use super::language::{Language, is_han};
+use super::number::{self, Number};
+use super::operands::{
+    copula_between, follows_copula, is_bound, is_dated, is_derived, is_more, is_name, is_operand,
+    is_operand_left, is_rejected, is_share_of,
+};
+use super::prose::{self, Said};
+use super::sayings;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// Spoken against.
+    Against,
+    /// An operand, a bound, a reference, or in a condition, a bracket or a question.
+    Nothing,
+    /// In a report, or alone in a bracket: it counts where there is no other.
+    Reported,
+    Named,
+    /// Behind the last `=` of its clause, or a word such as `is` or `gives`.
+    Result,
+    /// In a conclusion.
+    Concluded,
+    /// Alone, in bold, or recommended.
+    Stated,
+}
+
+#[derive(Clone, Debug)]
+struct Weighed {
+    key: String,
+    weight: Weight,
+    /// The sentence, from 0.
+    place: usize,
+    clause: usize,
+    settles: bool,
+    /// Whether its unit is a percentage.
+    percent: bool,
+}
+
+/// The number that a text without labels gives.
+pub(super) fn decide(text: &str, language: Language) -> Said<String> {
+    let outside = without_code(text);
+    let said = weighed(&outside, language);
+    match said {
+        Said::Nothing if outside.len() < text.len() => {
+            weighed(&text.replace("```", "\n"), language)
+        }
+        said => said,
+    }
+}
+
+/// A text without its blocks of code.
+fn without_code(text: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn weighed(text: &str, language: Language) -> Said<String> {
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|l| !prose::is_about_confidence(l))
+        .map(prose::plain_latex)
+        .collect();
+    let mut sentences = clauses::split(&lines.join("\n"));
+    let mut all: Vec<Weighed> = Vec::new();
+    let mut doubts: Vec<usize> = Vec::new();
+    let mut turns: Vec<usize> = Vec::new();
+    for (place, sentence) in sentences.iter_mut().enumerate() {
+        if sayings::is_courtesy(&sentence.text) {
+            continue;
+        }
+        let lower = sentence.text.to_lowercase().replace('’', "'");
+        if cues::has(&lower, cues::TURNS) {
+            turns.push(place);
+        }
+        let numbers = numbers_of(sentence, language);
+        if !numbers.is_empty() {
+            sentence.clauses = clauses::clauses(&sentence.text);
+        }
+        let mut here = of_sentence(sentence, place, &numbers);
+        let decided = here
+            .iter()
+            .any(|w| w.weight >= Weight::Concluded && w.settles);
+        let undecided = here.len() != 1 && cues::has(&lower, cues::UNDECIDED);
+        if !decided && (is_open(&lower, &here) || undecided) {
+            doubts.push(place);
+        }
+        all.append(&mut here);
+    }
+    resolve(&all, &doubts, &turns)
+}
+
+/// Whether a sentence leaves a number open: between two, or one of two.
+fn is_open(lower: &str, here: &[Weighed]) -> bool {
+    const OPEN: &[&str] = &[
+        "between",
+        "or",
+        "to",
+        "either",
+        "zwischen",
+        "oder",
+        "bis",
+        "entre",
+        "ou",
+        "à",
+        "o",
+        "a",
+        "或",
+        "到",
+        "至",
+        "somewhere",
+        "anywhere",
+        "various",
+        "vary",
+        "varies",
+        "range",
+        "ranges",
+    ];
+    const MAYBE: &[&str] = &[
+        "maybe",
+        "perhaps",
+        "possibly",
+        "vielleicht",
+        "eventuell",
+        "peut-être",
+        "quizás",
+        "quizá",
+        "tal vez",
+        "也许",
+        "或许",
+    ];
+    if here.len() > 1 && cues::has(lower, MAYBE) {
+        return true;
+    }
+    // `Between 2010 and 2020 it grew by 35 %`.
+    let year = |w: &&Weighed| {
+        w.weight > Weight::Nothing || w.key.parse().is_ok_and(|y: u32| (1000..2200).contains(&y))
+    };
+    // `From 40 to 50, a 25 % increase`.
+    let mut left = here.iter().filter(|w| w.weight > Weight::Nothing);
+    if let (Some(one), None) = (left.next(), left.next())
+        && one.percent
+        && here.iter().filter(|w| w.percent).count() == 1
+    {
+        return false;
+    }
+    if here.iter().all(|w| year(&w))
+        && here.iter().filter(|w| w.weight > Weight::Nothing).count() == 1
+    {
+        return false;
+    }
+    here.len() > 1 && here.iter().all(|w| w.weight <= Weight::Named) && cues::has(lower, OPEN)
+}
+
+/// The most numbers of a sentence that are weighed: the last.
+const NUMBERS_MAX: usize = 40;
+
+/// The last numbers of a sentence, in figures; else its only one in words.
+fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
+    let mut numbers = number::numbers(&sentence.text, language);
+    numbers.drain(..numbers.len().saturating_sub(NUMBERS_MAX));
+    if numbers.is_empty()
+        && let Some((key, start, end)) = super::numerals::numeral_at(&sentence.text)
+    {
+        numbers.push(Number { key, start, end });
+    }
+    numbers
+}
+
+fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Weighed> {
+    let digits = sentence.text.contains(|c: char| c.is_ascii_digit());
+    let bold = bold_ranges(&sentence.text);
+    let mut out = Vec::new();
+    for (n, number) in numbers.iter().enumerate() {
+        let at = sentence.clause_at(number.start);
+        let weight = weight(sentence, at, numbers, n, &bold, digits);
+        let Some(clause) = sentence.clauses.get(at) else {
+            continue;
+        };
+        let lower = &clause.lower;
+        let unit = sentence
+            .text
+            .get(number.end..)
+            .unwrap_or_default()
+            .trim_start_matches(['*', ' ', '\u{a0}', '\u{202f}']);
+        out.push(Weighed {
+            key: number.key.clone(),
+            weight,
+            place,
+            clause: at,
+            percent: unit.starts_with(['%', '％']),
+            settles: matches!(clause.role, Role::Conclusion | Role::Contrast)
+                || cues::has(lower, cues::TURNS)
+                || cues::has(lower, RESULTS)
+                || clause.before == Before::Colon
+                    && sentence
+                        .text
+                        .get(..clause.start)
+                        .is_some_and(|t| t.trim_end().ends_with(['→', '⇒', '∴', '>']))
+                || cues::has(&sentence.text.to_lowercase(), cues::TURNS),
+        });
+    }
+    out
+}
+
+fn weight(
+    sentence: &Sentence,
+    at: usize,
+    numbers: &[Number],
+    n: usize,
+    bold: &[(usize, usize)],
+    digits: bool,
+) -> Weight {
+    let Some(clause) = sentence.clauses.get(at) else {
+        return Weight::Nothing;
+    };
+    let number = &numbers[n];
+    let text = &sentence.text;
+    let lead = at.checked_sub(1).filter(|_| clause.before == Before::Colon);
+    const WRONG: &[&str] = &[
+        "wrong",
+        "incorrect",
+        "not",
+        "old",
+        "before",
+        "previous*",
+        "falsch",
+        "faux",
+        "incorrecto",
+        "错误",
+        "错",
+    ];
+    if lead.is_some_and(|b| {
+        let lower = &sentence.clauses[b].lower;
+        lower.split_whitespace().count() <= 2 && cues::has(lower, WRONG)
+    }) {
+        return Weight::Against;
+    }
+    let before = text.get(..number.start).unwrap_or_default();
+    let behind = text.get(number.end..).unwrap_or_default();
+    if is_rejected(before) {
+        return Weight::Against;
+    }
+    if sentence.asks() || is_bound(sentence, numbers, n) {
+        return Weight::Nothing;
+    }
+    if clause.in_brackets && !is_whole(sentence, clause) {
+        let pure = !clause.lower.chars().any(char::is_alphabetic);
+        return if pure {
+            Weight::Reported
+        } else {
+            Weight::Nothing
+        };
+    }
+    match clause.role {
+        Role::Condition | Role::Concession => return Weight::Nothing,
+        Role::Report => return Weight::Reported,
+        _ => {}
+    }
+    if is_name(before) || is_dated(before, behind, &number.key) || is_share_of(before, behind) {
+        return Weight::Nothing;
+    }
+    let same_clause: Vec<&Number> = numbers
+        .iter()
+        .filter(|m| sentence.clause_at(m.start) == at && m.start >= clause.start)
+        .collect();
+    let operand = is_operand(before, behind);
+    let clause_text = text.get(clause.start..clause.end).unwrap_or_default();
+    let equals = clause_text
+        .rfind(['=', '≈', '＝'])
+        .map(|e| clause.start + e);
+    if operand && !equals.is_some_and(|e| number.start > e && !is_operand_left(behind)) {
+        return Weight::Nothing;
+    }
+    let sure = behind.trim_start().starts_with(['%', '％']) && {
+        let head: String = behind.chars().take(16).collect();
+        cues::has(&head.to_lowercase(), CONFIDENCE)
+    };
+    let tail: String = before
+        .chars()
+        .rev()
+        .take(18)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
+    if sure
+        || cues::has(&tail.to_lowercase(), CONFIDENCE)
+            && !cues::has(&tail.to_lowercase(), &["it is", "it's", "that"])
+    {
+        return Weight::Nothing;
+    }
+    let alone = is_alone(clause_text, &same_clause, clause.start);
+    let hypothetical =
+        cues::has(&clause.lower, cues::HYPOTHETICAL) && !cues::has(&clause.lower, cues::OWN);
+    if !digits && !alone && !cues::has(&clause.lower, STATES) && text.split_whitespace().count() > 8
+    {
+        return Weight::Nothing;
+    }
+    if hypothetical && !alone {
+        return Weight::Nothing;
+    }
+    let in_bold = bold.iter().any(|(from, to)| {
+        (*from..*to).contains(&number.start)
+            && numbers
+                .iter()
+                .filter(|m| (*from..*to).contains(&m.start))
+                .all(|m| m.key == number.key)
+    });
+    let single = same_clause.iter().all(|m| m.key == number.key);
+    if in_bold && !operand {
+        return Weight::Stated;
+    }
+    let alone_too = |n: usize| {
+        sentence.clauses.get(n).is_some_and(|c| {
+            let own: Vec<&Number> = numbers
+                .iter()
+                .filter(|m| m.start >= c.start && m.start < c.end)
+                .collect();
+            let text = text.get(c.start..c.end).unwrap_or_default();
+            c.before == Before::Comma
+                && own.iter().any(|m| m.key != number.key)
+                && is_alone(text, &own, c.start)
+        })
+    };
+    // `1, 2, 3` lists.
+    if alone && alone_too(at + 1) {
+        return Weight::Named;
+    }
+    if alone && stands_out(sentence, at) {
+        // `First 40, then 25, in total 65.`
+        let starts = clause.before == Before::Start;
+        let goes_on = numbers[n + 1..].iter().any(|m| {
+            let clause = &sentence.clauses[sentence.clause_at(m.start)];
+            (cues::has(&clause.lower, RESULTS) || starts && clause.role == Role::Conclusion)
+                && !clause.in_brackets
+        });
+        return if goes_on {
+            Weight::Named
+        } else {
+            Weight::Stated
+        };
+    }
+    // The last clause of a derivation.
+    let ends = n > 0 && at + 1 == sentence.clauses.len() && clause.before == Before::Comma;
+    if alone
+        && ends
+        && numbers[..n]
+            .iter()
+            .any(|m| text.get(m.end..number.start).is_some_and(is_derived))
+    {
+        return Weight::Concluded;
+    }
+    if let Some(equals) = equals {
+        let last = n + 1 == numbers.len();
+        return match number.start > equals {
+            true if last || matches!(clause.role, Role::Conclusion) => Weight::Concluded,
+            true => Weight::Result,
+            false => Weight::Nothing,
+        };
+    }
+    // What a colon introduces counts, not what introduces it.
+    if let Some(next) = sentence.clauses.get(at + 1)
+        && next.before == Before::Colon
+        && text.get(next.start..).is_some_and(|rest| {
+            let behind: Vec<&Number> = numbers
+                .iter()
+                .filter(|m| m.start >= next.start && m.start < next.end)
+                .collect();
+            let clause = text.get(next.start..next.end).unwrap_or_default();
+            rest.contains('=') || is_alone(clause, &behind, next.start)
+        })
+    {
+        return Weight::Named;
+    }
+    if single && cues::has(&clause.lower, STATES) && !is_more(behind) {
+        return Weight::Concluded;
+    }
+    if single && clause.role == Role::Conclusion {
+        return Weight::Concluded;
+    }
+    if !single && n + 1 < numbers.len() && copula_between(text, number, &numbers[n + 1]) {
+        return Weight::Nothing;
+    }
+    if (single || is_last(&same_clause, number))
+        && (cues::has(&clause.lower, RESULTS) || follows_copula(before))
+    {
+        return match clause.role {
+            Role::Conclusion => Weight::Concluded,
+            _ if cues::has(&clause.lower, RESULTS) => Weight::Concluded,
+            _ => Weight::Result,
+        };
+    }
+    Weight::Named
+}
+
+fn is_last(all: &[&Number], number: &Number) -> bool {
+    all.last().is_some_and(|last| last.start == number.start)
+}
+
+fn is_whole(sentence: &Sentence, clause: &Clause) -> bool {
+    let outside = sentence.clauses.iter().filter(|c| !c.in_brackets);
+    outside.count() == 0 && clause.in_brackets && sentence.clauses.len() == 1
+}
+
+/// Whether a clause is a number with at most a unit: `about 6 weeks`.
+fn is_alone(clause: &str, numbers: &[&Number], start: usize) -> bool {
+    let Some((first, rest)) = numbers.split_first() else {
+        return false;
+    };
+    if rest.iter().any(|m| m.key != first.key) {
+        return false;
+    }
+    let mut words = String::new();
+    let mut from = start;
+    for number in numbers {
+        words.push_str(
+            clause
+                .get(from - start..number.start.max(from) - start)
+                .unwrap_or_default(),
+        );
+        words.push(' ');
+        from = number.end;
+    }
+    words.push_str(clause.get(from.saturating_sub(start)..).unwrap_or_default());
+    const SMALL: &[&str] = &[
+        "about",
+        "roughly",
+        "approximately",
+        "around",
+        "exactly",
+        "it",
+        "is",
+        "it's",
+        "the",
+        "a",
+        "so",
+        "then",
+        "thus",
+        "therefore",
+        "hence",
+        "maybe",
+        "probably",
+        "only",
+        "just",
+        "etwa",
+        "rund",
+        "circa",
+        "ca",
+        "genau",
+        "es",
+        "sind",
+        "ist",
+        "also",
+        "environ",
+        "exactement",
+        "donc",
+        "unos",
+        "unas",
+        "aproximadamente",
+        "exactamente",
+        "son",
+        "por",
+        "tanto",
+        "est",
+        "c'est",
+        "that's",
+        "x",
+        "y",
+        "at",
+        "least",
+        "most",
+        "per",
+        "ans",
+        "final",
+        "and",
+        "und",
+    ];
+    let mut left = 0;
+    for word in words
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+    {
+        if word.chars().any(is_han) {
+            left += word.chars().count().div_ceil(3);
+        } else if !SMALL.contains(&word) {
+            left += 1;
+        }
+    }
+    left <= 2
+}
+
+fn stands_out(sentence: &Sentence, at: usize) -> bool {
+    let clause = &sentence.clauses[at];
+    match clause.before {
+        Before::Start | Before::Colon => !matches!(sentence.form, Some(Form::Bullet | Form::Row)),
+        Before::Semicolon => {
+            cues::has(&clause.lower, cues::TURNS)
+                || at
+                    .checked_sub(1)
+                    .is_some_and(|b| cues::has(&sentence.clauses[b].lower, cues::TURNS))
+        }
+        _ => {
+            let turned = at
+                .checked_sub(1)
+                .is_some_and(|b| cues::has(&sentence.clauses[b].lower, cues::TURNS));
+            turned || matches!(clause.role, Role::Conclusion | Role::Contrast)
+        }
+    }
+}
+
+fn bold_ranges(text: &str) -> Vec<(usize, usize)> {
+    let marks: Vec<usize> = text.match_indices("**").map(|(at, _)| at).collect();
+    marks
+        .chunks_exact(2)
+        .map(|pair| (pair[0], pair[1]))
+        .collect()
+}
+
+fn resolve(all: &[Weighed], doubts: &[usize], turns: &[usize]) -> Said<String> {
+    let heaviest = all
+        .iter()
+        .map(|w| w.weight)
+        .max()
+        .unwrap_or(Weight::Nothing);
+    if heaviest == Weight::Reported && doubts.is_empty() {
+        let mut keys = all.iter().filter(|w| w.weight == heaviest);
+        let first = keys.next().map(|w| &w.key);
+        return match (first, keys.all(|w| Some(&w.key) == first)) {
+            (Some(key), true) => Said::LastLine(key.clone()),
+            _ => Said::Several,
+        };
+    }
+    if heaviest <= Weight::Reported {
+        return match all.is_empty() {
+            true => Said::Nothing,
+            false => Said::Several,
+        };
+    }
+    let top: Vec<&Weighed> = all.iter().filter(|w| w.weight == heaviest).collect();
+    let Some(last) = top.last() else {
+        return Said::Nothing;
+    };
+    let many = top.iter().any(|w| w.key != last.key);
+    let end = all.iter().map(|w| w.place).max().unwrap_or(0);
+    let doubted = doubts
+        .iter()
+        .any(|d| *d >= last.place || heaviest <= Weight::Result);
+    if doubted {
+        return Said::Several;
+    }
+    // A change of mind behind it that gives another number.
+    let opposed = all.iter().any(|w| {
+        (w.place, w.clause) > (last.place, last.clause)
+            && w.key != last.key
+            && w.weight >= Weight::Named
+            && turns.contains(&w.place)
+    });
+    if opposed {
+        return Said::Several;
+    }
+    if many {
+        let turned = turns
+            .iter()
+            .any(|t| (top[0].place..=last.place).contains(t));
+        let in_last: Vec<&&Weighed> = top.iter().filter(|w| w.place == last.place).collect();
+        let one_in_last = in_last.iter().all(|w| w.key == last.key);
+        let closes = last.place == end;
+        let decides = match heaviest {
+            Weight::Named => {
+                let settled = closes && last.place > 0 && all.len() > 2 && last.settles;
+                one_in_last && (settled || turned)
+            }
+            Weight::Result => closes && (one_in_last || last.settles) || turned,
+            _ => last.settles || turned,
+        };
+        if !decides {
+            return Said::Several;
+        }
+    }
+    // A later result is not outweighed by a bold number in passing.
+    Said::LastLine(last.key.clone())
+}

@@ -1,0 +1,136 @@
+//! Words that tell what a clause does, in the five languages: it chooses, praises, concludes, concedes, reports.
+
+use super::language::is_han;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub(super) use super::cue_choices::*;
+pub(super) use super::cue_doubts::*;
+pub(super) use super::cue_roles::*;
+
+/// Words in the order of a list, found by how they begin.
+struct Index {
+    /// By their first word, in lower case.
+    by_word: BTreeMap<&'static str, Vec<&'static str>>,
+    /// Those with any ending, by their first two letters.
+    open: BTreeMap<[char; 2], Vec<&'static str>>,
+    /// Those of other signs, such as Chinese ones, by the first.
+    by_sign: BTreeMap<char, Vec<&'static str>>,
+}
+
+impl Index {
+    fn new(words: &[&'static str]) -> Self {
+        let mut index = Index {
+            by_word: BTreeMap::new(),
+            open: BTreeMap::new(),
+            by_sign: BTreeMap::new(),
+        };
+        for word in words {
+            let mut letters = word.chars();
+            let Some(first) = letters.next() else {
+                continue;
+            };
+            if is_han(first) || !first.is_alphanumeric() {
+                index.by_sign.entry(first).or_default().push(word);
+            } else if word.ends_with('*') && word.find(is_edge) == Some(word.len() - 1) {
+                let two = [first, letters.next().unwrap_or(' ')];
+                index.open.entry(two).or_default().push(word);
+            } else {
+                let end = word.find(is_edge).unwrap_or(word.len());
+                index.by_word.entry(&word[..end]).or_default().push(word);
+            }
+        }
+        index
+    }
+
+    /// The words that can begin where a word of a text does.
+    fn at(&self, lower: &str, start: usize, end: usize) -> impl Iterator<Item = &'static str> {
+        let word = &lower[start..end];
+        let mut letters = word.chars();
+        let first = letters.next().unwrap_or(' ');
+        let two = [first, letters.next().unwrap_or(' ')];
+        let lists = [
+            self.by_word.get(word),
+            self.open.get(&two),
+            self.by_sign.get(&first),
+        ];
+        lists.into_iter().flatten().flatten().copied()
+    }
+}
+
+/// Whether a sign ends a word.
+fn is_edge(c: char) -> bool {
+    !c.is_alphanumeric() || is_han(c)
+}
+
+thread_local! {
+    /// The index of each list, by its address: the lists are static.
+    static INDEXES: RefCell<BTreeMap<(usize, usize), Rc<Index>>> = RefCell::default();
+}
+
+fn index(words: &'static [&'static str]) -> Rc<Index> {
+    let key = (words.as_ptr().addr(), words.len());
+    INDEXES.with_borrow_mut(|all| {
+        Rc::clone(all.entry(key).or_insert_with(|| Rc::new(Index::new(words))))
+    })
+}
+
+/// Whether one of these words is in a text, not as a part of a longer word. A `*` at the end of a word stands for any
+/// ending.
+pub(super) fn has(lower: &str, words: &'static [&'static str]) -> bool {
+    places(lower, words).next().is_some()
+}
+
+/// Where these words are in a text, in order: where each begins and ends.
+pub(super) fn places(
+    lower: &str,
+    words: &'static [&'static str],
+) -> impl Iterator<Item = (usize, usize)> {
+    let index = index(words);
+    let mut at = 0;
+    let starts = std::iter::from_fn(move || {
+        let rest = lower.get(at..)?;
+        let c = rest.chars().next()?;
+        let start = at;
+        let end = match is_edge(c) {
+            true => at + c.len_utf8(),
+            false => at + rest.find(is_edge).unwrap_or(rest.len()),
+        };
+        at = end;
+        Some((start, end))
+    });
+    starts.flat_map(move |(start, end)| {
+        let found: Vec<(usize, usize)> = index
+            .at(lower, start, end)
+            .filter_map(|word| fits(lower, start, word).map(|end| (start, end)))
+            .collect();
+        found
+    })
+}
+
+/// Where a word ends that a text has at a place.
+fn fits(lower: &str, start: usize, word: &str) -> Option<usize> {
+    let (word, open) = match word.strip_suffix('*') {
+        Some(stem) => (stem, true),
+        None => (word, false),
+    };
+    let rest = lower.get(start..)?.strip_prefix(word)?;
+    let han = word.chars().any(is_han);
+    let ends = rest.chars().next().is_none_or(is_edge);
+    (han || open || ends).then(|| start + word.len())
+}
+
+/// Where a word begins in a text.
+pub(super) fn find(lower: &str, word: &str) -> Option<usize> {
+    let (word, open) = match word.strip_suffix('*') {
+        Some(stem) => (stem, true),
+        None => (word, false),
+    };
+    let han = word.chars().any(is_han);
+    lower.match_indices(word).map(|(at, _)| at).find(|at| {
+        let letter = |c: Option<char>| c.is_some_and(|c| !is_edge(c));
+        han || !letter(lower[..*at].chars().next_back())
+            && (open || !letter(lower[at + word.len()..].chars().next()))
+    })
+}

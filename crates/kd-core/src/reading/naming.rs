@@ -1,0 +1,454 @@
+//! Where words of a text name an option: its name, an inflected form (`declining` for `decline`), most of a long name, or
+//! the one word of it that no other option has.
+
+use super::language::is_han;
+use super::words::{Stop, Word};
+
+/// The name of an option, as words.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    pub(super) item: usize,
+    pub(super) words: Vec<Word>,
+    /// Whether it is the option's own name, and not another way to write it.
+    pub(super) is_own: bool,
+}
+
+/// A run of words that names an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Named {
+    pub(super) at: usize,
+    pub(super) length: usize,
+    pub(super) item: usize,
+    /// Whether it is only a part of the name.
+    pub(super) partial: bool,
+}
+
+/// Short words that carry no meaning in a name, and words that are common outside of names.
+const COMMON: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "of",
+    "to",
+    "in",
+    "on",
+    "at",
+    "for",
+    "by",
+    "with",
+    "and",
+    "or",
+    "it",
+    "is",
+    "be",
+    "do",
+    "not",
+    "no",
+    "yes",
+    "now",
+    "more",
+    "less",
+    "all",
+    "both",
+    "this",
+    "that",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "last",
+    "next",
+    "new",
+    "old",
+    "plan",
+    "option",
+    "draft",
+    "version",
+    "answer",
+    "model",
+    "choice",
+    "candidate",
+    "only",
+    "use",
+    "make",
+    "go",
+    "keep",
+    "der",
+    "die",
+    "das",
+    "ein",
+    "eine",
+    "und",
+    "oder",
+    "im",
+    "in",
+    "am",
+    "auf",
+    "mit",
+    "zu",
+    "zum",
+    "zur",
+    "nicht",
+    "erste",
+    "zweite",
+    "dritte",
+    "eins",
+    "zwei",
+    "drei",
+    "le",
+    "la",
+    "les",
+    "un",
+    "une",
+    "des",
+    "de",
+    "du",
+    "d",
+    "l",
+    "et",
+    "ou",
+    "en",
+    "au",
+    "à",
+    "pas",
+    "premier",
+    "première",
+    "deuxième",
+    "troisième",
+    "deux",
+    "trois",
+    "el",
+    "los",
+    "las",
+    "una",
+    "uno",
+    "dos",
+    "tres",
+    "y",
+    "o",
+    "del",
+    "al",
+    "con",
+    "sin",
+    "por",
+    "para",
+    "más",
+    "primero",
+    "segundo",
+    "tercero",
+    "primera",
+    "segunda",
+    "tercera",
+    "的",
+    "不",
+    "了",
+    "一",
+    "二",
+    "三",
+    "个",
+];
+
+/// Endings of inflected words, the longest first.
+const ENDINGS: &[&str] = &[
+    "eren", "erer", "eres", "ere", "aría", "ería", "iría", "erais", "irais", "ieren", "ung", "ing",
+    "ión", "ier", "ies", "ed", "es", "er", "en", "ez", "ar", "ir", "ón", "s", "e", "n", "t", "y",
+    "é", "o", "a",
+];
+/// Endings of short English verbs.
+const VERBAL: &[&str] = &["ing", "ed", "es", "s", "d", "er", "e"];
+
+/// Finds the options that a sentence names, the longest names first. `taken` tells which words belong to a name.
+pub(super) fn find(words: &[Word], names: &[Name], taken: &mut [bool]) -> Vec<Named> {
+    let mut found = Vec::new();
+    for name in names.iter().filter(|n| n.is_own) {
+        inflected(words, name, taken, &mut found);
+    }
+    for name in names.iter().filter(|n| n.is_own && n.words.len() > 1) {
+        most(words, name, names, taken, &mut found);
+    }
+    for name in names.iter().filter(|n| n.is_own && n.words.len() > 1) {
+        distinctive(words, name, names, taken, &mut found);
+    }
+    found
+}
+
+/// A name without its label and its article: `A) Paris`, `the cat`.
+pub(super) fn without_frame(name: &str) -> &str {
+    const ARTICLES: &[&str] = &[
+        "the ", "a ", "an ", "der ", "die ", "das ", "ein ", "eine ", "le ", "la ", "les ", "l'",
+        "l’", "un ", "une ", "el ", "los ", "las ", "una ",
+    ];
+    let name = name.trim();
+    let bare = name.trim_start_matches('(');
+    let label = bare
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric())
+        .count();
+    let unlabelled = bare
+        .get(label..)
+        .filter(|_| (1..=2).contains(&label))
+        .and_then(|rest| rest.strip_prefix([')', '.', ':']))
+        .map(str::trim_start)
+        .filter(|rest| !rest.is_empty() && rest.starts_with(char::is_alphabetic));
+    let name = unlabelled.unwrap_or(name);
+    let folded = super::folded::Folded::new(name);
+    let rest = ARTICLES
+        .iter()
+        .find_map(|article| folded.strip_prefix(article));
+    rest.map(str::trim)
+        .filter(|rest| rest.chars().count() > 1)
+        .unwrap_or(name)
+}
+
+/// Whether two words are equal but for their case and the `v` of a version.
+pub(super) fn is_equal(said: &Word, name: &Word) -> bool {
+    let owner = said
+        .lower
+        .strip_suffix("'s")
+        .is_some_and(|owner| owner == name.lower);
+    said.lower == name.lower || owner || {
+        let bare = said.lower.strip_prefix('v').unwrap_or_default();
+        let ordinal = [
+            ("1st", "first"),
+            ("2nd", "second"),
+            ("3rd", "third"),
+            ("4th", "fourth"),
+        ];
+        bare == name.lower && bare.starts_with(|c: char| c.is_ascii_digit())
+            || ordinal.contains(&(said.lower.as_str(), name.lower.as_str()))
+    }
+}
+
+/// Whether two words are forms of one word.
+pub(super) fn is_same(one: &str, two: &str) -> bool {
+    if one == two {
+        return true;
+    }
+    // `even` is no evening.
+    const OTHERS: &[&str] = &[
+        "even", "ever", "under", "over", "after", "other", "later", "never", "there", "here",
+        "being", "doing",
+    ];
+    if OTHERS.contains(&one) || OTHERS.contains(&two) {
+        return false;
+    }
+    let plain = |word: &str| word.chars().all(char::is_alphabetic) && word.len() >= 3;
+    if !plain(one) || !plain(two) || one.chars().next() != two.chars().next() {
+        return false;
+    }
+    let (short, long) = match one.len() <= two.len() {
+        true => (one, two),
+        false => (two, one),
+    };
+    if let Some(stem) = short.strip_suffix('y')
+        && ["ied", "ies"]
+            .iter()
+            .any(|ending| long.strip_suffix(ending) == Some(stem))
+    {
+        return true;
+    }
+    if short.len() <= 4 {
+        return VERBAL.iter().any(|ending| {
+            let Some(stem) = long.strip_suffix(ending) else {
+                return false;
+            };
+            let silent = short.strip_suffix('e') == Some(stem) && *ending == "ing";
+            let doubled = undoubled(stem) == short && stem != short;
+            let plural = stem == short
+                && (!matches!(*ending, "d" | "er" | "e") || *ending == "e" && short.len() == 4);
+            stem.len() >= 3 && (silent || doubled || plural)
+        });
+    }
+    let (a, b) = (stem(one), stem(two));
+    (a == b || a == two || one == b) && a.chars().count().min(b.chars().count()) >= 4
+}
+
+fn stem(word: &str) -> &str {
+    for ending in ENDINGS {
+        if let Some(stem) = word.strip_suffix(ending)
+            && stem.chars().count() >= 4
+        {
+            return undoubled(stem);
+        }
+    }
+    undoubled(word)
+}
+
+/// A stem without the second of two equal consonants at its end.
+fn undoubled(stem: &str) -> &str {
+    let mut chars = stem.chars().rev();
+    match (chars.next(), chars.next()) {
+        (Some(last), Some(before)) if last == before && !"aeious".contains(last) => {
+            &stem[..stem.len() - last.len_utf8()]
+        }
+        _ => stem,
+    }
+}
+
+fn is_common(word: &str) -> bool {
+    COMMON.contains(&word)
+}
+
+fn inflected(words: &[Word], name: &Name, taken: &mut [bool], found: &mut Vec<Named>) {
+    let length = name.words.len();
+    if length == 0 || length > words.len() {
+        return;
+    }
+    for at in 0..=words.len() - length {
+        let here = &words[at..at + length];
+        let same = here
+            .iter()
+            .zip(&name.words)
+            .all(|(a, b)| is_same(&a.lower, &b.lower) && !is_lowered(&a.text, &b.text));
+        let exact = here
+            .iter()
+            .zip(&name.words)
+            .all(|(a, b)| a.lower == b.lower);
+        if same && !exact && !taken[at..at + length].contains(&true) {
+            taken[at..at + length].fill(true);
+            found.push(Named {
+                at,
+                length,
+                item: name.item,
+                partial: false,
+            });
+        }
+    }
+}
+
+/// Whether a name that begins with a capital is written without: `going` is no form of `Go`.
+fn is_lowered(said: &str, name: &str) -> bool {
+    let short = name.chars().count() <= 3;
+    short && name.starts_with(char::is_uppercase) && said.starts_with(char::is_lowercase)
+}
+
+/// Runs that hold most words of a long name: `Esperar a la 18` of `esperar a la versión 18`.
+fn most(words: &[Word], name: &Name, all: &[Name], taken: &mut [bool], found: &mut Vec<Named>) {
+    let own: Vec<&str> = content(name).collect();
+    if own.len() < 2 {
+        return;
+    }
+    let span = name.words.len() + 2;
+    let matches = |word: &Word| own.iter().any(|w| is_same(&word.lower, w));
+    let mut at = 0;
+    while at < words.len() {
+        if taken[at] || !matches(&words[at]) {
+            at += 1;
+            continue;
+        }
+        let end = (at + span).min(words.len());
+        let mut hit: Vec<&str> = Vec::new();
+        let mut last = at;
+        for (place, word) in words.iter().enumerate().take(end).skip(at) {
+            if taken[place] {
+                break;
+            }
+            if let Some(w) = own.iter().find(|w| is_same(&word.lower, w))
+                && !hit.contains(w)
+            {
+                hit.push(w);
+                last = place;
+            }
+            if word.stop == Stop::Sentence {
+                break;
+            }
+        }
+        let unique = hit.iter().any(|w| is_unique(w, name.item, all));
+        if unique && hit.len() >= 2 && 3 * hit.len() >= 2 * own.len() {
+            taken[at..=last].fill(true);
+            found.push(Named {
+                at,
+                length: last + 1 - at,
+                item: name.item,
+                partial: false,
+            });
+            at = last;
+        }
+        at += 1;
+    }
+}
+
+/// Words that only one name has.
+fn distinctive(
+    words: &[Word],
+    name: &Name,
+    all: &[Name],
+    taken: &mut [bool],
+    found: &mut Vec<Named>,
+) {
+    for (at, word) in words.iter().enumerate() {
+        if taken[at] {
+            continue;
+        }
+        let fits = content(name).any(|own| {
+            let ending = word.lower.strip_prefix(own).unwrap_or_default();
+            let plural = own.chars().count() >= 5
+                && ["s", "es", "n", "en", "re", "ren", "er", "res"].contains(&ending);
+            let owner = word.lower.strip_suffix("'s") == Some(own);
+            // One Chinese character says little, but for the letters of a list.
+            let weak = own.chars().all(is_han) && !"甲乙丙丁".contains(own);
+            (own == word.lower || plural || owner)
+                && !weak
+                && is_unique(own, name.item, all)
+                && (own.chars().count() > 2 || own.chars().any(|c| !c.is_ascii_lowercase()))
+        });
+        if fits {
+            taken[at] = true;
+            found.push(Named {
+                at,
+                length: 1,
+                item: name.item,
+                partial: true,
+            });
+        }
+    }
+}
+
+/// The words of a name that carry its meaning.
+fn content(name: &Name) -> impl Iterator<Item = &str> {
+    let words = name.words.iter().map(|w| w.lower.as_str());
+    words.filter(|w| !is_common(w))
+}
+
+fn is_unique(word: &str, item: usize, all: &[Name]) -> bool {
+    all.iter()
+        .filter(|other| other.item != item)
+        .all(|other| other.words.iter().all(|w| !is_same(&w.lower, word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same;
+
+    #[test]
+    fn forms_of_one_word_are_the_same() {
+        for (one, two) in [
+            ("decline", "declining"),
+            ("cache", "caching"),
+            ("buy", "buying"),
+            ("ship", "shipping"),
+            ("hire", "hiring"),
+            ("build", "building"),
+            ("mieten", "miete"),
+            ("ablehnen", "ablehnung"),
+            ("comprar", "compra"),
+        ] {
+            assert!(is_same(one, two) && is_same(two, one), "{one} {two}");
+        }
+        for (one, two) in [
+            ("not", "notar"),
+            ("rust", "trust"),
+            ("go", "going"),
+            ("keep", "keepsake"),
+            ("sql", "sqlite"),
+            ("1.9.0", "1.9"),
+        ] {
+            assert!(!is_same(one, two), "{one} {two}");
+        }
+    }
+}

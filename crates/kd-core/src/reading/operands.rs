@@ -1,0 +1,316 @@
+//! What a number is beside its neighbours: an operand, one end of a range, a part of a date, the name of a thing.
+
+use super::amount_words::{MONTHS, NAMES};
+use super::clauses::Sentence;
+use super::cues;
+use super::number::Number;
+
+/// Whether words between two numbers derive one from the other.
+pub(super) fn is_derived(between: &str) -> bool {
+    let lower = between.to_lowercase();
+    cues::has(
+        &lower,
+        &[
+            "is", "makes", "gives", "plus", "minus", "times", "macht", "ist", "fait", "es", "son",
+            "más", "=", "equals",
+        ],
+    )
+}
+
+/// Whether a number counts what is added: `18 more`.
+pub(super) fn is_more(behind: &str) -> bool {
+    let next = behind
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    ["more", "mehr", "weitere", "más"].contains(&next.as_str())
+}
+
+/// Whether words straight before a number rule it out.
+pub(super) fn is_rejected(before: &str) -> bool {
+    const NOT: &[&str] = &[
+        "not",
+        "isn't",
+        "nicht",
+        "pas",
+        "instead of",
+        "rather than",
+        "statt",
+        "au lieu de",
+        "en lugar de",
+        "en vez de",
+        "不是",
+        "而不是",
+        "非",
+        "no",
+        "sondern nicht",
+    ];
+    let tail = before.trim_end_matches([' ', '*', '_', '`', '"', '“', '$', '€', '~']);
+    let lower: String = tail
+        .chars()
+        .rev()
+        .take(20)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
+    let lower = lower.to_lowercase();
+    NOT.iter().any(|word| {
+        lower.ends_with(word)
+            && cues::find(&lower, word).is_some()
+            && !(*word == "no" && lower.len() > 2 && lower.contains('.'))
+    })
+}
+
+/// Whether a number is one end of a range, or behind `±`.
+pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> bool {
+    const TO: &[&str] = &[
+        "to", "and", "bis", "und", "à", "et", "a", "al", "y", "到", "至", "和",
+    ];
+    const FROM: &[&str] = &[
+        "from", "between", "von", "zwischen", "de", "du", "entre", "del", "desde", "从", "介于",
+        "vom",
+    ];
+    let text = &sentence.text;
+    let joined = |one: &Number, two: &Number| {
+        let between = text.get(one.end..two.start).unwrap_or_default();
+        let lower = between.to_lowercase();
+        let words: Vec<&str> = lower
+            .split_whitespace()
+            .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric()))
+            .filter(|w| !w.is_empty())
+            .collect();
+        let dash = between.trim().trim_start_matches(['%', '°']).trim();
+        if matches!(dash, "–" | "—" | "~" | "～") || dash == "-" && between == "-" {
+            return true;
+        }
+        let to = words.iter().any(|w| TO.contains(w)) || lower.contains(['到', '至', '和']);
+        let head = text.get(..one.start).unwrap_or_default().to_lowercase();
+        let from = head
+            .split_whitespace()
+            .next_back()
+            .is_some_and(|w| FROM.contains(&w))
+            || head.ends_with(['从', '在'])
+            || head.ends_with("介于");
+        let plain = matches!(words.as_slice(), ["to" | "bis" | "à" | "a"]) && !head.contains('=');
+        words.len() <= 3 && to && from || plain
+    };
+    let margin = [
+        "±",
+        "+/-",
+        "give or take",
+        "plus or minus",
+        "plus/minus",
+        "plus oder minus",
+        "plus ou moins",
+        "más o menos",
+        "正负",
+    ];
+    let head = text
+        .get(..numbers[n].start)
+        .unwrap_or_default()
+        .to_lowercase();
+    n > 0 && joined(&numbers[n - 1], &numbers[n])
+        || n + 1 < numbers.len() && joined(&numbers[n], &numbers[n + 1])
+        || margin.iter().any(|m| head.trim_end().ends_with(m))
+}
+
+pub(super) fn is_name(before: &str) -> bool {
+    let tail = before
+        .trim_end_matches([' ', '*', '#', '.', '\u{a0}'])
+        .to_lowercase();
+    let word = tail
+        .rsplit(|c: char| !c.is_alphabetic() && c != '§')
+        .next()
+        .unwrap_or_default();
+    !word.is_empty() && NAMES.contains(&word) && before.ends_with([' ', '\u{a0}', '.', '§', '#'])
+        || tail.ends_with('第')
+        || tail.ends_with('§')
+}
+
+/// Whether a number is the day of a date: `July 20`, `8. Mai`, `29 May`.
+pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
+    let day = key.parse::<u32>().is_ok_and(|d| (1..=31).contains(&d));
+    let next: String = behind
+        .trim_start_matches(['.', ' ', '*'])
+        .to_lowercase()
+        .chars()
+        .take_while(|c| c.is_alphabetic())
+        .collect();
+    let next = match next.as_str() {
+        "de" | "of" => behind
+            .to_lowercase()
+            .split_whitespace()
+            .nth(1)
+            .unwrap_or_default()
+            .trim_matches(|c: char| !c.is_alphabetic())
+            .to_owned(),
+        _ => next,
+    };
+    let lower = before.to_lowercase();
+    let last = lower
+        .split_whitespace()
+        .next_back()
+        .unwrap_or_default()
+        .trim_matches(|c: char| !c.is_alphabetic());
+    day && (MONTHS.contains(&next.as_str())
+        || MONTHS.contains(&last)
+        || behind.starts_with(['月', '日']))
+}
+
+/// Whether a number counts a part of something: `3 of 8`.
+pub(super) fn is_share_of(before: &str, behind: &str) -> bool {
+    // `14.5 out of 20`: the mark counts, its scale does not.
+    let scale = ["out of ", "sur ", "von ", "sobre "];
+    if scale.iter().any(|w| behind.trim_start().starts_with(w)) {
+        return false;
+    }
+    let next = behind.trim_start();
+    let of = ["of ", "out of ", "von ", "sur ", "sobre ", "de cada "];
+    let digit = |t: &str| t.starts_with(|c: char| c.is_ascii_digit());
+    of.iter().any(|w| next.strip_prefix(w).is_some_and(digit))
+        || of.iter().any(|w| {
+            before
+                .strip_suffix(w)
+                .is_some_and(|t| t.trim_end().ends_with(|c: char| c.is_ascii_digit()))
+        })
+}
+
+pub(super) const OPERATORS: [char; 9] = ['+', '×', '*', '÷', '·', '−', '⋅', '/', '^'];
+
+pub(super) fn is_operand(before: &str, behind: &str) -> bool {
+    is_operand_left(behind) || is_operand_right(before)
+}
+
+/// Whether an operator and another number follow.
+pub(super) fn is_operand_left(behind: &str) -> bool {
+    let mut rest = behind.trim_start();
+    // A unit between: `3 boîtes × 4`.
+    let word = rest.chars().take_while(|c| c.is_alphabetic()).count();
+    let unit: usize = rest.chars().take(word).map(char::len_utf8).sum();
+    if word > 0 && word < 15 {
+        rest = rest[unit..].trim_start();
+    }
+    let is_operator = rest.starts_with(OPERATORS) && !rest.starts_with("**")
+        || rest.starts_with("- ")
+        || rest.starts_with("x ")
+        || rest.starts_with("plus ")
+        || rest.starts_with("times ")
+        || rest.starts_with(r"\times")
+        || rest.starts_with(r"\cdot")
+        || rest.starts_with("mal ")
+        || rest.starts_with("divided");
+    let after = rest
+        .trim_start_matches(OPERATORS)
+        .trim_start_matches(|c: char| c.is_alphabetic() || c == '\\')
+        .trim_start_matches(['-', ' ', '(', '$', '€']);
+    is_operator && after.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a number and an operator come before.
+pub(super) fn is_operand_right(before: &str) -> bool {
+    let rest = before.trim_end_matches([' ', '(', '$', '€', '£']);
+    if rest.ends_with("**") || rest.ends_with('=') {
+        return false;
+    }
+    for (word, length) in [
+        ("plus", 4),
+        ("times", 5),
+        ("mal", 3),
+        ("minus", 5),
+        (r"\times", 6),
+        (r"\cdot", 5),
+    ] {
+        if rest.ends_with(word)
+            && rest[..rest.len() - length]
+                .trim_end()
+                .ends_with(|c: char| c.is_alphanumeric())
+        {
+            return true;
+        }
+    }
+    let Some(head) = rest
+        .strip_suffix(OPERATORS)
+        .or_else(|| rest.strip_suffix(" -"))
+        .or_else(|| rest.strip_suffix(" x"))
+    else {
+        return false;
+    };
+    let head = head.trim_end();
+    let spaced = before.ends_with(' ') || !rest.ends_with(['−', '-']);
+    spaced && head.ends_with(|c: char| c.is_alphanumeric() || c == ')' || c == '%')
+}
+
+pub(super) fn follows_copula(before: &str) -> bool {
+    const COPULAS: &[&str] = &[
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "it's",
+        "about",
+        "roughly",
+        "approximately",
+        "exactly",
+        "around",
+        "ist",
+        "sind",
+        "war",
+        "etwa",
+        "rund",
+        "circa",
+        "ca",
+        "genau",
+        "est",
+        "sont",
+        "environ",
+        "de",
+        "es",
+        "son",
+        "fue",
+        "unos",
+        "aproximadamente",
+        "have",
+        "has",
+        "haben",
+        "hat",
+        "tienen",
+        "tiene",
+        "ont",
+    ];
+    let lower = before
+        .trim_end_matches([' ', '*', '$', '€', '£', '~', '≈', '\u{a0}'])
+        .to_lowercase();
+    let last = lower
+        .rsplit(|c: char| !c.is_alphabetic() && c != '\'')
+        .next()
+        .unwrap_or_default();
+    const PRONOUNS: &[&str] = &["das", "that", "it", "ça", "cela", "eso", "dann", "then"];
+    let word = |n: usize| {
+        lower
+            .rsplit(|c: char| !c.is_alphabetic() && c != '\'')
+            .filter(|w| !w.is_empty())
+            .nth(n)
+            .unwrap_or_default()
+    };
+    PRONOUNS.contains(&word(0)) && COPULAS.contains(&word(1))
+        || COPULAS.contains(&last)
+        || lower.ends_with(['是', '为', '有', '达', '约'])
+}
+
+pub(super) fn copula_between(text: &str, one: &Number, two: &Number) -> bool {
+    let between = text
+        .get(one.end..two.start)
+        .unwrap_or_default()
+        .to_lowercase();
+    cues::has(
+        &between,
+        &[
+            "is", "are", "have", "has", "makes", "gives", "equals", "ist", "sind", "hat", "haben",
+            "ergibt", "est", "sont", "ont", "fait", "font", "es", "son", "tiene", "tienen",
+            "yields", "so",
+        ],
+    ) || between.contains(['是', '得', '为'])
+}

@@ -1,0 +1,150 @@
+//! Replies in which options go by other names than their own: `Option 2` of a list that the reply itself gives, and labels
+//! in a reply without capitals.
+
+use super::options::Options;
+use std::borrow::Cow;
+
+/// The words before the number of an option.
+const CALLED: &[&str] = &[
+    "option",
+    "choice",
+    "candidate",
+    "variante",
+    "möglichkeit",
+    "choix",
+    "opción",
+    "number",
+    "nr.",
+    "no.",
+    "#",
+    "方案",
+    "选项",
+];
+/// The largest reply that is rewritten, in bytes.
+const BYTES_MAX: usize = 4000;
+
+/// A reply with the options under their own names.
+pub(super) fn named<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
+    if text.len() > BYTES_MAX || options.is_yes_no() {
+        return Cow::Borrowed(text);
+    }
+    let text = match options.has_letters() && !text.chars().any(char::is_uppercase) {
+        true => Cow::Owned(with_capitals(text, options)),
+        false => Cow::Borrowed(text),
+    };
+    let defined = defined(&text, options);
+    if defined.len() < 2 {
+        return text;
+    }
+    let mut out = text.into_owned();
+    for (number, name, from) in &defined {
+        for called in CALLED {
+            let (head, tail) = out.split_at(out.floor_char_boundary((*from).min(out.len())));
+            let folded = super::folded::Folded::new(tail);
+            let words = match called.ends_with(['.', '#']) {
+                true => format!("{called}{number}"),
+                false => format!("{called} {number}"),
+            };
+            let Some(at) = folded.find(&words) else {
+                continue;
+            };
+            if tail[at.end..].starts_with(|c: char| c.is_ascii_digit()) {
+                continue;
+            }
+            out = format!("{head}{}{name}{}", &tail[..at.start], &tail[at.end..]);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A reply without the form that it fills in: `Yes/No: Yes`.
+pub(super) fn without_form(text: &str) -> &str {
+    const FORMS: &[&str] = &[
+        "yes/no",
+        "yes or no",
+        "ja/nein",
+        "ja oder nein",
+        "oui/non",
+        "oui ou non",
+        "sí/no",
+        "sí o no",
+        "是/否",
+    ];
+    let folded = super::folded::Folded::new(text.trim_start());
+    FORMS
+        .iter()
+        .find_map(|form| {
+            folded
+                .strip_prefix(form)?
+                .trim_start()
+                .strip_prefix([':', '?', '：', '？'])
+        })
+        .unwrap_or(text)
+}
+
+/// The numbers that lines of a reply give to options, `Option 2: Tee`, and where the list ends.
+fn defined(text: &str, options: &Options) -> Vec<(usize, String, usize)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut end = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        let bare = line.trim().trim_start_matches(['-', '*', ' ']);
+        let lower = bare.to_lowercase();
+        let rest = CALLED.iter().find_map(|called| lower.strip_prefix(called));
+        let Some(rest) = rest.map(str::trim_start) else {
+            continue;
+        };
+        let digits = rest.chars().take_while(char::is_ascii_digit).count();
+        let Ok(number) = rest[..digits].parse::<usize>() else {
+            continue;
+        };
+        let Some(said) = rest[digits..]
+            .trim_start_matches(['*', ' '])
+            .strip_prefix([':', '：', ')', '.', '-'])
+        else {
+            continue;
+        };
+        let name = bare.get(bare.len().saturating_sub(said.len())..);
+        let name = super::prose::bare(name.unwrap_or_default());
+        if options.stated(&name).is_some() {
+            found.push((number, name));
+            end = at;
+        }
+    }
+    found
+        .into_iter()
+        .map(|(number, name)| (number, name, end))
+        .collect()
+}
+
+/// A reply in lower case with capital labels: `b is best` for `B is best`.
+fn with_capitals(text: &str, options: &Options) -> String {
+    const BEHIND_A: &[&str] = &[
+        "is", "was", "has", "wins", "and", "or", "looks", "seems", "over", "because",
+    ];
+    let mut out = String::new();
+    let words: Vec<&str> = text
+        .split_inclusive(|c: char| !c.is_alphanumeric())
+        .collect();
+    for (n, piece) in words.iter().enumerate() {
+        let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let upper = word.to_uppercase();
+        let before = n
+            .checked_sub(1)
+            .map_or(' ', |b| words[b].chars().next_back().unwrap_or(' '));
+        let is_label = word.len() == 1 && options.has_label(&upper) && before != '\'';
+        let next = words
+            .get(n + 1)
+            .map_or("", |w| w.trim_end_matches(|c: char| !c.is_alphanumeric()));
+        let ends = !piece.ends_with(' ') || n + 1 == words.len();
+        let also_a_word = matches!(word, "a" | "i" | "o" | "y" | "e");
+        if is_label && (!also_a_word || ends || word == "a" && BEHIND_A.contains(&next)) {
+            out.push_str(&upper);
+            out.push_str(&piece[word.len()..]);
+        } else {
+            out.push_str(piece);
+        }
+    }
+    out
+}

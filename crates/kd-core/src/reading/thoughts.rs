@@ -1,0 +1,76 @@
+//! What of a reply is no answer: thoughts in tags, and words of others between the marks of our prompts.
+
+/// A text without words of others between the marks of our prompts: `<<1f2e Answer A` to `1f2e>>`.
+pub(super) fn without_fenced_words(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut inside = false;
+    for line in text.split('\n') {
+        let bare = line.trim();
+        inside |= bare.starts_with("<<")
+            || bare
+                .rsplit_once("<<")
+                .is_some_and(|(_, tail)| tail.contains("Answer"));
+        if !inside {
+            out.push(line);
+        }
+        inside &= !bare.ends_with(">>");
+    }
+    // Marks that never close are no marks.
+    match inside {
+        true => text.to_owned(),
+        false => out.join("\n"),
+    }
+}
+
+/// A text without thoughts: what stands in thinking tags, and before a tag that only closes, is not an answer.
+pub fn without_thoughts(text: &str) -> String {
+    const TAGS: &[(&str, &str)] = &[
+        ("<think>", "</think>"),
+        ("<thinking>", "</thinking>"),
+        ("<thought>", "</thought>"),
+        ("<reasoning>", "</reasoning>"),
+        ("<reflection>", "</reflection>"),
+        ("<scratchpad>", "</scratchpad>"),
+        ("<analysis>", "</analysis>"),
+        ("[THINK]", "[/THINK]"),
+        ("◁think▷", "◁/think▷"),
+        ("<|channel|>analysis", "<|channel|>final"),
+        ("<seed:think>", "</seed:think>"),
+    ];
+    let mut text = without_fenced_words(text);
+    for (open, close) in TAGS {
+        for _ in 0..THOUGHTS_MAX {
+            let Some(end) = text.find(close) else { break };
+            let start = text.get(..end).and_then(|t| t.find(open)).unwrap_or(0);
+            text.replace_range(start..end + close.len(), "");
+        }
+        if let Some(last) = text.rfind(close) {
+            text.replace_range(..last + close.len(), "");
+        }
+        if let Some(start) = text.find(open) {
+            text.truncate(start);
+        }
+    }
+    for mark in [
+        "<|message|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<|eot_id|>",
+        "</s>",
+        "<|return|>",
+        "<answer>",
+        "</answer>",
+        "<final>",
+        "</final>",
+    ] {
+        if mark.starts_with("<answer") || mark.starts_with("<final") {
+            text = text.replace(mark, "\nFinal answer: ");
+        } else {
+            text = text.replace(mark, "\n");
+        }
+    }
+    text
+}
+
+/// Thoughts of one kind in a reply; what follows more of them is one thought.
+pub(super) const THOUGHTS_MAX: usize = 50;

@@ -1,0 +1,339 @@
+//! Weighs what a text says about each option. Every mention gets a weight from its clause: chosen, best, praised, named,
+//! or nothing where it is rejected, conditional, conceded or reported. The heaviest option is the answer, unless another
+//! one is as heavy, or what follows takes it back. A misread reply is worse than an unread one: doubt is ambiguity.
+
+use super::clauses::{self, Form, Role, Sentence};
+use super::cues;
+use super::options::{Mention, Options};
+use super::prose::Said;
+use super::standing::says_both;
+use super::weights::{Weighed, Weight, alternatives, of_sentence};
+
+/// A sentence that does not choose.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    place: usize,
+    /// Whether it says that no choice is made, whatever came before.
+    outright: bool,
+}
+
+/// The option that a text chooses.
+pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
+    let sentences = prepared(text, options);
+    let mut weighed: Vec<Weighed> = Vec::new();
+    let mut spoken: Vec<Mention> = Vec::new();
+    let mut doubts: Vec<Doubt> = Vec::new();
+    let mut turns: Vec<usize> = Vec::new();
+    for (place, said) in sentences.iter().enumerate() {
+        let Spoken {
+            sentence,
+            mentions,
+            lower,
+        } = said;
+        if super::prose::is_about_confidence(lower) {
+            continue;
+        }
+        if cues::has(lower, cues::TURNS) {
+            turns.push(place);
+        }
+        if sentence.form == Some(Form::Row) {
+            continue;
+        }
+        let mut here = of_sentence(sentence, place, mentions, options);
+        let next = sentences.get(place + 1).map(|s| &s.sentence);
+        if let Some(weight) = answered(sentence, next, mentions) {
+            here.iter_mut().for_each(|w| w.weight = weight);
+        }
+        let decides = here.iter().any(|w| w.weight >= Weight::Best);
+        if !decides && let Some(outright) = doubt(lower, sentence, mentions) {
+            doubts.push(Doubt { place, outright });
+        }
+        if sentence.has(Role::Condition) && alternatives(sentence, &here) {
+            doubts.push(Doubt {
+                place,
+                outright: false,
+            });
+        }
+        const MAYBE: &[&str] = &[
+            "maybe",
+            "perhaps",
+            "possibly",
+            "not sure",
+            "vielleicht",
+            "peut-être",
+            "quizás",
+            "quizá",
+            "tal vez",
+            "也许",
+            "或许",
+        ];
+        if options.is_yes_no() && (says_both(sentence) || cues::has(lower, MAYBE)) {
+            doubts.push(Doubt {
+                place,
+                outright: true,
+            });
+            continue;
+        }
+        if super::sayings::is_courtesy(lower) && !decides {
+            continue;
+        }
+        spoken.extend(mentions.iter().copied());
+        weighed.extend(here);
+    }
+    without_lists(&mut weighed, list_lines(text) > 2);
+    resolve(&weighed, &doubts, &turns, &spoken, text, options)
+}
+
+/// A sentence, the options in it, and its words in lower case without them.
+struct Spoken {
+    sentence: Sentence,
+    mentions: Vec<Mention>,
+    lower: String,
+}
+
+/// The sentences of a text. The words of an option are blanked, so that `both` or `wait` in a name tells nothing.
+fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
+    let mut out = Vec::new();
+    // One apostrophe, so that places stay the same.
+    for mut sentence in clauses::split(&text.replace('’', "'")) {
+        let mentions = options.mentions(&sentence.text);
+        let mut blanked = sentence.text.clone();
+        if !options.is_yes_no() {
+            for mention in &mentions {
+                let blank = "x".repeat(mention.end - mention.start);
+                blanked.replace_range(mention.start..mention.end, &blank);
+            }
+        }
+        sentence.clauses = clauses::clauses(&blanked);
+        out.push(Spoken {
+            sentence,
+            mentions,
+            lower: blanked.to_lowercase().replace('’', "'"),
+        });
+    }
+    out
+}
+
+/// What the next sentence says of the option that a question names: `Rust? Yes.`
+fn answered(sentence: &Sentence, next: Option<&Sentence>, mentions: &[Mention]) -> Option<Weight> {
+    let [_] = mentions else { return None };
+    let short = sentence.text.split_whitespace().count() <= 3;
+    if !sentence.asks() || !short {
+        return None;
+    }
+    let lower = next?.text.to_lowercase();
+    let starts = |words: &'static [&'static str]| {
+        words
+            .iter()
+            .any(|w| clauses::begins(&lower, w.trim_end_matches('*')))
+    };
+    match (
+        starts(cues::ACCEPTS),
+        starts(cues::REJECTS) || starts(cues::FAULTS),
+    ) {
+        (true, false) => Some(Weight::Chosen),
+        (false, true) => Some(Weight::Against),
+        _ => None,
+    }
+}
+
+/// Whether a text chooses another option in so many words, without a contrast or conclusion that outweighs it later.
+pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
+    const MINE: &[&str] = &[
+        "i recommend",
+        "i choose",
+        "i pick",
+        "i vote",
+        "i'd pick",
+        "i'd choose",
+        "i would choose",
+        "i would pick",
+        "my vote",
+        "my choice",
+        "ich wähle",
+        "ich empfehle",
+        "je choisis",
+        "je recommande",
+        "elijo",
+        "recomiendo",
+        "我选",
+        "我推荐",
+    ];
+    let mut rival = false;
+    for (place, said) in prepared(text, options).iter().enumerate() {
+        if !cues::has(&said.lower, MINE) && !MINE.iter().any(|m| said.lower.starts_with(m)) {
+            continue;
+        }
+        for one in of_sentence(&said.sentence, place, &said.mentions, options) {
+            if one.weight == Weight::Chosen {
+                rival = one.item != item;
+            }
+        }
+    }
+    rival
+}
+
+/// Whether a text chooses another option in so many words.
+pub(super) fn contradicts(text: &str, item: usize, options: &Options) -> bool {
+    let mut chosen: Option<usize> = None;
+    for (place, said) in prepared(text, options).iter().enumerate() {
+        if said.sentence.form == Some(Form::Row) {
+            continue;
+        }
+        for one in of_sentence(&said.sentence, place, &said.mentions, options) {
+            if one.weight == Weight::Chosen
+                && !one.partial
+                && one.heads.is_none_or(|(form, followed)| {
+                    !followed
+                        && !matches!(
+                            form,
+                            Form::Heading | Form::Bold | Form::Bullet | Form::Numbered(_)
+                        )
+                })
+            {
+                chosen = Some(one.item);
+            }
+        }
+    }
+    chosen.is_some_and(|other| other != item)
+}
+
+/// Whether a sentence does not choose; whether it says so outright.
+fn doubt(lower: &str, sentence: &Sentence, mentions: &[Mention]) -> Option<bool> {
+    if cues::has(lower, cues::CANNOT_CHOOSE) {
+        return Some(true);
+    }
+    let rest = lower.replace("over both", "").replace("than both", "");
+    let left = mentions.iter().filter(|m| !m.rejected).count();
+    if mentions.iter().any(|m| m.rejected) && left <= 1 {
+        return None;
+    }
+    if sentence.clauses.iter().all(|c| c.role == Role::Concession) {
+        return None;
+    }
+    cues::has(&rest, cues::UNDECIDED).then_some(false)
+}
+
+/// Lines that say something of a thing that they name first: `wool: warm`.
+fn list_lines(text: &str) -> usize {
+    let names = |line: &&str| {
+        let line = line.trim().trim_start_matches(['-', '*', '•', ' ']);
+        let cut = line
+            .find([':', '：'])
+            .or_else(|| line.find(" – "))
+            .or_else(|| line.find(" - "));
+        let head = cut.and_then(|at| line.get(..at)).unwrap_or_default();
+        (1..=3).contains(&head.split_whitespace().count()) && !super::prose::is_label(head)
+    };
+    text.lines().filter(names).count()
+}
+
+/// Takes the weight from lines that list the options: each stands alone at the beginning of a line of the same form.
+fn without_lists(weighed: &mut [Weighed], many: bool) {
+    let heads: Vec<(usize, (Form, bool))> = weighed
+        .iter()
+        .filter_map(|w| w.heads.map(|h| (w.item, (kind(h.0), h.1))))
+        .collect();
+    for one in weighed.iter_mut() {
+        let Some((form, followed)) = one.heads else {
+            continue;
+        };
+        let same = (kind(form), followed);
+        let listed = many && followed
+            || heads
+                .iter()
+                .any(|(item, head)| *item != one.item && *head == same);
+        if listed && one.weight > Weight::Named {
+            one.weight = one.beside.max(Weight::Named);
+        }
+    }
+}
+
+/// The mentions, rejected where they weigh against their option.
+fn against(spoken: &[Mention], weighed: &[Weighed]) -> Vec<Mention> {
+    let mut mentions = spoken.to_vec();
+    for mention in &mut mentions {
+        let mut own = weighed.iter().filter(|w| w.item == mention.item).peekable();
+        mention.rejected |= own.peek().is_some() && own.all(|w| w.weight == Weight::Against);
+    }
+    mentions
+}
+
+fn kind(form: Form) -> Form {
+    match form {
+        Form::Numbered(_) => Form::Numbered(0),
+        form => form,
+    }
+}
+
+/// The answer of all weights together.
+fn resolve(
+    weighed: &[Weighed],
+    doubts: &[Doubt],
+    turns: &[usize],
+    spoken: &[Mention],
+    text: &str,
+    options: &Options,
+) -> Said<usize> {
+    let heaviest = weighed
+        .iter()
+        .map(|w| w.weight)
+        .max()
+        .unwrap_or(Weight::Nothing);
+    if heaviest >= Weight::Praised {
+        let top: Vec<&Weighed> = weighed.iter().filter(|w| w.weight == heaviest).collect();
+        let Some(last) = top.last() else {
+            return Said::Nothing;
+        };
+        let other = top.iter().rev().find(|w| w.item != last.item);
+        if let Some(other) = other {
+            let turned = turns.iter().any(|t| (other.place..=last.place).contains(t));
+            if !last.settles && !turned {
+                return Said::Several;
+            }
+        }
+        // What follows may take it back.
+        let after = |w: &&Weighed| (w.place, w.clause) > (last.place, last.clause);
+        let opposed = weighed.iter().filter(after).any(|w| {
+            w.item != last.item
+                && (w.weight >= Weight::Best
+                    || w.weight >= Weight::Named
+                        && w.place > last.place
+                        && turns.contains(&w.place))
+        });
+        let against = weighed.iter().filter(after).any(|w| {
+            w.item == last.item
+                && w.weight == Weight::Against
+                && w.place > last.place
+                && turns.contains(&w.place)
+        });
+        let doubted = doubts.iter().any(|d| {
+            d.place > last.place && (d.outright || heaviest <= Weight::Praised)
+                || heaviest <= Weight::Praised && d.outright
+        });
+        return match opposed || against || doubted {
+            true => Said::Several,
+            false => Said::Words(last.item),
+        };
+    }
+    let mut items: Vec<usize> = weighed
+        .iter()
+        .filter(|w| w.weight == Weight::Named)
+        .map(|w| w.item)
+        .collect();
+    items.sort_unstable();
+    items.dedup();
+    match items.as_slice() {
+        _ if options.is_yes_no() && doubts.iter().any(|d| d.outright) => Said::Several,
+        [one] if doubts.is_empty() => Said::Words(*one),
+        [] if doubts.is_empty() => match options.left(&against(spoken, weighed)) {
+            Some(one)
+                if !options.is_yes_no() && (spoken.len() > 1 || super::prose::forbids(text)) =>
+            {
+                Said::Words(one)
+            }
+            _ => Said::Nothing,
+        },
+        _ => Said::Several,
+    }
+}

@@ -1,0 +1,597 @@
+//! The weight of each mention of an option in a sentence: from its clause, its neighbours, and where it stands.
+
+use super::clauses::{self, Before, Form, Role, Sentence};
+use super::cues;
+use super::language::is_han;
+use super::options::{Mention, Options};
+use super::standing::{goes_on, is_alone, is_listed, stands_out};
+
+/// What a mention counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// Spoken against.
+    Against,
+    /// Said in a condition, a concession, a question or a report.
+    Nothing,
+    Named,
+    Praised,
+    /// Called the best, or what follows from the rest.
+    Best,
+    /// Chosen in so many words, or stated alone.
+    Chosen,
+}
+
+/// A mention and its weight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weighed {
+    pub(super) item: usize,
+    pub(super) weight: Weight,
+    /// The sentence, from 0.
+    pub(super) place: usize,
+    /// The clause in it.
+    pub(super) clause: usize,
+    /// What the rest of its sentence says of it.
+    pub(super) beside: Weight,
+    /// Whether its sentence concludes, or corrects or outweighs what came before.
+    pub(super) settles: bool,
+    pub(super) partial: bool,
+    /// Whether it stands alone at the beginning of a line, and the form of the line.
+    pub(super) heads: Option<(Form, bool)>,
+}
+
+/// Weighs the mentions of a sentence.
+pub(super) fn of_sentence(
+    sentence: &Sentence,
+    place: usize,
+    mentions: &[Mention],
+    options: &Options,
+) -> Vec<Weighed> {
+    let mut out: Vec<Weighed> = Vec::new();
+    for mention in mentions {
+        let clause = sentence.clause_at(mention.start);
+        let (weight, alone) = weight(sentence, clause, mention, mentions, options);
+        let numbered = clause == 1 && is_numbered(&sentence.clauses[0].lower);
+        let first = alone && (clause == 0 || numbered);
+        let followed = sentence
+            .clauses
+            .get(1)
+            .is_some_and(|next| next.before == Before::Colon);
+        let form = sentence.form.or(followed.then_some(Form::Plain));
+        out.push(Weighed {
+            item: mention.item,
+            weight,
+            place,
+            clause,
+            beside: Weight::Nothing,
+            settles: false,
+            partial: mention.partial,
+            heads: form.filter(|_| first).map(|form| (form, followed)),
+        });
+    }
+    let conditional = sentence.has(Role::Condition) && alternatives(sentence, &out);
+    if conditional {
+        for one in &mut out {
+            one.weight = one.weight.min(Weight::Nothing);
+        }
+    }
+    let mut items: Vec<usize> = out
+        .iter()
+        .filter(|w| w.weight >= Weight::Named)
+        .map(|w| w.item)
+        .collect();
+    items.sort_unstable();
+    items.dedup();
+    // What the rest of the sentence says is said of its only option.
+    if let [only] = items.as_slice()
+        && !conditional
+    {
+        let own: Vec<usize> = out.iter().map(|w| w.clause).collect();
+        let says = |words: &'static [&'static str]| {
+            sentence.clauses.iter().enumerate().any(|(n, c)| {
+                !own.contains(&n)
+                    && matches!(c.role, Role::Claim | Role::Conclusion | Role::Contrast)
+                    && !c.in_brackets
+                    && cues::has(&c.lower, words)
+                    && !is_negated(&c.lower, words)
+            })
+        };
+        if says(cues::CHOOSES) || says(cues::BEST) {
+            for one in out.iter_mut().filter(|w| w.item == *only) {
+                let own = &sentence.clauses[one.clause];
+                let claims = matches!(own.role, Role::Claim | Role::Conclusion | Role::Contrast);
+                if one.weight >= Weight::Named && claims && !is_hypothetical(&own.lower) {
+                    one.weight = one.weight.max(Weight::Best);
+                    one.beside = Weight::Best;
+                }
+            }
+        }
+    }
+    let lower = sentence.text.to_lowercase();
+    for one in &mut out {
+        one.settles = cues::has(&lower, cues::TURNS)
+            || sentence.clauses[..=one.clause]
+                .iter()
+                .any(|c| matches!(c.role, Role::Conclusion | Role::Contrast))
+            || sentence.text.contains(['∴', '⇒', '→', '➜', '👉']);
+    }
+    out
+}
+
+/// Whether a clause is the number of an option: `Option 2`.
+pub(super) fn is_numbered(lower: &str) -> bool {
+    const CALLED: &[&str] = &[
+        "option",
+        "choice",
+        "candidate",
+        "variante",
+        "möglichkeit",
+        "choix",
+        "opción",
+        "选项",
+        "方案",
+    ];
+    let rest = CALLED.iter().find_map(|called| lower.strip_prefix(called));
+    rest.is_some_and(|rest| (1..=2).contains(&rest.trim().chars().count()))
+}
+
+/// Whether a sentence with a condition gives another option in the other case.
+pub(super) fn alternatives(sentence: &Sentence, weighed: &[Weighed]) -> bool {
+    let mut items: Vec<usize> = weighed
+        .iter()
+        .filter(|w| {
+            let clause = &sentence.clauses[w.clause];
+            let chosen = clause.role == Role::Condition && cues::has(&clause.lower, cues::CHOOSES);
+            w.weight >= Weight::Named
+                || clause.role == Role::Otherwise
+                || chosen
+                || is_case(sentence, w.clause)
+        })
+        .map(|w| w.item)
+        .collect();
+    items.sort_unstable();
+    items.dedup();
+    items.len() > 1
+}
+
+/// Whether a clause names what holds in the case that its neighbour gives.
+pub(super) fn is_case(sentence: &Sentence, at: usize) -> bool {
+    let claims = sentence.clauses[at].role == Role::Claim;
+    let beside = |n: Option<usize>| {
+        n.and_then(|n| sentence.clauses.get(n))
+            .is_some_and(|c| c.role == Role::Condition)
+    };
+    claims && (beside(at.checked_sub(1)) || beside(Some(at + 1)))
+}
+
+/// The weight of a mention, and whether it stands alone in its clause.
+pub(super) fn weight(
+    sentence: &Sentence,
+    at: usize,
+    mention: &Mention,
+    mentions: &[Mention],
+    options: &Options,
+) -> (Weight, bool) {
+    let clause = &sentence.clauses[at];
+    if mention.rejected {
+        return (Weight::Against, false);
+    }
+    let lead: String = sentence.clauses[..at]
+        .iter()
+        .rev()
+        .take_while(|_| clause.before == Before::Colon)
+        .take(1)
+        .map(|c| c.lower.clone())
+        .collect();
+    let alone = is_alone(sentence, at, mentions, mention, options);
+    if cues::has(&lead, cues::MINOR) && !cues::has(&lead, cues::BEST)
+        || cues::has(&lead, cues::EXPLAINS)
+    {
+        return (Weight::Nothing, alone);
+    }
+    if sentence.asks() {
+        return (Weight::Nothing, alone);
+    }
+    let says = |words: &'static [&'static str]| {
+        is_near(clause, mention, words) && !is_negated(&clause.lower, words)
+    };
+    match clause.role {
+        // "Kafka is the standard, though for ten messages RabbitMQ is plenty."
+        Role::Concession
+            if clauses::begins(&clause.lower, "though")
+                && at > 0
+                && (says(cues::PRAISES) || says(cues::BEST) || says(cues::CHOOSES)) =>
+        {
+            return (Weight::Praised, alone);
+        }
+        Role::Condition | Role::Concession | Role::Report => return (Weight::Nothing, alone),
+        _ => {}
+    }
+    if is_between(sentence, mention) || is_later(clause, mention) {
+        return (Weight::Nothing, alone);
+    }
+    if clause.in_brackets {
+        let chosen = alone
+            && at.checked_sub(1).is_none_or(|b| {
+                let before = &sentence.clauses[b].lower;
+                cues::has(before, cues::CHOOSES)
+                    || cues::has(before, cues::BEST)
+                    || cues::has(before, &["should", "solltest", "sollten", "sollte"])
+            });
+        let only = mentions.iter().all(|m| m.item == mention.item);
+        return match chosen {
+            true => (Weight::Chosen, true),
+            false if only && !is_hypothetical(&clause.lower) => (Weight::Named, alone),
+            false => (Weight::Nothing, alone),
+        };
+    }
+    // "Go → no", "Rust: yes".
+    if alone
+        && let Some(next) = sentence.clauses.get(at + 1)
+        && next.before == Before::Colon
+    {
+        let starts = |words: &'static [&'static str]| {
+            let bare = next.lower.trim_start_matches(|c: char| {
+                !c.is_alphanumeric() && !matches!(c, '✅' | '✓' | '✔' | '❌' | '✗')
+            });
+            words.iter().any(|w| match w.chars().count() <= 3 {
+                true => bare.trim_end_matches(|c: char| !c.is_alphanumeric()) == *w,
+                false => clauses::begins(bare, w.trim_end_matches('*')),
+            })
+        };
+        if next.role == Role::Condition
+            && matches!(sentence.form, Some(Form::Bullet | Form::Numbered(_)))
+        {
+            return (Weight::Nothing, alone);
+        }
+        match (starts(cues::ACCEPTS), starts(cues::REJECTS)) {
+            (false, true) => return (Weight::Against, alone),
+            (true, false) => return (Weight::Chosen, false),
+            _ => {}
+        }
+    }
+    if options.is_yes_no() {
+        // "Yes, I know that others say so."
+        const GRANTS: &[&str] = &[
+            "i know",
+            "i understand",
+            "i see",
+            "i get",
+            "i realise",
+            "i realize",
+            "ich weiß",
+            "je sais",
+            "lo sé",
+            "ya sé",
+            "我知道",
+        ];
+        let grants = sentence
+            .clauses
+            .get(at + 1)
+            .is_some_and(|c| GRANTS.iter().any(|w| clauses::begins(&c.lower, w)));
+        if grants {
+            return (Weight::Nothing, alone);
+        }
+        return (Weight::Chosen, alone);
+    }
+    let so_is = ["so is", "so are", "so does", "so do", "so would"];
+    if clause.role == Role::Otherwise || so_is.iter().any(|w| clauses::begins(&clause.lower, w)) {
+        return (Weight::Nothing, alone);
+    }
+    if cues::has(&clause.lower, cues::AGAINST) && !is_negated(&clause.lower, cues::AGAINST) {
+        return (Weight::Against, alone);
+    }
+    if alone
+        && let Some(next) = sentence.clauses.get(at + 1)
+        && next.before == Before::Comma
+        && begins_with_fault(&next.lower)
+    {
+        return (Weight::Nothing, alone);
+    }
+    if alone && is_listed(sentence, at, mentions, mention) {
+        return (Weight::Named, alone);
+    }
+    if alone && stands_out(sentence, at) && !goes_on(sentence, at, mentions, mention) {
+        return (Weight::Chosen, true);
+    }
+    let hypothetical = is_hypothetical(&clause.lower) && !cues::has(&clause.lower, cues::OWN);
+    let many = {
+        let mut items: Vec<usize> = mentions
+            .iter()
+            .filter(|m| sentence.clause_at(m.start) == at && !m.rejected)
+            .map(|m| m.item)
+            .collect();
+        items.sort_unstable();
+        items.dedup();
+        items.len() > 1
+    };
+    if is_near(clause, mention, cues::CHOOSES)
+        && is_negated(&clause.lower, cues::CHOOSES)
+        && !many
+        && !cues::has(&clause.lower, &["enough", "genug", "assez", "bastante"])
+    {
+        return (Weight::Against, alone);
+    }
+    if is_next_step(clause, mention) && mentions.iter().any(|m| m.item != mention.item) {
+        return (Weight::Nothing, alone);
+    }
+    if says(cues::CHOOSES)
+        || has_modal(clause, mention) && (!hypothetical || cues::has(&clause.lower, cues::OWN))
+    {
+        return (Weight::Chosen, alone);
+    }
+    const WOULD_BE: &[&str] = &[
+        "that would be",
+        "it would be",
+        "this would be",
+        "das wäre",
+        "ce serait",
+        "eso sería",
+    ];
+    let told = clause
+        .lower
+        .get(..mention.start.saturating_sub(clause.start))
+        .unwrap_or_default()
+        .trim_end();
+    if WOULD_BE.iter().any(|w| told.ends_with(w)) {
+        return (Weight::Best, alone);
+    }
+    if hypothetical {
+        let best = says(cues::BEST) && !many;
+        return (
+            if best {
+                Weight::Praised
+            } else {
+                Weight::Nothing
+            },
+            alone,
+        );
+    }
+    let single = mentions
+        .iter()
+        .all(|m| m.rejected || m.item == mention.item);
+    // "Since budget was your top concern, Netlify."
+    let ends =
+        alone && at > 0 && at + 1 == sentence.clauses.len() && clause.before == Before::Comma;
+    if says(cues::BEST) || clause.role == Role::Conclusion && single || ends && single {
+        return (Weight::Best, alone);
+    }
+    if is_imperative(sentence, mention) && single {
+        return (Weight::Best, alone);
+    }
+    if !many && is_faulted(sentence, at, mention) {
+        return (Weight::Nothing, alone);
+    }
+    let own = is_hypothetical(&clause.lower) && cues::has(&clause.lower, cues::OWN);
+    if own && !many || says(cues::PRAISES) || clause.role == Role::Contrast && !many {
+        return (Weight::Praised, alone);
+    }
+    (Weight::Named, alone)
+}
+
+/// Whether a clause begins with a fault: `too steep`, `it's too steep`.
+pub(super) fn begins_with_fault(lower: &str) -> bool {
+    const SUBJECTS: &[&str] = &[
+        "c'est", "it's", "it is", "that's", "das ist", "es ist", "es", "ist", "is",
+    ];
+    let bare = SUBJECTS
+        .iter()
+        .find_map(|s| lower.strip_prefix(s).filter(|rest| rest.starts_with(' ')))
+        .map_or(lower, str::trim_start);
+    cues::FAULTS
+        .iter()
+        .any(|w| clauses::begins(bare, w.trim_end_matches('*')))
+}
+
+/// Whether fault is found with an option, in its clause or straight behind its colon.
+pub(super) fn is_faulted(sentence: &Sentence, at: usize, mention: &Mention) -> bool {
+    let clause = &sentence.clauses[at];
+    let from = mention.end.saturating_sub(clause.start);
+    let own = clause.lower.get(from..).unwrap_or_default();
+    let next = sentence.clauses.get(at + 1).filter(|c| {
+        own.trim().is_empty()
+            && matches!(c.before, Before::Colon | Before::Comma)
+            && c.role == Role::Claim
+    });
+    let faults = |text: &str| cues::has(text, cues::FAULTS) && !is_negated(text, cues::FAULTS);
+    faults(own) || next.is_some_and(|c| faults(&c.lower))
+}
+
+/// Whether a short sentence ends with an option: `Macht Eis!`
+pub(super) fn is_imperative(sentence: &Sentence, mention: &Mention) -> bool {
+    if matches!(sentence.form, Some(Form::Heading | Form::Bold | Form::Row)) {
+        return false;
+    }
+    const OTHERS: &[&str] = &[
+        "of", "for", "de", "von", "du", "à", "pros", "cons", "pro", "contra", "is", "are", "not",
+        "no", "nicht", "kein", "keine", "pas", "sin", "against", "or", "and", "also", "auch", "vs",
+    ];
+    let head = sentence
+        .text
+        .get(..mention.start)
+        .unwrap_or_default()
+        .to_lowercase();
+    let words: Vec<&str> = head
+        .split(|c: char| !c.is_alphabetic() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .collect();
+    let tail = sentence.text.get(mention.end..).unwrap_or_default();
+    (1..=2).contains(&words.len())
+        && !tail.chars().any(char::is_alphanumeric)
+        && !words.iter().any(|w| OTHERS.contains(w))
+        && sentence.clauses.len() == 1
+}
+
+/// Whether an option comes after another one in time: `and move to Postgres once …`.
+pub(super) fn is_next_step(clause: &clauses::Clause, mention: &Mention) -> bool {
+    const STEPS: &[&str] = &[
+        "and move to",
+        "and switch to",
+        "and migrate to",
+        "and upgrade to",
+        "then move to",
+        "then switch to",
+        "later move to",
+        "and later",
+        "then migrate to",
+        "und später",
+        "und dann zu",
+        "puis passer à",
+        "puis passez à",
+        "y luego",
+        "y después",
+        "之后再",
+        "以后再",
+        "再换",
+    ];
+    let to = mention.start.saturating_sub(clause.start);
+    let before = clause.lower.get(..to).unwrap_or_default();
+    STEPS.iter().any(|step| cues::find(before, step).is_some())
+}
+
+/// How many words may stand between an option and what is said of it.
+pub(super) const NEAR_WORDS: usize = 7;
+
+/// Whether one of these words is near an option in its clause.
+pub(super) fn is_near(
+    clause: &clauses::Clause,
+    mention: &Mention,
+    words: &'static [&'static str],
+) -> bool {
+    let from = mention.start.saturating_sub(clause.start);
+    let to = mention.end.saturating_sub(clause.start);
+    let between = |text: Option<&str>| {
+        let text = text.unwrap_or_default();
+        match text.chars().any(is_han) {
+            true => text.chars().count() / 2,
+            false => text.split_whitespace().count(),
+        }
+    };
+    cues::places(&clause.lower, words).any(|(at, end)| {
+        // The name itself is no such word: `Go for I/O`.
+        if at < to && end > from {
+            return false;
+        }
+        let gap = match (at >= to, end <= from) {
+            (true, _) => between(clause.lower.get(to..at)),
+            (_, true) => between(clause.lower.get(end..from)),
+            _ => 0,
+        };
+        gap <= NEAR_WORDS
+    })
+}
+
+/// Whether words straight before an option choose it.
+pub(super) fn has_modal(clause: &clauses::Clause, mention: &Mention) -> bool {
+    let to = mention.start.saturating_sub(clause.start);
+    let before = clause.lower.get(..to).unwrap_or_default();
+    let before = before.trim_end_matches([' ', '*', '_', '`', '"', '“', '„', '«', '\'', ':']);
+    // A German verb stands at the end.
+    let ends = clause.lower.len() <= mention.end.saturating_sub(clause.start) + 2;
+    if ends
+        && cues::has(
+            before,
+            &[
+                "ich würde",
+                "würde ich",
+                "wir sollten",
+                "sie sollten",
+                "du solltest",
+            ],
+        )
+    {
+        return true;
+    }
+    cues::MODALS
+        .iter()
+        .any(|modal| before.ends_with(modal) && cues::find(before, modal).is_some())
+}
+
+/// Whether an option is one of two that stand behind `between`.
+pub(super) fn is_between(sentence: &Sentence, mention: &Mention) -> bool {
+    const BETWEEN: &[&str] = &[
+        "from",
+        "von",
+        "between",
+        "zwischen",
+        "entre",
+        "from among",
+        "among",
+        "介于",
+    ];
+    let head = sentence
+        .text
+        .get(..mention.start)
+        .unwrap_or_default()
+        .to_lowercase();
+    // `from 1914 to 1918`, but not `from Bordeaux`.
+    let counts = sentence
+        .text
+        .get(mention.start..)
+        .is_some_and(|t| t.starts_with(|c: char| c.is_ascii_digit()));
+    let words = BETWEEN
+        .iter()
+        .filter(|w| counts || !matches!(**w, "from" | "von"));
+    let Some(at) = words.filter_map(|w| cues::find(&head, w)).max() else {
+        return false;
+    };
+    // The pair ends with the second option.
+    !head[at..].contains([',', '，', '、', ';', ':', '：'])
+        && head[at..].split_whitespace().count() <= 5
+}
+
+/// Whether the words behind an option give it a later or lesser place.
+pub(super) fn is_later(clause: &clauses::Clause, mention: &Mention) -> bool {
+    let from = mention.end.saturating_sub(clause.start);
+    let after = clause.lower.get(from..).unwrap_or_default();
+    cues::has(after, cues::LATER)
+}
+
+pub(super) fn is_hypothetical(lower: &str) -> bool {
+    cues::has(lower, cues::HYPOTHETICAL)
+}
+
+/// Whether the first of these words in a clause is negated.
+pub(super) fn is_negated(lower: &str, words: &'static [&'static str]) -> bool {
+    const NOT: &[&str] = &[
+        "not",
+        "don't",
+        "doesn't",
+        "isn't",
+        "wouldn't",
+        "can't",
+        "cannot",
+        "shouldn't",
+        "won't",
+        "never",
+        "no",
+        "nicht",
+        "kein",
+        "keine",
+        "keinen",
+        "nie",
+        "pas",
+        "ne",
+        "n'est",
+        "jamais",
+        "aucune",
+        "no",
+        "nunca",
+        "tampoco",
+    ];
+    let Some((at, _)) = cues::places(lower, words).next() else {
+        return false;
+    };
+    let before: Vec<&str> = lower[..at].split_whitespace().collect();
+    let near = before
+        .iter()
+        .rev()
+        .take(3)
+        .any(|w| NOT.contains(&w.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'')));
+    let han = lower[..at]
+        .chars()
+        .rev()
+        .take(2)
+        .any(|c| matches!(c, '不' | '没' | '别' | '未'));
+    let behind: Vec<&str> = lower[at..].split_whitespace().skip(1).take(2).collect();
+    near || han || behind.iter().any(|w| ["nicht", "pas", "not"].contains(w))
+}
