@@ -277,7 +277,7 @@ HARMLESS = {
     "deliberation.memory.enabled", "deliberation.memory.compression", "deliberation.answer",
     "think.fast", "think.rigorous", "think.arbiter", "chat.theme", "chat.notify", "local.offline", "local.threads",
     "forum.skip_probability", "forum.scheduler", "forum.interval", "forum.voting_cycles", "forum.quorum", "forum.rule", "forum.skips_max",
-    "forum.delay_secs_min", "forum.delay_secs_max", "peasant.agent", "peasant.max_iterations", "lord.agent", "lord.max_cycles",
+    "forum.delay_secs_min", "forum.delay_secs_max", "forum.guests", "forum.posts_per_minute", "forum.posts_per_day", "peasant.agent", "peasant.max_iterations", "lord.agent", "lord.max_cycles",
     "agents.<name>.role", "agents.<name>.temperature", "agents.<name>.top_p", "agents.<name>.min_p", "agents.<name>.seed",
     "agents.<name>.weight", "agents.<name>.reliability", "agents.<name>.warm", "council.warm_secs",
     "providers.<name>.wire", "providers.<name>.prices.<model>.input", "providers.<name>.prices.<model>.output", "providers.<name>.prices.<model>.cached", "providers.<name>.prices.<model>.cache_write", "providers.<name>.prompt_cache",

@@ -1,5 +1,6 @@
 //! What a server needs of the house behind it. Whoever starts a server implements it.
 
+use kd_core::forum::account::Proof;
 use kd_core::{Message, Op};
 use kd_engine::Session;
 use serde_json::Value;
@@ -74,8 +75,19 @@ pub trait Kingdom: Send + Sync + 'static {
         false
     }
 
-    /// Carries out a tool of the forum under a name; the answer is in the shape of that tool.
-    fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal>;
+    /// Carries out a tool of the forum under a name that was proven so; the answer is in the shape of that tool.
+    fn forum(
+        &self,
+        author: &str,
+        proof: Proof,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, Refusal>;
+
+    /// The word between whose lines posts reach an agent on its visit.
+    fn fence(&self) -> Option<&str> {
+        None
+    }
 
     /// A value that changes when something in the forum is new to a name.
     fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;

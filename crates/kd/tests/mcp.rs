@@ -543,7 +543,10 @@ impl Served {
     /// Starts it through a shell script that is given the program and its arguments.
     fn start_with(home: &Home, script: &str) -> Self {
         let tokens = home.path().join("tokens");
-        private(&tokens, "ada 0123456789abcdef-ada\n0123456789abcdef-any\n");
+        private(
+            &tokens,
+            "ada 0123456789abcdef-ada\nbob 0123456789abcdef-bob\n0123456789abcdef-any\n0123456789abcdef-other\n",
+        );
         let tokens = tokens.to_str().expect("text");
         let kd = home.kd(&[
             "serve",
@@ -584,10 +587,20 @@ impl Served {
 
     /// Sends a message; gives the status, the headers, and the messages that came back.
     fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, String, Vec<Value>) {
+        self.send("POST", headers, message)
+    }
+
+    /// The same with another method.
+    fn send(
+        &self,
+        method: &str,
+        headers: &[(&str, &str)],
+        message: &Value,
+    ) -> (u16, String, Vec<Value>) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let body = message.to_string();
-        let mut request = String::from(
-            "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+        let mut request = format!(
+            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
         );
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request += &format!("Host: {}\r\n", self.address);
@@ -699,6 +712,45 @@ fn over_http_a_token_opens_it_and_says_who_calls() {
         listed["result"]["structuredContent"]["threads"][0]["author"], "ada",
         "{listed}"
     );
+}
+
+/// A session that one token opened is no session for another (finding D12).
+#[test]
+fn a_session_belongs_to_the_token_that_opened_it() {
+    let home = debaters();
+    let served = Served::start(&home);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let tokens = ["ada", "bob", "any", "other"].map(|who| format!("Bearer 0123456789abcdef-{who}"));
+    let of = |token: &str| ("Authorization", token.to_owned());
+    for owner in &tokens {
+        let (_, answer, _) = served.post(&[(of(owner).0, owner)], &hello);
+        let lower = answer.to_lowercase();
+        let session = lower
+            .lines()
+            .find_map(|l| l.strip_prefix("mcp-session-id: "));
+        let session = session.expect("a session").trim();
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_threads", "arguments": {}}});
+        let with = |token| {
+            [
+                ("Authorization", token),
+                ("Mcp-Session-Id", session),
+                ("MCP-Protocol-Version", "2025-06-18"),
+            ]
+        };
+        for token in &tokens {
+            let (status, answer, _) = served.post(&with(token), &list);
+            let expected = if token == owner { 200 } else { 404 };
+            assert_eq!(status, expected, "{owner} {token}: {answer}");
+        }
+        let other = tokens
+            .iter()
+            .find(|token| *token != owner)
+            .expect("another");
+        assert_eq!(served.send("DELETE", &with(other), &json!({})).0, 404);
+        // Clients take 200 and 204 for the end of a session, and nothing else.
+        assert_eq!(served.send("DELETE", &with(owner), &json!({})).0, 204);
+        assert_eq!(served.post(&with(owner), &list).0, 404);
+    }
 }
 
 #[test]

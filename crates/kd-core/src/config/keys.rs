@@ -412,7 +412,10 @@ pub const KEYS: &[Key] = &[
     key("forum.voting_cycles", Kind::Whole { min: 1, max: 1000 }, "3", "Cycles during which a motion is open for votes."),
     key("forum.quorum", SHARE, "0.5", "The share of agents that must vote on a motion."),
     key("forum.rule", Kind::Words, "\"majority\"", "The voting rule that decides motions (`kd vote rules`)."),
-    key("forum.unconfirmed", Kind::Text, "\"\"", "Kinds of motions that take effect without a person's confirmation, separated by commas: keep, set, scheduler, undo, text."),
+    key("forum.unconfirmed", Kind::Text, "\"\"", "Kinds of motions that take effect without a person's confirmation, separated by commas: keep, set, scheduler, undo, text. A change that could raise what the forum costs waits for a person in any case."),
+    key("forum.guests", Kind::OneOf(&["post", "read"]), "\"post\"", "What callers without a registered name may do over MCP."),
+    key("forum.posts_per_minute", Kind::Whole { min: 1, max: 100_000 }, "20", "Maximum posts, edits, motions and votes of an account per minute outside its visits; all guests together are one account.").limit(Limit::Default),
+    key("forum.posts_per_day", Kind::Whole { min: 1, max: 10_000_000 }, "1000", "The same per day.").limit(Limit::Default),
 
     key("peasant.agent", Kind::Text, "\"claude\"", "The agent that works on tickets.").only_kingdom().free(),
     key("peasant.max_iterations", COUNT, "50", "Maximum steps of a worker.").only_kingdom().free(),

@@ -3,6 +3,8 @@
 //! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps the
 //! accounts in the table `members`, one row for each name of a forum.
 
+use super::settings::Settings;
+use super::tools::Tool;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -133,8 +135,102 @@ impl Account {
         }
     }
 
+    /// Checks whether the account may use a tool.
+    ///
+    /// # Errors
+    /// It may not; the text says why and what to do.
+    pub fn may(&self, tool: &Tool, settings: &Settings) -> Result<(), String> {
+        let name = &self.name;
+        if !tool.acts {
+            return Ok(());
+        }
+        if self.status == Status::Banned {
+            return Err(format!("`{name}` is banned here and may only read"));
+        }
+        let governs = matches!(tool.name, "propose" | "vote");
+        let owns = matches!(tool.name, "edit_post" | "delete_post" | "write_profile");
+        match self.role {
+            Role::Reader => Err(format!("`{name}` is a reader here and may only read")),
+            Role::Guest if governs => Err(format!(
+                "`{}` is for registered agents, and `{name}` is a guest: an agent has a persona (`kd forum agent new`) or a \
+                 token with its name (`kd serve --mcp --tokens`)",
+                tool.name
+            )),
+            Role::Guest if settings.guests == "read" => Err(format!(
+                "guests may only read in this forum (`forum.guests`), and `{name}` is a guest"
+            )),
+            // Anyone can take the name of a guest.
+            Role::Guest if owns && self.kind == Kind::Guest => Err(format!(
+                "`{}` is not for guests: start the server with `--as NAME`, or use a token with a name",
+                tool.name
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a motion that is moved now counts this account among its electorate.
     pub fn is_elector(&self) -> bool {
         self.votes && self.status == Status::Active
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forum::tools::TOOLS;
+
+    #[test]
+    fn every_word_is_read_back() {
+        assert!(Kind::ALL.iter().all(|k| Kind::parse(k.word()) == Some(*k)));
+        assert!(Role::ALL.iter().all(|r| Role::parse(r.word()) == Some(*r)));
+        let words = |s: &Status| Status::parse(s.word()) == Some(*s);
+        assert!(Status::ALL.iter().all(words) && Role::parse("king").is_none());
+        assert!(Proof::Nothing < Proof::Owner && Proof::Token < Proof::Persona);
+    }
+
+    #[test]
+    fn every_role_may_use_the_tools_of_its_row() {
+        let open = Settings::default();
+        let closed = Settings {
+            guests: "read".into(),
+            ..Settings::default()
+        };
+        let posts = ["create_thread", "reply_to_thread"];
+        let own = ["edit_post", "delete_post", "write_profile"];
+        for kind in Kind::ALL {
+            for role in Role::ALL {
+                for status in Status::ALL {
+                    for (settings, lets_guests) in [(&open, true), (&closed, false)] {
+                        for tool in TOOLS {
+                            let account = Account {
+                                role: *role,
+                                status: *status,
+                                ..Account::new(
+                                    "main",
+                                    "x",
+                                    *kind,
+                                    Proof::Nothing,
+                                    Timestamp::UNIX_EPOCH,
+                                )
+                            };
+                            let guest = match tool.name {
+                                name if posts.contains(&name) => lets_guests,
+                                name if own.contains(&name) => lets_guests && *kind != Kind::Guest,
+                                _ => false,
+                            };
+                            let expected = !tool.acts
+                                || *status != Status::Banned
+                                    && match role {
+                                        Role::Owner | Role::Moderator | Role::Agent => true,
+                                        Role::Guest => guest,
+                                        Role::Reader => false,
+                                    };
+                            let may = account.may(tool, settings);
+                            assert_eq!(may.is_ok(), expected, "{account:?} {}", tool.name);
+                        }
+                    }
+                }
+            }
+        }
     }
 }

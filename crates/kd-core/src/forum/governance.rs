@@ -4,11 +4,23 @@
 //! [`crate::voting`]. A motion that passes waits for a person, unless a person allowed its kind beforehand; a person can
 //! veto any motion at any time before it is in force. What is in force is undone by another motion.
 
+use super::account::Kind;
 use super::settings::{self, BadSetting, Settings};
 use super::tools::Choice;
 use crate::voting::{self, Ballot, Mark, NANOS};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Motions that one account may move in a cycle.
+pub const MOTIONS_PER_CYCLE: i64 = 1;
+/// Motions of one account that may be open at once.
+pub const MOTIONS_OPEN: usize = 2;
+/// The share of registered agents that must vote before anything takes effect without a person, whatever the quorum.
+const UNCONFIRMED_QUORUM: f64 = 0.5;
+
+/// The accounts that may vote on a motion: registered when it was moved.
+pub type Electorate = BTreeMap<String, Kind>;
 
 /// What a motion wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,22 +207,29 @@ pub struct Decision {
     pub outcome: String,
 }
 
-/// Counts the votes on a motion whose voting is over. `electorate` is how many could vote.
+/// Counts the votes on a motion whose voting is over. Votes of names outside the electorate do not count. `change` is
+/// what the motion would set; `settings` are those in force.
 pub fn decide(
     settings: &Settings,
     motion: &Motion,
     votes: &[CastVote],
-    electorate: usize,
+    electorate: &Electorate,
+    change: Option<(&str, &str)>,
 ) -> Decision {
+    let votes: Vec<&CastVote> = votes
+        .iter()
+        .filter(|vote| electorate.contains_key(&vote.agent))
+        .collect();
     let count = |choice| votes.iter().filter(|vote| vote.choice == choice).count();
     let (yes, no, abstain) = (
         count(Choice::Yes),
         count(Choice::No),
         count(Choice::Abstain),
     );
-    let sums = format!("{yes} yes, {no} no, {abstain} abstained, of {electorate}");
+    let of = electorate.len();
+    let sums = format!("{yes} yes, {no} no, {abstain} abstained, of {of}");
     // At least one vote, even where the quorum is 0: nothing passes by itself.
-    let needed = ((settings.quorum * electorate as f64).ceil() as usize).max(1);
+    let needed = quorum(settings.quorum, of);
     if votes.len() < needed {
         let outcome = format!("{sums}; {needed} had to vote");
         return Decision {
@@ -237,16 +256,72 @@ pub fn decide(
     let tally = voting::tally(rule, &ballots, &rules);
     // A tie leaves everything as it is: the chain that breaks ties elsewhere has no say here.
     let passed = tally.winners == [0];
-    let state = match (passed, settings.unconfirmed(motion.kind)) {
-        (true, true) => MotionState::InForce,
-        (true, false) => MotionState::Passed,
-        (false, _) => MotionState::Rejected,
-    };
     let word = if passed { "passed" } else { "not passed" };
-    Decision {
-        state,
-        outcome: format!("{word} by {}: {sums}", tally.rule),
+    let mut outcome = format!("{word} by {}: {sums}", tally.rule);
+    let state = match passed {
+        true if settings.unconfirmed(motion.kind) => {
+            let agents = |name: &str| electorate.get(name) == Some(&Kind::Agent);
+            let voted = votes.iter().filter(|vote| agents(&vote.agent)).count();
+            let all = electorate.keys().filter(|name| agents(name)).count();
+            let why = match change {
+                Some((key, value)) if settings::needs_person(settings, key, value) => {
+                    Some(format!("`{key}` = `{value}` could lift a limit"))
+                }
+                _ if voted < quorum(settings.quorum.max(UNCONFIRMED_QUORUM), all) => {
+                    Some(format!("only {voted} of {all} agents voted"))
+                }
+                _ => None,
+            };
+            match why {
+                Some(why) => {
+                    outcome.push_str(&format!("; a person must confirm: {why}"));
+                    MotionState::Passed
+                }
+                None => MotionState::InForce,
+            }
+        }
+        true => MotionState::Passed,
+        false => MotionState::Rejected,
+    };
+    Decision { state, outcome }
+}
+
+/// How many of a number must vote.
+fn quorum(share: f64, of: usize) -> usize {
+    ((share * of as f64).ceil() as usize).max(1)
+}
+
+/// Whether two motions want the same, whatever reasons they give.
+pub fn is_same(
+    a: (MotionKind, Option<&str>, Option<&str>, &str),
+    b: (MotionKind, Option<&str>, Option<&str>, &str),
+) -> bool {
+    let ((a_kind, a_key, a_value, a_title), (b_kind, b_key, b_value, b_title)) = (a, b);
+    // A scheduler is set by either kind.
+    let sets = |kind| matches!(kind, MotionKind::Set | MotionKind::Scheduler);
+    match a_kind {
+        MotionKind::Keep => b_kind == a_kind,
+        MotionKind::Text => b_kind == a_kind && plain(a_title) == plain(b_title),
+        MotionKind::Undo => b_kind == a_kind && same_value(a_value, b_value),
+        MotionKind::Set | MotionKind::Scheduler => {
+            sets(b_kind) && a_key == b_key && same_value(a_value, b_value)
+        }
     }
+}
+
+/// Whether two values are the same: `0.30` is `.3`.
+pub fn same_value(a: Option<&str>, b: Option<&str>) -> bool {
+    let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<f64>().ok());
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.map(str::trim) == b.map(str::trim),
+    }
+}
+
+/// A title without case, marks and spaces.
+fn plain(title: &str) -> String {
+    let letters = title.chars().filter(|c| c.is_alphanumeric());
+    crate::names::skeleton(&letters.collect::<String>())
 }
 
 /// A vote in the form that a rule reads.
@@ -312,6 +387,121 @@ mod tests {
             .collect()
     }
 
+    fn electorate(of: usize) -> Electorate {
+        let agents = (0..of).map(|i| (format!("agent-{i}"), Kind::Agent));
+        agents.collect()
+    }
+
+    fn state_of(settings: &Settings, kind: MotionKind, yes: usize, of: usize) -> MotionState {
+        decide(
+            settings,
+            &motion(kind),
+            &votes(yes, 0, 0),
+            &electorate(of),
+            None,
+        )
+        .state
+    }
+
+    #[test]
+    fn strangers_count_for_nothing() {
+        let mut all = votes(0, 3, 0);
+        for i in 0..12 {
+            all.push(CastVote {
+                agent: format!("sock-{i}"),
+                choice: Choice::Yes,
+                ..all[0].clone()
+            });
+        }
+        let decision = decide(
+            &Settings::default(),
+            &motion(MotionKind::Set),
+            &all,
+            &electorate(3),
+            None,
+        );
+        assert_eq!(decision.state, MotionState::Rejected);
+        assert!(decision.outcome.contains("0 yes, 3 no, 0 abstained, of 3"));
+    }
+
+    #[test]
+    fn nothing_that_lifts_a_limit_or_that_few_agents_want_takes_effect_without_a_person() {
+        let allowed = Settings {
+            unconfirmed: "set, undo".into(),
+            quorum: 0.0,
+            ..Settings::default()
+        };
+        let state = |yes: usize, people: usize, change| {
+            let mut electorate = electorate(6);
+            for i in 0..people {
+                electorate.insert(format!("agent-{i}"), Kind::Person);
+            }
+            let votes = votes(yes, 0, 0);
+            decide(
+                &allowed,
+                &motion(MotionKind::Set),
+                &votes,
+                &electorate,
+                Some(change),
+            )
+            .state
+        };
+        let saves = ("max_tool_calls", "5");
+        assert_eq!(state(3, 0, saves), MotionState::InForce);
+        assert_eq!(state(2, 0, saves), MotionState::Passed, "too few agents");
+        assert_eq!(state(3, 3, saves), MotionState::Passed, "people alone");
+        for lifts in [
+            ("max_tool_calls", "11"),
+            ("skip_probability", "0.1"),
+            ("delay_secs_min", "0"),
+            ("cycle_interval_secs", "299"),
+            ("interval", "adaptive"),
+            ("quorum", "0.6"),
+            ("unconfirmed", ""),
+        ] {
+            assert_eq!(state(6, 0, lifts), MotionState::Passed, "{lifts:?}");
+        }
+    }
+
+    #[test]
+    fn motions_that_want_the_same_are_equal() {
+        use MotionKind::{Keep, Scheduler, Set, Text, Undo};
+        let set = |value| (Set, Some("skip_probability"), Some(value), "less");
+        for (a, b, same) in [
+            (set("0.30"), set(" .3"), true),
+            (set("0.3"), set("0.4"), false),
+            (
+                (Scheduler, Some("scheduler"), Some("fixed"), "a"),
+                (Set, Some("scheduler"), Some("fixed"), "b"),
+                true,
+            ),
+            ((Keep, None, None, "a"), (Keep, None, None, "b"), true),
+            (
+                (Text, None, None, "We love bees!"),
+                (Text, None, None, " we  LOVE bees"),
+                true,
+            ),
+            (
+                (Text, None, None, "We love bees"),
+                (Text, None, None, "We love ants"),
+                false,
+            ),
+            (
+                (Undo, None, Some("3"), "a"),
+                (Undo, None, Some("03"), "b"),
+                true,
+            ),
+            (
+                (Undo, None, Some("3"), "a"),
+                (Text, None, Some("3"), "a"),
+                false,
+            ),
+        ] {
+            assert_eq!(is_same(a, b), same, "{a:?} {b:?}");
+            assert_eq!(is_same(b, a), same, "{b:?} {a:?}");
+        }
+    }
+
     #[test]
     fn votes_quorum_and_ties_decide_and_a_person_stands_behind_it() {
         let settings = Settings::default();
@@ -320,7 +510,8 @@ mod tests {
                 &settings,
                 &motion(MotionKind::Set),
                 &votes(yes, no, abstain),
-                of,
+                &electorate(of),
+                None,
             )
             .state
         };
@@ -350,11 +541,11 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(
-            decide(&allowed, &motion(MotionKind::Set), &votes(3, 0, 0), 5).state,
+            state_of(&allowed, MotionKind::Set, 3, 5),
             MotionState::InForce
         );
         assert_eq!(
-            decide(&allowed, &motion(MotionKind::Scheduler), &votes(3, 0, 0), 5).state,
+            state_of(&allowed, MotionKind::Scheduler, 3, 5),
             MotionState::Passed
         );
     }
@@ -367,8 +558,17 @@ mod tests {
                 assert_eq!(rule.name, "judge");
                 continue;
             }
-            let yes = decide(&settings, &motion(MotionKind::Text), &votes(5, 0, 0), 5);
-            let no = decide(&settings, &motion(MotionKind::Text), &votes(0, 5, 0), 5);
+            let decide = |votes: &[CastVote]| {
+                decide(
+                    &settings,
+                    &motion(MotionKind::Text),
+                    votes,
+                    &electorate(5),
+                    None,
+                )
+            };
+            let yes = decide(&votes(5, 0, 0));
+            let no = decide(&votes(0, 5, 0));
             assert_eq!(
                 yes.state,
                 MotionState::Passed,

@@ -34,6 +34,12 @@ pub struct Settings {
     pub rule: String,
     /// Kinds of motions that take effect without a person, with commas between; empty: none.
     pub unconfirmed: String,
+    /// What guests may do: `post` or `read`.
+    pub guests: String,
+    /// Posts, edits, motions and votes of one account in a minute, outside its visits. All guests together are one.
+    pub posts_per_minute: u32,
+    /// The same in a day.
+    pub posts_per_day: u32,
 }
 
 impl Default for Settings {
@@ -52,6 +58,9 @@ impl Default for Settings {
             quorum: 0.5,
             rule: "majority".into(),
             unconfirmed: String::new(),
+            guests: "post".into(),
+            posts_per_minute: 20,
+            posts_per_day: 1000,
         }
     }
 }
@@ -119,6 +128,9 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, foreign: Foreign::Kept, doc: "share of agents that must vote on a motion" },
     Parameter { key: "rule", variable: None, range: Range::Rule, votable: false, foreign: Foreign::Kept, doc: "how votes on motions are counted" },
     Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, foreign: Foreign::Kept, doc: "kinds of motions that need no person's word" },
+    Parameter { key: "guests", variable: None, range: Range::OneOf(&["post", "read"]), votable: false, foreign: Foreign::Kept, doc: "what callers without a registered name may do" },
+    Parameter { key: "posts_per_minute", variable: None, range: Range::Whole(1, 100_000), votable: false, foreign: Foreign::Kept, doc: "posts, edits, motions and votes of one account in a minute, outside its visits" },
+    Parameter { key: "posts_per_day", variable: None, range: Range::Whole(1, 10_000_000), votable: false, foreign: Foreign::Kept, doc: "the same in a day" },
 ];
 
 impl Parameter {
@@ -133,6 +145,19 @@ impl Parameter {
             Foreign::Higher => next > now,
             Foreign::Lower => next < now,
         }
+    }
+}
+
+/// Whether a change needs a person although its kind of motion needs none: it could lift a limit of spending. Only the
+/// order of turns, and changes that save calls compared to `settings`, do not.
+pub fn needs_person(settings: &Settings, key: &str, value: &str) -> bool {
+    match find(key) {
+        Some(parameter) if parameter.key == "scheduler" => false,
+        Some(parameter) if parameter.votable => {
+            settings.get(key).as_deref() != Some(value.trim())
+                && !parameter.foreign_may(settings, value)
+        }
+        _ => true,
     }
 }
 
@@ -303,6 +328,34 @@ mod tests {
             let same = settings.get(key).unwrap();
             assert!(!may(&same) && !may("NaN") && !may(""), "{key}");
         }
+    }
+
+    #[test]
+    fn only_changes_that_save_calls_need_no_person() {
+        let settings = Settings {
+            skip_probability: 0.5,
+            ..Settings::default()
+        };
+        for parameter in PARAMETERS {
+            let key = parameter.key;
+            let values: &[&str] = match parameter.range {
+                Range::Number(..) | Range::Whole(..) => &["0.25", "1", "100000"],
+                Range::Scheduler => &["fixed", "energy"],
+                Range::OneOf(words) => words,
+                Range::Rule => &["unanimity"],
+                Range::Kinds => &["", "set"],
+            };
+            for value in values {
+                let free = key == "scheduler"
+                    || parameter.foreign_may(&settings, value)
+                    || parameter.votable && settings.get(key).as_deref() == Some(value);
+                assert_eq!(needs_person(&settings, key, value), !free, "{key} {value}");
+            }
+        }
+        assert!(needs_person(&settings, "max_tool_calls", "11"));
+        assert!(!needs_person(&settings, "max_tool_calls", "9"));
+        assert!(needs_person(&settings, "interval", "adaptive"));
+        assert!(needs_person(&settings, "posts_per_minute", "1"));
     }
 
     #[test]

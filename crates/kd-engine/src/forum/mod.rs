@@ -40,6 +40,8 @@ pub struct Plan {
     pub forum: String,
     /// The personas that take part.
     pub personas: Vec<Persona>,
+    /// The names of all personas of the forum, whether they take part this time or not: its registered agents.
+    pub residents: Vec<String>,
     /// The configured settings.
     pub settings: Settings,
     /// Settings that a person named this time: they stand above motions.
@@ -161,6 +163,7 @@ impl<'a> Forum<'a> {
 
     /// Runs a cycle: the one that was cut off, else a new one.
     pub fn cycle(&mut self) -> Result<Cycled, RunError> {
+        self.register()?;
         let settings = self.settings()?;
         let forum = self.plan.forum.clone();
         let record = match self.store.open_cycle(&forum)? {
@@ -247,10 +250,9 @@ impl<'a> Forum<'a> {
                 why: why.to_owned(),
             })?;
         }
-        let electorate = record.cards.candidates.len();
-        for motion in
-            self.store
-                .decide_motions(&forum, record.number, &settings, electorate, self.now())?
+        for motion in self
+            .store
+            .decide_motions(&forum, record.number, &settings, self.now())?
         {
             self.log(LogEvent::Motion {
                 motion: motion.id,
@@ -320,13 +322,24 @@ impl<'a> Forum<'a> {
                 ForumError::Forbidden(format!("{name} is banned and does not visit")).into(),
             );
         }
+        self.register()?;
         let settings = self.settings()?;
         let now = self.now();
-        let run = self.store.begin_run(None, &self.plan.forum, name, now)?;
-        let run = run.ok_or_else(|| {
-            ForumError::Invalid(format!("the run of {name} could not be entered"))
-        })?;
-        self.visit(run, name, &settings)
+        let (run, held) = self.store.begin_visit(&self.plan.forum, name, now)?;
+        let ended = self.visit(run, name, &settings);
+        self.store.end_visit(held)?;
+        ended
+    }
+
+    /// Makes the personas members of the forum, and closes visits that a crash cut off.
+    fn register(&mut self) -> Result<(), RunError> {
+        let now = self.now();
+        let names: Vec<&str> = self.plan.residents.iter().map(String::as_str).collect();
+        self.store.sync_personas(&self.plan.forum, &names, now)?;
+        for run in self.store.close_cut_visits(&self.plan.forum, now)? {
+            self.log(LogEvent::RunClosed { agent: run.agent })?;
+        }
+        Ok(())
     }
 
     fn leader(&mut self) -> Result<&mut Leader, RunError> {

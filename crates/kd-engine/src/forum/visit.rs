@@ -3,6 +3,7 @@
 use super::{Forum, RunError, Stop};
 use futures::StreamExt;
 use kd_backends::Backend;
+use kd_core::forum::account::Proof;
 use kd_core::forum::company::MENTIONS_SHOWN;
 use kd_core::forum::logline::LogEvent;
 use kd_core::forum::persona::Persona;
@@ -90,11 +91,13 @@ impl Forum<'_> {
         let name = persona.name.as_str();
         let member = self.member(persona);
         let way = self.way(persona, &member);
+        let fence = fence();
         let server = self.plan.server.clone().map(|mut server| {
             server.args.extend(["--as".into(), name.to_owned()]);
             server.args.extend(["--run".into(), run.to_string()]);
             let calls = settings.max_tool_calls.to_string();
             server.args.extend(["--calls".into(), calls]);
+            server.args.extend(["--fence".into(), fence.clone()]);
             server
         });
         let backend = match self.seat(&member) {
@@ -133,14 +136,14 @@ impl Forum<'_> {
             notes: self.store.notes(&forum, name)?,
             mentions: self.store.mentions(&forum, name, MENTIONS_SHOWN)?,
             charter: self.store.charter(&forum)?,
-            fence: fence(),
+            fence,
             manner: persona.manner(),
             server,
         };
         let mentioned: Vec<i64> = scene.mentions.0.iter().map(|m| m.post_id).collect();
         let caller = Caller {
             run: Some(run),
-            ..Caller::new(name, &forum)?
+            ..Caller::new(name, &forum)?.proven(Proof::Persona)
         };
         let mut visit = Visit::new(member, way, &scene);
         let mut step = visit.begin();

@@ -363,7 +363,15 @@ fn tools(calls: &[Value], note: &Path) -> std::io::Result<()> {
     let mut answers = Vec::new();
     for call in calls {
         let answer = ask("tools/call", call.clone())?;
-        answers.push(answer["structuredContent"].clone());
+        // On a visit the answer stands between two lines with a word that no post could know.
+        let text = answer["content"][0]["text"].as_str().unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        answers.push(match lines[..] {
+            [first, json, last] if first.starts_with('#') && last.ends_with("# end") => {
+                serde_json::from_str(json)?
+            }
+            _ => answer["structuredContent"].clone(),
+        });
     }
     std::fs::write(
         note,

@@ -8,7 +8,7 @@ use super::sessions::{SESSIONS_MAX, Sessions};
 use crate::kingdom::Kingdom;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/mcp";
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
 /// The most bytes of one request: a question of 4 MiB and what is around it.
 const BODY_BYTES_MAX: usize = 8 << 20;
 /// How long open streams get to end when the server is stopped.
@@ -73,18 +75,16 @@ impl Bound {
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(ended.clone());
         let limits = Limits::default();
+        let sessions = Arc::new(Sessions::new(SESSIONS_MAX));
         let door = Gate {
             tokens,
             hosts: named.collect(),
             limits,
+            sessions: sessions.clone(),
         };
         let server = Server::new(kingdom, starter);
         let councils = server.running.clone();
-        let service = StreamableHttpService::new(
-            move || Ok(server.clone()),
-            Arc::new(Sessions::new(SESSIONS_MAX)),
-            config,
-        );
+        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
         let router = axum::Router::new()
             .nest_service(PATH, service)
             .layer(middleware::from_fn_with_state(Arc::new(door), admit));
@@ -107,6 +107,7 @@ struct Gate {
     /// The authorities of this server.
     hosts: Vec<String>,
     limits: Limits,
+    sessions: Arc<Sessions>,
 }
 
 impl Gate {
@@ -137,9 +138,16 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
         )
             .into_response();
     };
+    let session = request.headers().get(SESSION);
+    let session = session.and_then(|id| id.to_str().ok());
+    if session.is_some_and(|id| gate.sessions.is_anothers(id, &identity)) {
+        return (StatusCode::NOT_FOUND, "there is no such session\n").into_response();
+    }
+    let opens = session.is_none();
+    let ends = request.method() == Method::DELETE;
     let mark = request.extensions().get::<Mark>().cloned();
     let hold = mark.unwrap_or_default().hold();
-    request.extensions_mut().insert(identity);
+    request.extensions_mut().insert(identity.clone());
     let (head, body) = request.into_parts();
     let body = to_bytes(body, BODY_BYTES_MAX);
     let body = match tokio::time::timeout(gate.limits.body, body).await {
@@ -150,7 +158,15 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
         }
         Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
     };
-    let response = next.run(Request::from_parts(head, Body::from(body))).await;
+    let mut response = next.run(Request::from_parts(head, Body::from(body))).await;
+    let opened = response.headers().get(SESSION).filter(|_| opens);
+    if let Some(id) = opened.and_then(|id| id.to_str().ok()) {
+        gate.sessions.own(id, identity);
+    }
+    // Clients take 200 or 204 for the end of a session, and the SDK says 202.
+    if ends && response.status() == StatusCode::ACCEPTED {
+        response = StatusCode::NO_CONTENT.into_response();
+    }
     hold.until_sent(response)
 }
 
@@ -163,6 +179,7 @@ mod tests {
             tokens: Tokens::parse("0123456789abcdef").unwrap(),
             hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
             limits: Limits::default(),
+            sessions: Arc::new(Sessions::new(1)),
         }
     }
 

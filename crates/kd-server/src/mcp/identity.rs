@@ -1,5 +1,6 @@
 //! Who calls over HTTP: each token belongs to a name, or to nobody in particular.
 
+use kd_core::forum::account::Proof;
 use kd_core::ids::{BadSeatName, SeatName};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
@@ -63,6 +64,12 @@ impl Tokens {
         Ok(Self { known })
     }
 
+    /// The names of their owners.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.known.iter().filter_map(|(_, name)| name.clone());
+        names.collect()
+    }
+
     /// Whose token a header `Authorization` holds; none if it is not let in.
     pub(super) fn caller(&self, authorization: Option<&str>) -> Option<Identity> {
         let (scheme, token) = authorization?.split_once(' ')?;
@@ -73,7 +80,10 @@ impl Tokens {
         let mut found = None;
         for (known, name) in &self.known {
             if *known == digest {
-                found = Some(Identity(name.clone()));
+                found = Some(Identity {
+                    name: name.clone(),
+                    token: digest,
+                });
             }
         }
         found
@@ -87,16 +97,31 @@ pub fn generate() -> std::io::Result<String> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Whoever was let in: a name, if its token has one.
+/// Who was let in: by which token, and its name if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity(pub(super) Option<String>);
+pub(super) struct Identity {
+    name: Option<String>,
+    /// Its digest.
+    token: [u8; 32],
+}
 
 impl Identity {
     /// The name that the token of this request has.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<String> {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<Caller> {
         let parts = context.extensions.get::<axum::http::request::Parts>()?;
-        parts.extensions.get::<Identity>()?.0.clone()
+        let name = parts.extensions.get::<Identity>()?.name.clone()?;
+        Some(Caller {
+            name,
+            proof: Proof::Token,
+        })
     }
+}
+
+/// A caller whose name is known, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) name: String,
+    pub(super) proof: Proof,
 }
 
 #[cfg(test)]
@@ -107,11 +132,10 @@ mod tests {
     fn a_token_is_let_in_under_its_name() {
         let tokens = Tokens::parse("# ours\nada 0123456789abcdef0\n\nfedcba98765432100\n").unwrap();
         let caller = |header: &str| tokens.caller(Some(header));
-        assert_eq!(
-            caller("Bearer 0123456789abcdef0"),
-            Some(Identity(Some("ada".into())))
-        );
-        assert_eq!(caller("bearer fedcba98765432100"), Some(Identity(None)));
+        let name = |header: &str| caller(header).map(|identity| identity.name);
+        assert_eq!(name("Bearer 0123456789abcdef0"), Some(Some("ada".into())));
+        assert_eq!(name("bearer fedcba98765432100"), Some(None));
+        assert_eq!(tokens.names(), ["ada"]);
         for bad in [
             "Bearer 0123456789abcdef",
             "Basic 0123456789abcdef0",

@@ -19,7 +19,8 @@ pub use identity::{BadTokens, Tokens, generate};
 
 use crate::kingdom::Kingdom;
 use consult::Consultations;
-use identity::Identity;
+use identity::{Caller, Identity};
+use kd_core::forum::account::Proof;
 use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
@@ -58,8 +59,14 @@ impl Server {
     }
 
     /// Who calls: the token says it, else the start of the server.
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Option<String> {
-        Identity::of(context).or_else(|| self.starter.clone())
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Option<Caller> {
+        let starter = || {
+            Some(Caller {
+                name: self.starter.clone()?,
+                proof: Proof::Owner,
+            })
+        };
+        Identity::of(context).or_else(starter)
     }
 }
 
@@ -74,7 +81,7 @@ impl Server {
             let why = format!("only {} can be subscribed to", news::NEWS);
             return Err(ErrorData::resource_not_found(why, None));
         }
-        self.caller(context).ok_or_else(|| {
+        self.caller(context).map(|caller| caller.name).ok_or_else(|| {
             let why = "news are of a caller with a name: start the server with `--as NAME`, or use a token with a name";
             ErrorData::invalid_request(why, None)
         })

@@ -84,7 +84,12 @@ pub(super) async fn read(
     caller: String,
 ) -> Result<ReadResourceResult, ErrorData> {
     let news = off(kingdom, move |kingdom| {
-        kingdom.forum(&caller, "news", &json!({}))
+        kingdom.forum(
+            &caller,
+            kd_core::forum::account::Proof::Nothing,
+            "news",
+            &json!({}),
+        )
     })
     .await?;
     let news = news.map_err(|why| ErrorData::internal_error(why.0, None))?;

@@ -1,5 +1,6 @@
 //! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while.
 
+use super::identity::Identity;
 use futures::{Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
@@ -28,6 +29,8 @@ struct Used {
     clock: u64,
     /// When each session was last used, and its open streams.
     sessions: BTreeMap<SessionId, (u64, Arc<()>)>,
+    /// Who opened each session.
+    owners: BTreeMap<SessionId, Identity>,
 }
 
 impl Sessions {
@@ -43,6 +46,26 @@ impl Sessions {
 
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes who opened a session.
+    pub(super) fn own(&self, id: &str, owner: Identity) {
+        let mut used = self.used();
+        if used.sessions.contains_key(id) {
+            used.owners.insert(id.into(), owner);
+        }
+    }
+
+    fn forget(&self, id: &SessionId) {
+        let mut used = self.used();
+        used.sessions.remove(id);
+        used.owners.remove(id);
+    }
+
+    /// Whether a session is another's: whoever has another token cannot use it, nor learn that it is there.
+    pub(super) fn is_anothers(&self, id: &str, caller: &Identity) -> bool {
+        let used = self.used();
+        used.owners.get(id).is_some_and(|owner| owner != caller)
     }
 
     /// Notes that a session is used; the mark is held while a stream of it is open.
@@ -107,7 +130,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.used().sessions.remove(id);
+        self.forget(id);
         self.inner.close_session(id).await
     }
 

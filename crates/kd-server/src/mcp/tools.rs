@@ -1,9 +1,12 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
+use super::identity::Caller;
 use super::{Server, answer, off};
 use crate::kingdom::{Ask, Kingdom, Method};
 use kd_core::SeatName;
+use kd_core::forum::account::Proof;
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
+use kd_core::forum::visit;
 use kd_core::names::{GUEST, READER};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
@@ -113,7 +116,7 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
 /// Carries a call out. An error of the protocol means that there is no such tool.
 pub(super) async fn call(
     server: &Server,
-    caller: Option<String>,
+    caller: Option<Caller>,
     name: &str,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
@@ -185,7 +188,7 @@ const FOR_GUESTS: &[&str] = &["create_thread", "reply_to_thread"];
 async fn post(
     kingdom: &Arc<dyn Kingdom>,
     tool: &'static ForumTool,
-    caller: Option<String>,
+    caller: Option<Caller>,
     mut arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
     let named = arguments.remove(AUTHOR);
@@ -196,10 +199,14 @@ async fn post(
             tool.name
         ))));
     }
+    let nobody = |name| Caller {
+        name,
+        proof: Proof::Nothing,
+    };
     let author = match (caller, named.filter(|name| !name.is_empty())) {
         (Some(caller), _) => caller,
         (None, Some(named)) => match guest(named) {
-            Ok(author) => author,
+            Ok(author) => nobody(author),
             Err(why) => return Ok(posted(failure(&why))),
         },
         (None, None) if tool.signed => {
@@ -207,16 +214,30 @@ async fn post(
                 "`author` is missing: say under which name you write",
             )));
         }
-        (None, None) => READER.to_owned(),
+        (None, None) => nobody(READER.to_owned()),
     };
     let arguments = Value::Object(arguments);
     let done = off(kingdom, move |kingdom| {
-        kingdom.forum(&author, tool.name, &arguments)
+        let Caller { name, proof } = author;
+        kingdom.forum(&name, proof, tool.name, &arguments)
     });
-    Ok(posted(match done.await? {
+    let answer = match done.await? {
         Ok(answer) => answer,
         Err(why) => failure(&why.0),
-    }))
+    };
+    Ok(match kingdom.fence() {
+        Some(fence) => fenced(tool.name, &answer, fence),
+        None => posted(answer),
+    })
+}
+
+/// What a tool says on a visit: as text between the fences that the prompt of the visit names, and nowhere else.
+fn fenced(tool: &str, answer: &Value, fence: &str) -> CallToolResult {
+    let text = visit::result(tool, answer, fence);
+    let mut result = posted(answer.clone());
+    result.content = vec![ContentBlock::text(text)];
+    result.structured_content = None;
+    result
 }
 
 /// The name that a guest signs with.

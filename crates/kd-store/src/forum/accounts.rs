@@ -6,7 +6,8 @@
 //! the form of the name that look-alikes share: no two accounts of a forum have the same. A row is never removed.
 //!
 //! Personas join when a cycle or a visit begins and leave when their file is gone; names of tokens join when their
-//! server opens the forum; other names join with the first thing that they do.
+//! server opens the forum; other names join with the first thing that they do. All guests (`guest-NAME`) share the account
+//! `guest`, because anyone can take any of their names.
 
 use super::ForumStore;
 use super::db::{Db, Row, args};

@@ -8,11 +8,12 @@ use super::error::ForumError;
 use super::motions::{self, Proposal};
 use super::order::Sight;
 use super::posts::NewPost;
-use super::{ForumStore, runs};
+use super::{ForumStore, accounts, pace, runs};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
+use kd_core::forum::account::{Account, Kind, Proof};
 use kd_core::forum::company::{self, NOTES_MAX};
 use kd_core::forum::fairness::Look;
 use kd_core::forum::governance::{Motion, MotionState};
@@ -20,6 +21,7 @@ use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{self, Call};
 use kd_core::forum::words::{Deed, Post, Thread};
 use kd_core::ids::{KING, SeatName};
+use kd_core::names::{GUEST, READER};
 use serde_json::{Value, json};
 
 /// The most posts of one `read_thread`.
@@ -37,6 +39,8 @@ pub struct Caller {
     pub forum: String,
     /// Whether it is a person.
     pub person: bool,
+    /// How the name was proven. A name that was not is that of a guest.
+    pub proof: Proof,
     /// The visit that the call belongs to; none for calls outside one, which are not counted.
     pub run: Option<i64>,
 }
@@ -54,8 +58,15 @@ impl Caller {
             name: name.to_owned(),
             forum: forum.to_owned(),
             person: false,
+            proof: Proof::Nothing,
             run: None,
         })
+    }
+
+    /// The same caller, whose name was proven so.
+    #[must_use]
+    pub fn proven(self, proof: Proof) -> Self {
+        Self { proof, ..self }
     }
 
     /// The person who owns the forum.
@@ -65,8 +76,30 @@ impl Caller {
         Ok(Self {
             name: name.to_owned(),
             person: true,
+            proof: Proof::Owner,
             ..Self::new(checked, forum)?
         })
+    }
+
+    /// The account that this caller acts as, if it has none yet.
+    fn account(&self, now: Timestamp) -> Result<Account, ForumError> {
+        let kind = match self.person {
+            true => Kind::Person,
+            false if self.name.starts_with(GUEST) => Kind::Guest,
+            false if self.proof == Proof::Nothing => {
+                return Err(ForumError::Forbidden(format!(
+                    "nothing shows that you are `{}`: use a token with this name, or start the server with `--as`",
+                    self.name
+                )));
+            }
+            false => Kind::Agent,
+        };
+        // Anyone can take the name of a guest, so they are one account.
+        let name = match kind {
+            Kind::Guest => READER,
+            _ => &self.name,
+        };
+        Ok(Account::new(&self.forum, name, kind, self.proof, now))
     }
 }
 
@@ -165,13 +198,13 @@ impl ForumStore {
                     .collect();
                 Ok(json!({"success": true, "threads": found, "count": found.len(), "query": query}))
             }
-            Call::CreateThread { title, body } => self.db_deed(caller, |store| {
+            Call::CreateThread { title, body } => self.db_deed(caller, settings, call, now, |store| {
                 let new = NewPost { author: me, body, quote: None, call: key };
                 let (thread, post) = store.create_thread(forum, title, &new, now)?;
                 let answer = json!({"success": true, "thread_id": thread.id, "post_id": post.id, "message": format!("thread {} is open", thread.id)});
                 Ok((deed(call, Some(thread.id), Some(post.id), None), answer))
             }),
-            Call::ReplyToThread { thread_id, body, quote_post_id } => self.db_deed(caller, |store| {
+            Call::ReplyToThread { thread_id, body, quote_post_id } => self.db_deed(caller, settings, call, now, |store| {
                 let into = super::threads::find(&mut store.db, *thread_id)?;
                 in_forum(&into, forum)?;
                 if into.hidden_at.is_some() && sight == Sight::Public {
@@ -182,12 +215,14 @@ impl ForumStore {
                 let answer = json!({"success": true, "post_id": post.id, "thread_id": thread_id, "message": format!("post {} is written", post.id)});
                 Ok((deed(call, Some(*thread_id), Some(post.id), None), answer))
             }),
-            Call::EditPost { post_id, body } => self.db_deed(caller, |store| {
+            Call::EditPost { post_id, body } => self.db_deed(caller, settings, call, now, |store| {
+                post_in_forum(store, *post_id, forum)?;
                 let post = store.edit_post(*post_id, me, body, now)?;
                 let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
                 Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
             }),
-            Call::DeletePost { post_id } => self.db_deed(caller, |store| {
+            Call::DeletePost { post_id } => self.db_deed(caller, settings, call, now, |store| {
+                post_in_forum(store, *post_id, forum)?;
                 let post = store.delete_post(*post_id, me, caller.person, now)?;
                 let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
                 Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
@@ -203,7 +238,7 @@ impl ForumStore {
                 known(me)?;
                 Ok(json!({"success": true, "notes": self.notes(forum, me)?}))
             }
-            Call::WriteProfile { text } => self.db_deed(caller, |store| {
+            Call::WriteProfile { text } => self.db_deed(caller, settings, call, now, |store| {
                 known(me)?;
                 super::company::put(&mut store.db, Texts::Profiles, forum, me, text, now)?;
                 Ok((deed(call, None, None, None), json!({"success": true, "message": "your profile is written"})))
@@ -225,11 +260,12 @@ impl ForumStore {
                 let mut listed = Vec::with_capacity(motions.len());
                 for motion in motions {
                     let (_, votes) = self.motion(motion.id)?;
-                    listed.push(json!({"motion": motion, "votes": votes}));
+                    let of = self.electorate(motion.id)?.len();
+                    listed.push(json!({"motion": motion, "votes": votes, "electorate": of}));
                 }
                 Ok(json!({"success": true, "motions": listed, "count": listed.len()}))
             }
-            Call::Propose { kind, key: parameter, value, title, reason } => self.db_deed(caller, |store| {
+            Call::Propose { kind, key: parameter, value, title, reason } => self.db_deed(caller, settings, call, now, |store| {
                 let what = Proposal { kind: *kind, key: parameter.as_deref(), value: value.as_deref(), title, reason };
                 super::posts::lock(&mut store.db, forum)?;
                 let new = NewPost { author: me, call: key, ..NewPost::default() };
@@ -237,8 +273,8 @@ impl ForumStore {
                 let answer = json!({"success": true, "motion_id": motion.id, "thread_id": motion.thread_id, "closes_after_cycle": motion.closes_after});
                 Ok((deed(call, motion.thread_id, None, Some(motion.id)), answer))
             }),
-            Call::Vote { motion_id, choice, reason } => self.db_deed(caller, |store| {
-                let motion = motions::vote(&mut store.db, *motion_id, me, *choice, reason, now)?;
+            Call::Vote { motion_id, choice, reason } => self.db_deed(caller, settings, call, now, |store| {
+                let motion = motions::vote(&mut store.db, forum, *motion_id, me, *choice, reason, now)?;
                 let answer = json!({"success": true, "motion_id": motion_id, "choice": choice});
                 Ok((deed(call, motion.thread_id, None, Some(*motion_id)), answer))
             }),
@@ -293,13 +329,24 @@ impl ForumStore {
         }))
     }
 
-    /// Does something and enters it in the run, both or neither.
+    /// Does something that others see, if the caller's account may, and enters it in the run: all of it or nothing.
     fn db_deed(
         &mut self,
         caller: &Caller,
+        settings: &Settings,
+        call: &Call,
+        now: Timestamp,
         act: impl FnOnce(&mut Self) -> Result<(Deed, Value), ForumError>,
     ) -> Result<Value, ForumError> {
         self.whole(|store| {
+            let account = accounts::join(&mut store.db, &caller.account(now)?)?;
+            if let Some(tool) = tools::find(call.tool()) {
+                account.may(tool, settings).map_err(ForumError::Forbidden)?;
+            }
+            // A visit is bounded by its calls; a person is at home here.
+            if caller.run.is_none() && !caller.person {
+                pace::count(&mut store.db, &account, settings, now)?;
+            }
             let (deed, answer) = act(store)?;
             if let Some(run) = caller.run {
                 runs::did(&mut store.db, run, deed)?;
@@ -339,6 +386,12 @@ fn in_forum(thread: &Thread, forum: &str) -> Result<(), ForumError> {
             id: thread.id,
         })
     }
+}
+
+fn post_in_forum(store: &mut ForumStore, id: i64, forum: &str) -> Result<(), ForumError> {
+    let thread = store.post(id)?.thread_id;
+    let thread = super::threads::find(&mut store.db, thread)?;
+    in_forum(&thread, forum).map_err(|_| ForumError::Missing { what: "post", id })
 }
 
 fn deed(call: &Call, thread_id: Option<i64>, post_id: Option<i64>, motion_id: Option<i64>) -> Deed {

@@ -7,6 +7,7 @@ use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
+use kd_core::forum::account::Account;
 use kd_core::forum::chain::Link;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_core::forum::governance::{CastVote, Motion, MotionState};
@@ -61,6 +62,13 @@ pub enum Record {
     Run(Run),
     Motion(Motion),
     Vote(CastVote),
+    /// An account.
+    Member(Account),
+    /// A name that may vote on a motion.
+    Elector {
+        motion_id: i64,
+        name: String,
+    },
     Setting {
         forum: String,
         key: String,
@@ -211,6 +219,9 @@ impl ForumStore {
         super::runs::all(db)?
             .into_iter()
             .try_for_each(|run| put(&Record::Run(run)))?;
+        super::accounts::all(db, None)?
+            .into_iter()
+            .try_for_each(|account| put(&Record::Member(account)))?;
         super::motions::all(db)?
             .into_iter()
             .try_for_each(|(motion, votes)| {
@@ -219,6 +230,15 @@ impl ForumStore {
                     .into_iter()
                     .try_for_each(|vote| put(&Record::Vote(vote)))
             })?;
+        for row in db.rows(
+            "SELECT motion_id, name FROM electorate ORDER BY motion_id, name",
+            &[],
+        )? {
+            put(&Record::Elector {
+                motion_id: row.int(0),
+                name: row.line(1),
+            })?;
+        }
         for row in db.rows(
             "SELECT forum, key, value, motion_id FROM settings ORDER BY forum, key",
             &[],
@@ -308,6 +328,8 @@ impl ForumStore {
                             continue;
                         }
                         Record::Motion(motion) => done.left_out.extend(close(motion)),
+                        // Nobody gets a vote from a file.
+                        Record::Member(_) => continue,
                         _ => {}
                     }
                 }
@@ -626,6 +648,26 @@ impl Numbers {
                 db.run(
                     "INSERT INTO votes (motion_id, agent, choice, reason, at) VALUES ($1, $2, $3, $4, $5)",
                     args![motion, v.agent, v.choice.word(), v.reason, v.at],
+                )?;
+            }
+            // An account that is there keeps its rights.
+            Record::Member(account) => {
+                if super::accounts::find(db, &account.forum, &account.name)?.is_none() {
+                    super::accounts::join(db, &account)?;
+                }
+            }
+            Record::Elector { motion_id, name } => {
+                let motion = self
+                    .motions
+                    .get(&motion_id)
+                    .copied()
+                    .ok_or(ForumError::Missing {
+                        what: "motion",
+                        id: motion_id,
+                    })?;
+                db.run(
+                    "INSERT INTO electorate (motion_id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                    args![motion, name],
                 )?;
             }
             Record::Setting {

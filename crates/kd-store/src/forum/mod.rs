@@ -18,6 +18,7 @@ mod log;
 mod motions;
 mod order;
 mod own;
+mod pace;
 mod posts;
 mod runner_log;
 mod runs;
@@ -27,6 +28,7 @@ mod secrets;
 mod seen;
 mod shape;
 mod threads;
+mod visits;
 
 pub use act::Caller;
 pub use audit::{Anchor, Audited, Checked};
@@ -39,6 +41,7 @@ pub use posts::NewPost;
 pub use runner_log::RunnerLog;
 pub use runs::RunEnd;
 pub use seen::News;
+pub use visits::Visiting;
 
 use crate::beneath::{self, Folder, Kind};
 use crate::error::Error;

@@ -5,10 +5,11 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::order::Sight;
 use super::posts::{self, NewPost};
-use super::{ForumStore, cycles};
+use super::{ForumStore, accounts, cycles};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
-use kd_core::forum::governance::{self, CastVote, Motion, MotionKind, MotionState};
+use kd_core::forum::account::{Kind, Status};
+use kd_core::forum::governance::{self, CastVote, Electorate, Motion, MotionKind, MotionState};
 use kd_core::forum::settings::{self, Settings};
 use kd_core::forum::tools::Choice;
 
@@ -68,6 +69,38 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumErro
         .collect()
 }
 
+/// Who may vote on a motion: the accounts that were registered when it was moved. Empty for a motion from before there
+/// were accounts: nobody can tell whose votes it has.
+fn electorate(db: &mut Db, motion: &Motion) -> Result<Electorate, ForumError> {
+    let rows = db.rows(
+        "SELECT e.name, COALESCE(m.kind, 'guest') FROM electorate e LEFT JOIN members m ON m.forum = $1 AND m.name = e.name \
+         WHERE e.motion_id = $2",
+        args![motion.forum.as_str(), motion.id],
+    )?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            (
+                row.line(0),
+                Kind::parse(&row.text(1)).unwrap_or(Kind::Guest),
+            )
+        })
+        .collect())
+}
+
+/// Writes down who may vote on a motion.
+fn call_electorate(db: &mut Db, forum: &str, id: i64) -> Result<(), ForumError> {
+    for account in accounts::all(db, Some(forum))? {
+        if account.is_elector() {
+            db.run(
+                "INSERT INTO electorate (motion_id, name) VALUES ($1, $2)",
+                args![id, account.name],
+            )?;
+        }
+    }
+    Ok(())
+}
+
 /// What is moved, in words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proposal<'a> {
@@ -76,6 +109,75 @@ pub(super) struct Proposal<'a> {
     pub(super) value: Option<&'a str>,
     pub(super) title: &'a str,
     pub(super) reason: &'a str,
+}
+
+/// Refuses a motion that another already asks for, and one of a proposer who has moved enough.
+fn check_pace(
+    db: &mut Db,
+    forum: &str,
+    settings: &Settings,
+    what: &Proposal<'_>,
+    key: Option<&str>,
+    proposer: &str,
+) -> Result<(), ForumError> {
+    let refused = |why: String| Err(ForumError::Invalid(why));
+    let cycle = cycles::last_number(db, forum)?;
+    // Those that are open, and those that failed not long ago.
+    let since = cycle.saturating_sub(i64::from(settings.voting_cycles));
+    let sql = format!(
+        "{SELECT} WHERE forum = $1 AND (state = 'open' OR (state IN ('passed', 'rejected', 'no_quorum', 'vetoed') AND closes_after > $2)) \
+         ORDER BY id"
+    );
+    let recent = db.rows(&sql, args![forum, since])?;
+    let recent: Vec<Motion> = recent.iter().map(motion).collect();
+    let wanted = (what.kind, key, what.value, what.title);
+    let like = |m: &&Motion| {
+        let (key, value) = (m.key.as_deref(), m.value.as_deref());
+        governance::is_same(wanted, (m.kind, key, value, &m.title))
+    };
+    match recent.iter().find(like) {
+        Some(other) if other.state == MotionState::Open => {
+            return refused(format!(
+                "motion {} asks for the same and is open: vote on it",
+                other.id
+            ));
+        }
+        Some(other) if other.state == MotionState::Passed => {
+            return refused(format!(
+                "motion {} asks for the same, passed and waits for a person",
+                other.id
+            ));
+        }
+        Some(other) => {
+            let again = other.closes_after + i64::from(settings.voting_cycles);
+            return refused(format!(
+                "motion {} asked for the same and failed: it can be moved again after cycle {again}",
+                other.id
+            ));
+        }
+        None => {}
+    }
+    let open: Vec<String> = recent
+        .iter()
+        .filter(|m| m.state == MotionState::Open && m.proposer == proposer)
+        .map(|m| m.id.to_string())
+        .collect();
+    if open.len() >= governance::MOTIONS_OPEN {
+        return refused(format!(
+            "you have {} open motions ({}): wait until one is decided",
+            open.len(),
+            open.join(", ")
+        ));
+    }
+    let moved = db.row(
+        "SELECT COUNT(*) FROM motions WHERE forum = $1 AND proposer = $2 AND created_at >= \
+         (SELECT COALESCE(MAX(started_at), 0) FROM cycles WHERE forum = $1)",
+        args![forum, proposer],
+    )?;
+    if moved.is_some_and(|row| row.int(0) >= governance::MOTIONS_PER_CYCLE) {
+        return refused("you moved a motion in this cycle: wait for the next one".into());
+    }
+    Ok(())
 }
 
 pub(super) fn propose(
@@ -116,6 +218,7 @@ pub(super) fn propose(
             "the motion changes nothing: {why}"
         )));
     }
+    check_pace(db, forum, settings, &what, key, post.author)?;
     let closes = cycles::last_number(db, forum)?.saturating_add(i64::from(settings.voting_cycles));
     let row = db.row(
         "INSERT INTO motions (forum, kind, key, value, title, reason, proposer, created_at, closes_after, state, outcome) \
@@ -125,6 +228,7 @@ pub(super) fn propose(
         ],
     )?;
     let id = row.map_or(0, |row| row.int(0));
+    call_electorate(db, forum, id)?;
     let wants = match (key, what.value) {
         (Some(key), Some(value)) => format!(
             "\n\nWants: `{key}` = `{value}`, now `{}`.",
@@ -162,6 +266,7 @@ pub(super) fn propose(
 
 pub(super) fn vote(
     db: &mut Db,
+    forum: &str,
     id: i64,
     agent: &str,
     choice: Choice,
@@ -169,10 +274,19 @@ pub(super) fn vote(
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
     let motion = find(db, id)?;
+    if motion.forum != forum {
+        return Err(ForumError::Missing { what: "motion", id });
+    }
     if motion.state != MotionState::Open {
         return Err(ForumError::Invalid(format!(
             "motion {id} is not open: it is {}",
             motion.state.word()
+        )));
+    }
+    let active = accounts::find(db, forum, agent)?.is_some_and(|a| a.status == Status::Active);
+    if !active || !electorate(db, &motion)?.contains_key(agent) {
+        return Err(ForumError::Forbidden(format!(
+            "`{agent}` has no vote on motion {id}: only agents and people who were registered when it was moved have one"
         )));
     }
     db.run(
@@ -221,6 +335,19 @@ fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<
         args![state.word(), outcome, id],
     )?;
     Ok(())
+}
+
+/// The parameter that a motion would set, and its value.
+fn change(db: &mut Db, motion: &Motion) -> Result<Option<(String, String)>, ForumError> {
+    match motion.kind {
+        MotionKind::Set | MotionKind::Scheduler => Ok(motion.key.clone().zip(motion.value.clone())),
+        MotionKind::Undo => {
+            let id = motion.value.as_deref().and_then(|v| v.trim().parse().ok());
+            let target = find(db, id.unwrap_or(0))?;
+            Ok(target.key.zip(target.before))
+        }
+        MotionKind::Keep | MotionKind::Text => Ok(None),
+    }
 }
 
 /// Puts a motion in force: sets its parameter, or gives back what the undone motion had changed.
@@ -438,18 +565,24 @@ impl ForumStore {
             .collect())
     }
 
+    /// The names that may vote on a motion.
+    pub fn electorate(&mut self, id: i64) -> Result<Vec<String>, ForumError> {
+        let motion = find(&mut self.db, id)?;
+        let electorate = electorate(&mut self.db, &motion)?;
+        Ok(electorate.into_keys().collect())
+    }
+
     /// A motion and the votes on it.
     pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
         Ok((find(&mut self.db, id)?, votes(&mut self.db, id)?))
     }
 
-    /// Decides the motions whose voting ended with a cycle. `electorate` is how many could vote.
+    /// Decides the motions whose voting ended with a cycle, each by its own electorate.
     pub fn decide_motions(
         &mut self,
         forum: &str,
         cycle: i64,
         settings: &Settings,
-        electorate: usize,
         now: Timestamp,
     ) -> Result<Vec<Motion>, ForumError> {
         let own = self.own;
@@ -474,7 +607,13 @@ impl ForumStore {
             let mut decided = Vec::new();
             for motion in due {
                 let votes = votes(db, motion.id)?;
-                let decision = governance::decide(settings, &motion, &votes, electorate);
+                let electorate = electorate(db, &motion)?;
+                let change = change(db, &motion)?;
+                let change = change.as_ref().map(|(k, v)| (k.as_str(), v.as_str()));
+                // What the motions before this one changed is in force by now.
+                let now_in_force = in_force(db, own, forum, settings)?;
+                let decision =
+                    governance::decide(&now_in_force, &motion, &votes, &electorate, change);
                 match decision.state {
                     MotionState::InForce => {
                         enforce(db, own, &motion, settings, &decision.outcome, now)?

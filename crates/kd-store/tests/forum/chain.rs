@@ -4,6 +4,7 @@
 use crate::servers::{Site, each};
 use crate::talk::at;
 use kd_core::forum::MAIN;
+use kd_core::forum::account::Proof;
 use kd_core::forum::chain::Origin;
 use kd_core::forum::cycle::{Candidate, Seed, draw};
 use kd_core::forum::settings::Settings;
@@ -39,7 +40,9 @@ pub(crate) fn take_turns(store: &mut ForumStore, settings: &Settings, cycle: &Cy
         let Some(run) = run.unwrap() else { continue };
         let caller = Caller {
             run: Some(run),
-            ..Caller::new(&turn.agent, MAIN).unwrap()
+            ..Caller::new(&turn.agent, MAIN)
+                .unwrap()
+                .proven(Proof::Persona)
         };
         let (tool, arguments) = match store.threads(MAIN, 1).unwrap().first() {
             None => ("create_thread", json!({"title": "Bees", "body": "Why?"})),

@@ -1,23 +1,24 @@
 //! Motions from their first word to their undoing.
 
 use crate::servers::each;
-use crate::talk::{at, call};
+use crate::talk::{at, call, persona};
+use kd_core::forum::account::Proof;
+use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::governance::MotionState;
 use kd_core::forum::settings::{Foreign, PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
-use kd_store::forum::{ForumStore, Governance, Place, Repeat};
+use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
+/// Moves a motion as the first of four members who may.
 fn moved(store: &mut ForumStore, key: &str, value: &str) -> i64 {
-    let answer = call(
-        store,
-        "ada",
-        "propose",
-        json!({"kind": "set", "key": key, "value": value, "title": "change it", "reason": "too often"}),
-    );
-    answer["motion_id"]
-        .as_i64()
-        .unwrap_or_else(|| panic!("{answer}"))
+    let members = ["ada", "bob", "cy", "dee"];
+    store.sync_personas(MAIN, &members, at(0)).unwrap();
+    let wants = json!({"kind": "set", "key": key, "value": value, "title": "change it", "reason": "too often"});
+    let mut answers = members.map(|who| (who, wants.clone())).into_iter();
+    answers
+        .find_map(|(who, wants)| call(store, who, "propose", wants)["motion_id"].as_i64())
+        .unwrap_or_else(|| panic!("nobody may move {key} = {value}"))
 }
 
 fn voted(store: &mut ForumStore, id: i64, yes: &[&str], no: &[&str]) {
@@ -46,14 +47,12 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
         voted(&mut store, id, &["cy"], &[]);
         assert!(
             store
-                .decide_motions(MAIN, 2, &configured, 3, at(1))
+                .decide_motions(MAIN, 2, &configured, at(1))
                 .unwrap()
                 .is_empty(),
             "the vote is still open"
         );
-        let decided = store
-            .decide_motions(MAIN, 3, &configured, 3, at(2))
-            .unwrap();
+        let decided = store.decide_motions(MAIN, 3, &configured, at(2)).unwrap();
         assert_eq!(decided[0].state, MotionState::Passed);
         assert!(
             decided[0].outcome.contains("3 yes, 0 no"),
@@ -105,9 +104,7 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
         );
         let undo = undo["motion_id"].as_i64().unwrap();
         voted(&mut store, undo, &["ada", "bob"], &[]);
-        store
-            .decide_motions(MAIN, 3, &configured, 3, at(4))
-            .unwrap();
+        store.decide_motions(MAIN, 3, &configured, at(4)).unwrap();
         store.confirm_motion(undo, &configured, at(5)).unwrap();
         assert_eq!(
             store.settings(MAIN, &configured).unwrap().skip_probability,
@@ -139,17 +136,20 @@ fn the_first_words_of_a_verdict_tell_whether_the_motion_passed() {
     each(|site| {
         let mut store = site.open();
         let configured = Settings::default();
-        for (yes, no, words) in [
-            (&["ada", "bob"][..], &[][..], "The motion passed: "),
-            (&["ada"], &["bob", "cy"], "The motion failed: "),
-            (&["ada"], &["bob"], "The motion failed: "),
-            (&["ada"], &[], "The motion failed, because too few voted: "),
+        for (value, yes, no, words) in [
+            ("0.05", &["ada", "bob"][..], &[][..], "The motion passed: "),
+            ("0.06", &["ada"], &["bob", "cy"], "The motion failed: "),
+            ("0.07", &["ada"], &["bob"], "The motion failed: "),
+            (
+                "0.08",
+                &["ada"],
+                &[],
+                "The motion failed, because too few voted: ",
+            ),
         ] {
-            let id = moved(&mut store, "skip_probability", "0.05");
+            let id = moved(&mut store, "skip_probability", value);
             voted(&mut store, id, yes, no);
-            store
-                .decide_motions(MAIN, 99, &configured, 3, at(1))
-                .unwrap();
+            store.decide_motions(MAIN, 99, &configured, at(1)).unwrap();
             let told = told(&mut store, id);
             assert!(told.starts_with(words), "{told}");
             assert!(!told.contains("Decided"), "{told}");
@@ -178,9 +178,7 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
         for id in [first, second] {
             voted(&mut store, id, &["ada", "bob", "cy"], &[]);
         }
-        store
-            .decide_motions(MAIN, 99, &configured, 3, at(1))
-            .unwrap();
+        store.decide_motions(MAIN, 99, &configured, at(1)).unwrap();
         store.confirm_motion(first, &configured, at(2)).unwrap();
         // The user sets the same in the configuration meanwhile.
         let changed = Settings {
@@ -195,13 +193,15 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
             skip_probability: 0.05,
             ..configured.clone()
         };
-        let undo = propose(
+        let undo = call(
             &mut store,
+            "cy",
+            "propose",
             json!({"kind": "undo", "value": first, "title": "t", "reason": "r"}),
         );
         let undo = undo["motion_id"].as_i64().unwrap();
         voted(&mut store, undo, &["ada", "bob", "cy"], &[]);
-        store.decide_motions(MAIN, 99, &changed, 3, at(4)).unwrap();
+        store.decide_motions(MAIN, 99, &changed, at(4)).unwrap();
         store.confirm_motion(undo, &changed, at(5)).unwrap();
         assert_eq!(
             store.settings(MAIN, &changed).unwrap().skip_probability,
@@ -221,14 +221,14 @@ fn a_person_can_allow_a_kind_and_refuse_a_motion() {
         };
         let id = moved(&mut store, "max_tool_calls", "5");
         voted(&mut store, id, &["ada", "bob"], &[]);
-        let decided = store.decide_motions(MAIN, 3, &allowed, 2, at(1)).unwrap();
+        let decided = store.decide_motions(MAIN, 3, &allowed, at(1)).unwrap();
         assert_eq!(decided[0].state, MotionState::InForce);
         assert_eq!(store.settings(MAIN, &allowed).unwrap().max_tool_calls, 5);
         let id = moved(&mut store, "max_tool_calls", "50");
         store.veto_motion(id, "too dear", at(2)).unwrap();
         assert!(
             store
-                .decide_motions(MAIN, 9, &allowed, 2, at(3))
+                .decide_motions(MAIN, 9, &allowed, at(3))
                 .unwrap()
                 .is_empty()
         );
@@ -398,7 +398,7 @@ fn planted_votes_need_a_persons_word() {
     voted(&mut store, id, &["ada", "bob"], &[]);
     drop(store);
     let mut store = ForumStore::open(&place, Some(&state)).unwrap();
-    let decided = store.decide_motions(MAIN, 9, &allowed, 2, at(1)).unwrap();
+    let decided = store.decide_motions(MAIN, 9, &allowed, at(1)).unwrap();
     assert_eq!(decided[0].state, MotionState::Passed);
     store.confirm_motion(id, &allowed, at(2)).unwrap();
     assert_eq!(store.settings(MAIN, &allowed).unwrap().max_tool_calls, 10);
@@ -465,7 +465,7 @@ fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
     // One motion in force, one open with all its votes.
     let id = moved(&mut other, "max_tool_calls", "50");
     voted(&mut other, id, &["ada", "bob"], &[]);
-    other.decide_motions(MAIN, 9, &allowed, 2, at(1)).unwrap();
+    other.decide_motions(MAIN, 9, &allowed, at(1)).unwrap();
     other.confirm_motion(id, &allowed, at(2)).unwrap();
     let open = moved(&mut other, "max_tool_calls", "40");
     voted(&mut other, open, &["ada", "bob"], &[]);
@@ -484,7 +484,7 @@ fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
             .unwrap();
         assert_eq!(done.left_out.is_empty(), governance == Governance::InForce);
         assert_eq!(store.motions(MAIN, 9).unwrap().len(), 2, "{name}");
-        let decided = store.decide_motions(MAIN, 99, &allowed, 2, at(3)).unwrap();
+        let decided = store.decide_motions(MAIN, 99, &allowed, at(3)).unwrap();
         for motion in decided.iter().filter(|m| m.state == MotionState::Passed) {
             store.confirm_motion(motion.id, &allowed, at(4)).unwrap();
         }
@@ -513,4 +513,170 @@ fn an_import_gives_no_agent_back_what_it_has_spent() {
     store.export(&mut lines).unwrap();
     let text = String::from_utf8(lines).unwrap();
     assert!(text.contains("\"tokens\":500,\"turns\":500"), "{text}");
+}
+
+/// Three agents against names made up on the spot (finding D1).
+#[test]
+fn a_ballot_cannot_be_stuffed() {
+    each(|site| {
+        let mut store = site.open();
+        let allowed = Settings {
+            unconfirmed: "set".into(),
+            ..Settings::default()
+        };
+        let id = moved(&mut store, "max_tool_calls", "1000");
+        voted(&mut store, id, &[], &["ada", "bob", "cy"]);
+        let vote = json!({"motion_id": id, "choice": "yes"});
+        let mut try_vote = |caller: Caller| {
+            let answer = store.call(&caller, &allowed, "vote", &vote, at(9)).unwrap();
+            assert_eq!(answer["success"], false, "{caller:?}");
+            answer["error"].as_str().unwrap_or_default().to_owned()
+        };
+        for i in 0..12 {
+            let name = |prefix: &str| Caller::new(&format!("{prefix}{i}"), MAIN).unwrap();
+            assert!(try_vote(name("guest-")).contains("is a guest"));
+            assert!(try_vote(name("s").proven(Proof::Owner)).contains("is a guest"));
+            // A token that was given out after the motion was moved.
+            assert!(try_vote(name("t").proven(Proof::Token)).contains("when it was moved"));
+            assert!(try_vote(name("ada")).contains("nothing shows"));
+        }
+        assert!(try_vote(Caller::new("ada", MAIN).unwrap()).contains("nothing shows"));
+        assert!(try_vote(Caller::person("ada", MAIN).unwrap()).contains("account of an agent"));
+        assert!(
+            try_vote(Caller::new("Ada", MAIN).unwrap().proven(Proof::Token)).contains("looks like")
+        );
+        let elsewhere = Caller::new("ada", "side").unwrap().proven(Proof::Persona);
+        assert!(try_vote(elsewhere).contains("there is no motion"));
+        let decided = store.decide_motions(MAIN, 3, &allowed, at(10)).unwrap();
+        assert_eq!(decided[0].state, MotionState::Rejected);
+        assert_eq!(
+            decided[0].outcome,
+            "not passed by majority: 0 yes, 3 no, 0 abstained, of 4"
+        );
+    });
+}
+
+/// Votes that stand in the table, however they came there, count only if their names are in the electorate.
+#[test]
+fn rows_of_strangers_are_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("forum.db");
+    let place = Place::File(file.clone());
+    let mut store = ForumStore::open(&place, Some(folder.path())).unwrap();
+    let id = moved(&mut store, "max_tool_calls", "5");
+    voted(&mut store, id, &[], &["ada", "bob"]);
+    let db = rusqlite::Connection::open(&file).unwrap();
+    for i in 0..9 {
+        let sql = "INSERT INTO votes (motion_id, agent, choice, reason, at) VALUES (?1, ?2, 'yes', '', 0)";
+        db.execute(sql, (id, format!("sock-{i}"))).unwrap();
+    }
+    let decided = store.decide_motions(MAIN, 3, &Settings::default(), at(1));
+    let decided = decided.unwrap();
+    assert!(
+        decided[0].outcome.contains("0 yes, 2 no"),
+        "{}",
+        decided[0].outcome
+    );
+}
+
+#[test]
+fn motions_of_one_account_are_bounded_and_equal_ones_are_refused() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        store.sync_personas(MAIN, &["ada", "bob"], at(0)).unwrap();
+        let set = |value: &str| json!({"kind": "set", "key": "skip_probability", "value": value, "title": value, "reason": "r"});
+        let error =
+            |answer: serde_json::Value| answer["error"].as_str().unwrap_or_default().to_owned();
+        let begin = |store: &mut ForumStore, second| {
+            let cards = Cards::new(&Settings::default(), 1, 0, vec![Candidate::named("ada")]);
+            store
+                .begin_cycle(MAIN, &cards, &draw(&cards), at(second))
+                .unwrap()
+        };
+        assert_eq!(
+            call(&mut store, "ada", "propose", set("0.3"))["motion_id"],
+            1
+        );
+        let same = error(call(&mut store, "bob", "propose", set("0.30")));
+        assert!(
+            same.contains("motion 1 asks for the same and is open"),
+            "{same}"
+        );
+        let again = error(call(&mut store, "ada", "propose", set("0.4")));
+        assert!(again.contains("in this cycle"), "{again}");
+        begin(&mut store, 20);
+        let second = store.call(&persona("ada"), &configured, "propose", &set("0.4"), at(21));
+        assert_eq!(second.unwrap()["success"], true);
+        begin(&mut store, 30);
+        let third = store.call(&persona("ada"), &configured, "propose", &set("0.5"), at(31));
+        let third = error(third.unwrap());
+        assert!(third.contains("2 open motions (1, 2)"), "{third}");
+        store.decide_motions(MAIN, 4, &configured, at(40)).unwrap();
+        let failed = error(call(&mut store, "bob", "propose", set("0.3")));
+        assert!(
+            failed.contains("failed: it can be moved again after cycle 6"),
+            "{failed}"
+        );
+        for cycle in 0..5 {
+            begin(&mut store, 50 + cycle);
+        }
+        let later = store.call(&persona("ada"), &configured, "propose", &set("0.3"), at(60));
+        assert_eq!(later.unwrap()["success"], true);
+    });
+}
+
+#[test]
+fn nobody_acts_faster_than_the_settings_allow_outside_a_visit() {
+    each(|site| {
+        let mut store = site.open();
+        let settings = Settings {
+            posts_per_minute: 3,
+            posts_per_day: 5,
+            ..Settings::default()
+        };
+        let mut post = |caller: &Caller, second| {
+            let arguments = json!({"title": "t", "body": "b"});
+            let answer = store.call(caller, &settings, "create_thread", &arguments, at(second));
+            let answer = answer.unwrap();
+            answer["error"].as_str().map(str::to_owned)
+        };
+        let named = |name: &str, proof| Caller::new(name, MAIN).unwrap().proven(proof);
+        let ada = named("ada", Proof::Token);
+        for second in 0..3 {
+            assert_eq!(post(&ada, second), None);
+        }
+        let error = post(&ada, 10).unwrap();
+        assert!(
+            error.contains("3 times a minute")
+                && error.contains("posts_per_minute")
+                && error.contains("in 51 s"),
+            "{error}"
+        );
+        // Another account is not held up; guests are one account, whatever they call themselves.
+        assert_eq!(post(&named("bob", Proof::Token), 10), None);
+        for name in ["guest-a", "guest-b", "s1"] {
+            let proof = if name == "s1" {
+                Proof::Owner
+            } else {
+                Proof::Nothing
+            };
+            assert_eq!(post(&named(name, proof), 10), None);
+        }
+        assert!(
+            post(&named("guest-c", Proof::Nothing), 10)
+                .unwrap()
+                .contains("guests together")
+        );
+        assert!(post(&named("s2", Proof::Owner), 10).is_some());
+        assert_eq!(post(&ada, 60), None);
+        assert_eq!(post(&ada, 61), None);
+        assert!(post(&ada, 3600).unwrap().contains("5 times a day"));
+        assert_eq!(post(&ada, 86_400), None);
+        // People are at home here.
+        let king = Caller::person("king", MAIN).unwrap();
+        assert!((0..9).all(|_| post(&king, 10).is_none()));
+        let threads = store.threads(MAIN, 100).unwrap().len();
+        assert_eq!(threads, 3 + 1 + 3 + 2 + 1 + 9);
+    });
 }

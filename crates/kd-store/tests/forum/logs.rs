@@ -143,7 +143,7 @@ fn a_run_is_read_in_the_view_of_the_seed() {
             let run = store.begin_run(None, MAIN, "ada", at(0)).unwrap().unwrap();
             let caller = Caller {
                 run: Some(run),
-                ..Caller::new("ada", MAIN).unwrap()
+                ..crate::talk::persona("ada")
             };
             let title = format!("About {}", outcome.word());
             let arguments = json!({"title": title, "body": "b"});

@@ -1,12 +1,12 @@
 //! Cycles and runs: drawn first, claimed once, limited, closed after a crash.
 
 use crate::servers::each;
-use crate::talk::at;
+use crate::talk::{at, persona};
 use kd_core::forum::MAIN;
 use kd_core::forum::cycle::{Cards, draw};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
-use kd_store::forum::{Caller, CycleRecord, ForumError, ForumStore, RunEnd};
+use kd_store::forum::{Caller, CycleRecord, ForumError, ForumStore, Place, RunEnd};
 use serde_json::json;
 
 fn begin(store: &mut ForumStore, settings: &Settings) -> CycleRecord {
@@ -103,7 +103,7 @@ fn nobody_runs_twice_in_a_cycle_and_what_a_crash_cut_off_is_closed() {
         );
         let caller = Caller {
             run: Some(first),
-            ..Caller::new("ada", MAIN).unwrap()
+            ..persona("ada")
         };
         let settings = Settings::default();
         store
@@ -156,7 +156,7 @@ fn the_call_over_the_limit_is_refused_and_what_was_posted_stays() {
         let run = store.begin_run(None, MAIN, "ada", at(0)).unwrap().unwrap();
         let caller = Caller {
             run: Some(run),
-            ..Caller::new("ada", MAIN).unwrap()
+            ..persona("ada")
         };
         let settings = Settings {
             max_tool_calls: 3,
@@ -270,4 +270,33 @@ fn wait_for_waiter(place: &kd_store::forum::Place) {
         }
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_visit_whose_process_is_gone_is_closed_and_one_that_goes_on_is_not() {
+    each(|site| {
+        let (mut dead, mut alive) = (site.open(), site.open());
+        let (cut, held) = dead.begin_visit(MAIN, "ada", at(1)).unwrap();
+        let (open, _held) = alive.begin_visit(MAIN, "bob", at(1)).unwrap();
+        let again = site.open().begin_visit(MAIN, "bob", at(2)).unwrap_err();
+        assert!(again.to_string().contains("on a visit already"), "{again}");
+        // The process of ada's visit dies here.
+        drop((held, dead));
+        let mut store = site.open();
+        // A server notices a moment later that its client is gone.
+        let closed = loop {
+            let closed = store.close_cut_visits(MAIN, at(3)).unwrap();
+            if !closed.is_empty() || matches!(site.place, Place::File(_)) {
+                break closed;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(closed.iter().map(|run| run.id).collect::<Vec<_>>(), [cut]);
+        assert_eq!(closed[0].outcome, Outcome::Interrupted);
+        assert_eq!(store.run(open).unwrap().outcome, Outcome::Running);
+        assert!(store.close_cut_visits(MAIN, at(4)).unwrap().is_empty());
+        drop(store);
+        let (next, _held) = alive.begin_visit(MAIN, "ada", at(5)).unwrap();
+        assert!(next > open);
+    });
 }

@@ -2,6 +2,7 @@
 
 use crate::servers::each;
 use kd_core::forum::MAIN;
+use kd_core::forum::account::Proof;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::SearchIn;
 use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost, Repeat};
@@ -19,8 +20,14 @@ pub(crate) fn by<'a>(author: &'a str, body: &'a str) -> NewPost<'a> {
     }
 }
 
+/// A persona, whom kd started itself.
+pub(crate) fn persona(name: &str) -> Caller {
+    let caller = Caller::new(name, MAIN).expect("a name");
+    caller.proven(Proof::Persona)
+}
+
 pub(crate) fn call(store: &mut ForumStore, who: &str, tool: &str, arguments: Value) -> Value {
-    let caller = Caller::new(who, MAIN).expect("a name");
+    let caller = persona(who);
     store
         .call(&caller, &Settings::default(), tool, &arguments, at(9))
         .expect("the database works")

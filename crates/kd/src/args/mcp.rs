@@ -29,6 +29,9 @@ pub(crate) struct Mcp {
     /// Maximum tool calls of that visit
     #[arg(long, value_name = "N", requires = "run")]
     pub(crate) calls: Option<u32>,
+    /// The word of the lines around each answer in that visit
+    #[arg(long, value_name = "WORD", requires = "run", hide = true)]
+    pub(crate) fence: Option<String>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]

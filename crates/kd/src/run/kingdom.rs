@@ -10,6 +10,7 @@ use crate::render::clean;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
+use kd_core::forum::account::{Account, Kind, Proof};
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Message, Op, Timestamp};
@@ -25,12 +26,14 @@ use std::sync::{Mutex, PoisonError};
 const TOPIC_CHARS: usize = 80;
 
 /// An agent's visit that is served.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Visit {
     /// Its number.
     pub(super) run: i64,
     /// How many calls it has, where that is not what the forum's settings say.
     pub(super) calls: Option<u32>,
+    /// The word of the lines around each answer.
+    pub(super) fence: Option<String>,
 }
 
 /// This folder, its settings, and an engine.
@@ -49,6 +52,8 @@ pub(super) struct House {
     store: Option<String>,
     /// The visit that this serves.
     visit: Option<Visit>,
+    /// Names of tokens: registered agents of the forum.
+    tokens: Vec<String>,
     /// Opened when first needed.
     forum: Mutex<Option<ForumStore>>,
 }
@@ -74,6 +79,7 @@ impl House {
             forum_name: MAIN.to_owned(),
             store: None,
             visit: None,
+            tokens: Vec::new(),
             forum: Mutex::default(),
         })
     }
@@ -93,6 +99,11 @@ impl House {
         }
     }
 
+    /// The same house, whose callers have tokens with these names.
+    pub(super) fn with_tokens(self, tokens: Vec<String>) -> Self {
+        Self { tokens, ..self }
+    }
+
     fn old(&self, id: Option<&str>) -> Result<Option<Thread>, Error> {
         let Some(id) = id else { return Ok(None) };
         let place = thread::resolve(&self.here.layout()?, Some(id))?;
@@ -103,7 +114,17 @@ impl House {
     fn open_forum(&self) -> Result<ForumStore, Error> {
         let layout = self.here.make_layout()?.layout;
         let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
-        Ok(forum::open(&place)?)
+        let mut store = forum::open(&place)?;
+        for name in &self.tokens {
+            let (kind, now) = (Kind::Agent, Timestamp::now());
+            let account = Account::new(&self.forum_name, name, kind, Proof::Token, now);
+            match store.join(&account) {
+                // Its holder is told with the first call.
+                Err(error) if error.is_refusal() => {}
+                done => drop(done?),
+            }
+        }
+        Ok(store)
     }
 
     /// Does something with the forum, which is opened where it is not yet.
@@ -120,9 +141,14 @@ impl House {
     }
 
     /// A caller of this name; in a visit only the agent whose visit it is.
-    fn caller(&self, author: &str, store: &mut ForumStore) -> Result<Caller, ForumError> {
-        let mut caller = Caller::new(author, &self.forum_name)?;
-        if let Some(Visit { run, .. }) = self.visit {
+    fn caller(
+        &self,
+        author: &str,
+        proof: Proof,
+        store: &mut ForumStore,
+    ) -> Result<Caller, ForumError> {
+        let mut caller = Caller::new(author, &self.forum_name)?.proven(proof);
+        if let Some(&Visit { run, .. }) = self.visit.as_ref() {
             let visit = store.run(run)?;
             if visit.agent != author || visit.forum != self.forum_name {
                 return Err(ForumError::Forbidden(format!(
@@ -130,6 +156,7 @@ impl House {
                 )));
             }
             caller.run = Some(run);
+            caller.proof = Proof::Persona;
         }
         Ok(caller)
     }
@@ -266,11 +293,21 @@ impl Kingdom for House {
         read().map_err(refusal)
     }
 
-    fn forum(&self, author: &str, tool: &str, arguments: &Value) -> Result<Value, Refusal> {
+    fn fence(&self) -> Option<&str> {
+        self.visit.as_ref()?.fence.as_deref()
+    }
+
+    fn forum(
+        &self,
+        author: &str,
+        proof: Proof,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, Refusal> {
         let call = |store: &mut ForumStore| {
-            let caller = self.caller(author, store)?;
+            let caller = self.caller(author, proof, store)?;
             let mut settings = store.settings(&self.forum_name, &self.config.forum.settings)?;
-            if let Some(calls) = self.visit.and_then(|visit| visit.calls) {
+            if let Some(calls) = self.visit.as_ref().and_then(|visit| visit.calls) {
                 settings.max_tool_calls = calls;
             }
             store.call(&caller, &settings, tool, arguments, Timestamp::now())

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
         args.run.map(|run| Visit {
             run,
             calls: args.calls,
+            fence: args.fence.clone(),
         }),
     );
     let server = Server::new(Arc::new(house), name(args.name.as_deref())?);

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     }
     let starter = name(args.name.as_deref())?;
     let (tokens, fresh) = tokens(args, here)?;
-    let house = Arc::new(House::open(here, args.offline)?);
+    let house = Arc::new(House::open(here, args.offline)?.with_tokens(tokens.names()));
     let runtime = runtime()?;
     let served = runtime.block_on(async {
         let bound = http::bind(args.listen).await.map_err(|e| {

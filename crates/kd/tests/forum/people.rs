@@ -3,6 +3,7 @@
 use super::support::{Home, Said};
 use super::{forum, house, quick, script, scripted, store};
 use kd_core::forum::MAIN;
+use kd_core::forum::account::Proof;
 use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
@@ -301,13 +302,14 @@ fn plant(home: &Home) {
     let (settings, now) = (Settings::default(), jiff::Timestamp::now());
     for (motion, forum) in [(1, MAIN), (2, "side")] {
         let mallory = Caller::new("mallory", forum).unwrap();
+        let mallory = mallory.proven(Proof::Persona);
         let wants = json!({"kind": "set", "key": "max_tool_calls", "value": "500", "title": "more", "reason": "more"});
         let vote = json!({"motion_id": motion, "choice": "yes"});
         for (tool, arguments) in [("propose", wants), ("vote", vote)] {
             let done = planted.call(&mallory, &settings, tool, &arguments, now);
             assert_eq!(done.unwrap()["success"], true);
         }
-        planted.decide_motions(forum, 9, &settings, 1, now).unwrap();
+        planted.decide_motions(forum, 9, &settings, now).unwrap();
         planted.confirm_motion(motion, &settings, now).unwrap();
     }
     let cards = Cards::new(&settings, 1, 0, vec![Candidate::named("mallory")]);

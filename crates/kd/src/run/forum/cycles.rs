@@ -123,8 +123,8 @@ fn wishes(
     Ok(all)
 }
 
-/// The personas that are meant.
-fn chosen(args: &Running, site: &Site) -> Result<Vec<Persona>, Error> {
+/// The personas that are meant, and the names of all that belong to the forum.
+fn chosen(args: &Running, site: &Site) -> Result<(Vec<Persona>, Vec<String>), Error> {
     let (forum, folder) = (&site.forum, &site.agents);
     let mut personas = agents::load(folder, site.project.judged_personas.as_ref())?;
     for name in &args.agents {
@@ -141,6 +141,10 @@ fn chosen(args: &Running, site: &Site) -> Result<Vec<Persona>, Error> {
             }));
         }
     }
+    personas.retain(|p| p.forums.is_empty() || p.forums.contains(forum));
+    let is_held = |p: &&Persona| site.project.personas.contains(p.name.as_str());
+    let residents = personas.iter().filter(|p| !is_held(p));
+    let residents = residents.map(|p| p.name.to_string()).collect();
     personas.retain(|p| {
         let asked =
             args.agents.is_empty() || args.agents.iter().any(|name| name == p.name.as_str());
@@ -148,8 +152,7 @@ fn chosen(args: &Running, site: &Site) -> Result<Vec<Persona>, Error> {
             .group
             .as_ref()
             .is_none_or(|group| p.groups.contains(group));
-        let visits = p.forums.is_empty() || p.forums.contains(forum);
-        asked && grouped && visits
+        asked && grouped
     });
     if personas.is_empty() {
         return Err(
@@ -158,7 +161,7 @@ fn chosen(args: &Running, site: &Site) -> Result<Vec<Persona>, Error> {
                 .next("kd forum agent new ada --backend local --prompt \"You love bees.\""),
         );
     }
-    Ok(personas)
+    Ok((personas, residents))
 }
 
 fn with_forum(
@@ -175,7 +178,7 @@ fn with_forum(
         .map(|(key, value)| (key.as_str(), value.as_str()));
     let mut settings = site.settings()?;
     settings.set_all(named).map_err(RunError::from)?;
-    let mut personas = chosen(args, &site)?;
+    let (mut personas, residents) = chosen(args, &site)?;
     trust::check_personas(&site.project, &args.agents, &mut personas)?;
     let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
     let waits = clock != Clock::Once || is_named("delay_secs_");
@@ -223,6 +226,7 @@ fn with_forum(
     let plan = Plan {
         forum: site.forum.clone(),
         personas,
+        residents,
         settings: site.config.forum.settings.clone(),
         wishes,
         seed: args.seed,
