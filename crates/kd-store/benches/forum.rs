@@ -87,6 +87,8 @@ impl Lines {
                     last_author: author.clone(),
                     last_post_id: 0,
                     deleted_at: None,
+                    hidden_at: None,
+                    closed_at: None,
                 }));
             }
             let rare = self.dice.below(50_000);
@@ -101,6 +103,7 @@ impl Lines {
                 created_at: at,
                 edited_at: None,
                 deleted_at: None,
+                hidden_at: None,
                 run_id: None,
             }));
             self.at += 1;

@@ -521,3 +521,76 @@ pub(crate) fn flip(text: &str, place: usize) -> String {
     }
     chars.into_iter().collect()
 }
+
+/// A program that shares no code with kd computes the same orders, hashes and figures.
+#[test]
+fn an_independent_program_agrees() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/forum/audit.py");
+    let python = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    if !python.is_ok_and(|said| said.status.success()) {
+        eprintln!("no python3 here: tests/forum/audit.py is not compared");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forum.db");
+    let place = Place::File(path.clone());
+    let mut store = ForumStore::open(&place, Some(&folder.path().join("state"))).unwrap();
+    let mut leader = lead(&mut store);
+    for (at, scheduler) in kd_core::forum::schedulers::SCHEDULERS.iter().enumerate() {
+        let settings = Settings {
+            scheduler: scheduler.name.into(),
+            ..Settings::default()
+        };
+        for turn in 0..6 {
+            let names = &AGENTS[..3 + usize::from(turn > 2)];
+            let seed = (turn == 5).then_some(at as u64);
+            let cycle = draw_next(&mut store, &mut leader, &settings, names, seed);
+            take_turns(&mut store, &settings, &cycle);
+            store
+                .finish_cycle(&mut leader, cycle.id, 1, self::at(4))
+                .unwrap();
+        }
+    }
+    let look = kd_core::forum::fairness::Look::Once;
+    let table = store.fairness(MAIN, None, look).unwrap();
+    let export = folder.path().join("forum.jsonl");
+    store
+        .export(&mut std::fs::File::create(&export).unwrap())
+        .unwrap();
+    drop((store, leader));
+    for record in [&path, &export] {
+        let said = std::process::Command::new("python3")
+            .arg(&script)
+            .arg(record)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&said.stderr);
+        let found: serde_json::Value = serde_json::from_slice(&said.stdout).expect(&told);
+        assert_eq!(found["faults"], json!([]), "{}", record.display());
+        assert_eq!(found["cycles"], table.cycles);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-5;
+        for (share, theirs) in table.agents.iter().zip(found["agents"].as_array().unwrap()) {
+            assert_eq!(theirs["agent"], share.agent.as_str());
+            assert_eq!(
+                (&theirs["cycles"], &theirs["turns"]),
+                (&json!(share.cycles), &json!(share.turns))
+            );
+            for (key, ours) in [
+                ("place", share.place),
+                ("place_entitled", share.place_entitled),
+                ("turns_entitled", share.turns_entitled),
+            ] {
+                assert!(
+                    near(theirs[key].as_f64().unwrap(), ours),
+                    "{key}: {theirs} {ours}"
+                );
+            }
+        }
+        for (key, p) in found["p"].as_object().unwrap() {
+            let ours = table.row(key).unwrap().p.unwrap();
+            assert!(near(p.as_f64().unwrap(), ours), "{key}: {p} {ours}");
+        }
+    }
+}
