@@ -98,6 +98,10 @@ MANNERS = [talker, opener, silent, spammer, gullible, injector, politician, oppo
 REAL = {"claude": talker, "codex": talker}
 visits = collections.Counter()
 lock = threading.Lock()
+# Tools of real programs that reach nothing: a placeholder, the forum's own resources, and a question to nobody.
+HARMLESS = {"DeferredToolPlaceholder", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource", "request_user_input"}
+# The tools that real programs were offered, by program.
+seen_tools = {}
 
 
 class Seen:
@@ -105,7 +109,7 @@ class Seen:
 
     def __init__(self, name, text, step):
         self.name, self.text = name, text
-        self.threads = [int(n) for n in re.findall(r"^Thread (\d+) by", text, re.M)]
+        self.threads = [int(n) for n in re.findall(r"^\S+ thread (\d+) by", text, re.M)]
         self.motions = [int(n) for n in re.findall(r"^\S+ motion (\d+) by", text, re.M)]
         with lock:
             visits[name] += step == 0
@@ -118,6 +122,15 @@ def strings(value):
     elif isinstance(value, (list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from strings(item)
+
+
+def offers(tools):
+    """The names of the tools that a request offers, or their types where the service itself runs them."""
+    for tool in tools:
+        if "tools" in tool:
+            yield from (f"{tool.get('name')}/{inner.get('name')}" for inner in tool["tools"])
+        else:
+            yield tool.get("name") or tool.get("type")
 
 
 class Model(BaseHTTPRequestHandler):
@@ -153,6 +166,8 @@ class Model(BaseHTTPRequestHandler):
     def call(self, body, name, results):
         """The tool of the forum that a real program calls next, by the name under which it is offered."""
         text = "\n".join(strings([body.get("system"), body.get("instructions"), body.get("messages"), body.get("input")]))
+        with lock:
+            seen_tools.setdefault(name, set()).update(offers(body.get("tools", [])))
         tool, arguments = REAL[name](Seen(name, text, results), results)
         for offered in body.get("tools", []):
             for inner in offered.get("tools", []):
@@ -310,6 +325,10 @@ def judge(week, real):
     log = (week.work / ".kd/logs/runner.log").read_text().splitlines()
     if not all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d - |# Times", line) for line in log):
         broken.append("a line of the log in another form")
+    for name, tools in seen_tools.items():
+        foreign = sorted(tool for tool in tools - HARMLESS if not re.search(r"\bmcp__kd\b|mcp__kd__|^kd/", tool))
+        if foreign:
+            broken.append(f"tools that {name} has beside those of the forum: {foreign}")
     return broken
 
 

@@ -362,7 +362,7 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, input, (rights, tools)))
     }
 
-    /// The name of its program; `None` where the working folder brought that.
+    /// The name of its program; `None` where the folder in which `kd` was started brought that.
     fn name(&self) -> Option<String> {
         let argv = match &self.how {
             How::Known(program) if self.choice.command.is_empty() => {
@@ -372,7 +372,13 @@ impl AgentCli {
             How::Template { argv, .. } => argv,
         };
         let at = argv.first().and_then(|first| self.locate(first));
-        reach::name(argv, at.as_deref(), &self.folder().ok()?, &self.env)
+        // Programs are looked for from where `kd` was started, wherever the agent works.
+        reach::name(
+            argv,
+            at.as_deref(),
+            &std::env::current_dir().ok()?,
+            &self.env,
+        )
     }
 
     /// What keeps it from writing while it may only read.
@@ -630,14 +636,11 @@ impl AgentCli {
         })
     }
 
-    /// A program by name, on the path of the environment that was given; or by its own path.
+    /// A program by name, on the path of the environment that was given; or by its own path, from the folder in which `kd`
+    /// was started, wherever the agent works.
     fn locate(&self, name: &str) -> Option<PathBuf> {
         let folders = self.env.get("PATH").unwrap_or_default();
-        let here = self
-            .choice
-            .folder
-            .clone()
-            .or_else(|| std::env::current_dir().ok())?;
+        let here = std::env::current_dir().ok()?;
         which::which_in(self.env.expand(name), Some(folders), here).ok()
     }
 }

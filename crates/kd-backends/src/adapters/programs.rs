@@ -142,6 +142,13 @@ pub(super) struct Call<'a> {
     pub(super) reads: Option<&'a [String]>,
 }
 
+impl Call<'_> {
+    /// Whether the agent visits a forum: it is to use the tools of the server, and nothing else.
+    fn visits(&self) -> bool {
+        self.server.is_some() && !self.writable
+    }
+}
+
 /// Every program we can start.
 pub const PROGRAMS: &[Program] = &[
     Program {
@@ -448,12 +455,9 @@ fn claude(call: &Call<'_>) -> Vec<OsString> {
         args.extend(words(&["--permission-mode", "acceptEdits"]));
         allowed.push("Bash,Edit,Write,NotebookEdit,Read,Grep,Glob".to_owned());
     } else {
-        args.extend(words(&[
-            "--permission-mode",
-            "dontAsk",
-            "--tools",
-            "Read,Grep,Glob",
-        ]));
+        // `--tools` names built-in tools: a visit has none of them.
+        let own = if call.visits() { "" } else { "Read,Grep,Glob" };
+        args.extend(words(&["--permission-mode", "dontAsk", "--tools", own]));
     }
     if !allowed.is_empty() {
         args.extend(words(&["--allowedTools", &allowed.join(",")]));
@@ -477,6 +481,13 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
         (false, Some(reads)) => codex_reads(reads),
     });
     args.extend(codex_trust(call));
+    if call.visits() {
+        args.extend(
+            CODEX_NO_TOOLS
+                .iter()
+                .flat_map(|setting| words(&["-c", setting])),
+        );
+    }
     args.extend(words(&[
         "--skip-git-repo-check",
         "-c",
@@ -502,6 +513,24 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
     }
     args
 }
+
+/// Settings that take from Codex its own tools: the shell, patches, images, the web, plans, goals and other agents. Older
+/// versions know some of them by another name, and pass over those that they do not know.
+const CODEX_NO_TOOLS: [&str; 13] = [
+    "features.shell_tool=false",
+    "features.unified_exec=false",
+    "features.apply_patch_freeform=false",
+    "features.view_image=false",
+    "features.image_generation=false",
+    "features.goals=false",
+    "features.sleep_tool=false",
+    "features.multi_agent=false",
+    "include_apply_patch_tool=false",
+    "include_plan_tool=false",
+    "tools.view_image=false",
+    "tools.web_search=false",
+    "web_search=\"disabled\"",
+];
 
 /// Folder and model are said for each thread; so is the sandbox, unless it is set here.
 fn codex_kept(call: &Call<'_>) -> Vec<OsString> {
@@ -831,6 +860,14 @@ mod tests {
         let config: serde_json::Value = serde_json::from_str(at("--mcp-config").unwrap()).unwrap();
         assert_eq!(config["mcpServers"]["kd"]["command"], server.program);
         assert_eq!(at("--allowedTools").unwrap(), "mcp__kd__vote,mcp__kd__skip");
+        // A visit has no tools but those.
+        assert_eq!(at("--tools").unwrap(), "");
+        let of_codex = told(codex, Some(&server));
+        for setting in CODEX_NO_TOOLS {
+            assert!(of_codex.iter().any(|arg| arg == setting), "{setting}");
+        }
+        assert!(!told(codex, None).iter().any(|arg| arg == CODEX_NO_TOOLS[0]));
+        assert!(told(claude, None).iter().any(|arg| arg == "Read,Grep,Glob"));
         for program in [claude, codex] {
             let without = told(program, None);
             assert!(

@@ -338,7 +338,9 @@ pub fn effect(path: &KeyPath) -> &'static str {
     let parts: Vec<&str> = key.pattern().collect();
     match (key.project, parts.as_slice()) {
         (FromProject::Free | FromProject::Text, _) => "",
-        (_, [.., "writable" | "sandbox" | "state"] | ["forum", "unconfirmed"]) => "rights",
+        (_, [.., "writable" | "sandbox" | "state"] | ["forum", "unconfirmed" | "guests"]) => {
+            "rights"
+        }
         (FromProject::Limit(_), _) => "limit",
         (_, ["agents", _, "backend" | "command" | "dialect"] | [.., "key_command"]) => "runs",
         (FromProject::Members, _) => "members",

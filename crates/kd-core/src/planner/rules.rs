@@ -231,7 +231,7 @@ mod tests {
             ),
             ("Red, green or blue?", "Red|green|blue"),
             ("Calculate 17*23.", "Number"),
-            ("What year did WW2 end?", "Number"),
+            ("What year did WW2 end?", "Date"),
             ("Which is heavier: (A) iron (B) gold?", "iron|gold"),
             ("Ist das sicher?", "yes|no"),
             ("On what date did it end?", "Date"),

@@ -32,6 +32,9 @@ pub(crate) struct Mcp {
     /// The word of the lines around each answer in that visit
     #[arg(long, value_name = "WORD", requires = "run", hide = true)]
     pub(crate) fence: Option<String>,
+    /// The folder to work in: an agent that visits has another
+    #[arg(long, value_name = "DIR", requires = "run", hide = true)]
+    pub(crate) folder: Option<std::path::PathBuf>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]

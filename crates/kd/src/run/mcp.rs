@@ -19,6 +19,12 @@ pub(super) const FAREWELL: Duration = Duration::from_millis(200);
 pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
+    if let Some(folder) = &args.folder {
+        let named = folder.display().to_string();
+        std::env::set_current_dir(folder).map_err(|e| {
+            Error::new("io", Exit::Error, format!("{named} cannot be entered")).because(e)
+        })?;
+    }
     let house = House::open(here, args.offline)?.with_forum(
         args.forum.clone(),
         args.store.clone(),

@@ -26,29 +26,25 @@ fn greedy(home: &Home, state: &std::path::Path) -> std::path::PathBuf {
     let (home, state) = (home.path().display(), state.display());
     let words = format!(
         "cat {home}/.ssh/id > {state}/key; cat {home}/.config/gh/hosts.yml > {state}/token
-         for at in broken.txt .kd/broken.txt .kd/forum.db; do ( echo broken >> $at ) 2>/dev/null && echo $at >> {state}/wrote; done
-         cat notes.txt > {state}/read; exec \"$@\"\n"
+         for at in broken.txt {home}/work/broken.txt {home}/work/.kd/broken.txt {home}/work/.kd/forum.db; do ( echo broken >> $at ) 2>/dev/null && echo $at >> {state}/wrote; done
+         ls -A > {state}/here; exec \"$@\"\n"
     );
     std::fs::write(&file, words).expect("written");
     file
 }
 
-/// What the agent could do beside its calls: read the working copy, and nothing of what it tried besides.
+/// What the agent could do beside its calls: nothing of what it tried.
 fn check_rights(home: &Home, state: &std::path::Path) {
     let got = |name: &str| std::fs::read_to_string(state.join(name)).unwrap_or_default();
-    assert_eq!(got("read"), "a note", "it reads the working copy");
+    assert_eq!(got("here"), "", "it works in an empty folder");
     assert_eq!((got("key"), got("token")), (String::new(), String::new()));
     assert_eq!(got("wrote"), "");
     assert!(!home.work().join("broken.txt").exists());
 }
 
-/// Files that the agent must not read, and one that it may.
+/// Files that the agent must not read.
 fn lay_out(home: &Home) {
-    for (name, words) in [
-        (".ssh/id", "key"),
-        (".config/gh/hosts.yml", "token"),
-        ("work/notes.txt", "a note"),
-    ] {
+    for (name, words) in [(".ssh/id", "key"), (".config/gh/hosts.yml", "token")] {
         let at = home.path().join(name);
         std::fs::create_dir_all(at.parent().unwrap()).expect("made");
         std::fs::write(at, words).expect("written");
@@ -137,7 +133,7 @@ fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
             .expect("JSON");
     let args = seen["args"].to_string();
     assert!(
-        args.contains("mcp__kd__reply_to_thread") && args.contains("Read,Grep,Glob"),
+        args.contains("mcp__kd__reply_to_thread") && !args.contains("Read,Grep,Glob"),
         "{args}"
     );
     assert!(

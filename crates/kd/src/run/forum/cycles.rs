@@ -191,7 +191,10 @@ fn with_forum(
     ];
     let zero = unnamed.iter().filter(|(_, is_kept)| !is_kept);
     wishes.extend(zero.map(|(key, _)| ((*key).to_owned(), "0".to_owned())));
-    let hands = Hands::new(&site.config, here::agents());
+    // An agent that visits works in an empty folder: it has no business with files.
+    let folder = here::user_dirs().state()?.join("visits");
+    kd_store::user_dirs::make_private(&folder)?;
+    let hands = Hands::new(&site.config, here::agents()).in_folder(folder);
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
@@ -260,6 +263,9 @@ fn server(args: &Running, site: &Site) -> Option<ToolServer> {
         Place::Server(_) => args.place.store.clone(),
     };
     words.extend(store.into_iter().flat_map(|s| ["--store".to_owned(), s]));
+    // The agent works in an empty folder, and so does what it starts.
+    let folder = std::env::current_dir().ok()?.into_os_string();
+    words.extend(["--folder".to_owned(), folder.into_string().ok()?]);
     Some(ToolServer {
         name: "kd".into(),
         program: program.into_os_string().into_string().ok()?,
