@@ -165,8 +165,7 @@ mod tests {
             {
                 let ends = |other: char| !other.is_alphanumeric();
                 assert!(
-                    told.split(|c: char| c == ' ' || c == ',')
-                        .any(|word| word.chars().eq([c]))
+                    told.split([' ', ',']).any(|word| word.chars().eq([c]))
                         || told.contains(&format!(" {c},"))
                         || ends(c),
                     "{c}"

@@ -178,10 +178,9 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
         )?;
     }
     for post in &posts {
-        let hidden = match post.hidden_at {
-            Some(_) => Some(order::why(&mut site, &Target::Post(post.id))),
-            None => None,
-        };
+        let hidden = post
+            .hidden_at
+            .map(|_| order::why(&mut site, &Target::Post(post.id)));
         show(post, hidden.as_deref(), args.hidden, &mut out)?;
     }
     out.flush()?;
