@@ -339,3 +339,18 @@ fn when_nobody_answers_the_exit_code_says_so() {
     );
     assert_eq!(home(&[]).run(&["doctor", "nobody"]).code, Some(2));
 }
+
+#[test]
+fn a_relative_path_of_a_program_counts_from_where_kd_is_started() {
+    let home = home(&[]);
+    let program = home.work().join("tools/echo");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::write(&program, "#!/bin/sh\ncat >/dev/null\necho ready\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = json!({"backend": "command", "dialect": "text", "command": ["./tools/echo"]});
+    let config = json!({"agents": {"echo": agent}}).to_string();
+    std::fs::write(home.path().join(".config/kd/config.json"), config).unwrap();
+    let said = Said::of(home.kd(&["doctor", "echo", "--json"]).output().unwrap());
+    let reports: Value = serde_json::from_str(&said.out).expect(&said.err);
+    assert_eq!(reports[0]["version"], "ready", "{}", said.out);
+}

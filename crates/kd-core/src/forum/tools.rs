@@ -464,7 +464,10 @@ impl Given<'_> {
                     Some(id) if id > 0 => Ok(Some(id)),
                     // Models that must fill a field that means nothing here write 0.
                     Some(0) if !self.field(name)?.required => Ok(None),
-                    _ => Err(format!("`{name}` must be a whole number, 1 or more")),
+                    _ => {
+                        let least = u8::from(self.field(name)?.required);
+                        Err(format!("`{name}` must be a whole number, {least} or more"))
+                    }
                 }
             }
         }

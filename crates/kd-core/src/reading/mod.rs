@@ -571,7 +571,11 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         },
         Wanted::Short => short(text),
     };
+    // Whoever ends with a question has not decided yet.
+    let is_open =
+        matches!(wanted, Wanted::Option(_) | Wanted::Number | Wanted::Date) && asks_back(text);
     match said {
+        Said::Words(_) | Said::LastLine(_) if is_open => Err(Unread::Ambiguous),
         Said::Labelled(answer) => Ok((answer, Step::Labelled)),
         Said::Words(answer) => Ok((answer, Step::Words)),
         Said::LastLine(answer) => Ok((answer, Step::LastLine)),
@@ -579,6 +583,15 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         Said::Refused => Err(Unread::Refused),
         Said::Nothing => Err(Unread::Missing),
     }
+}
+
+/// Whether the last sentence of several is a question.
+fn asks_back(text: &str) -> bool {
+    let text = text.trim_end_matches([' ', '\n', '\r', '*', '_', '"', '”', '»', ')']);
+    let Some(question) = text.strip_suffix(['?', '？']) else {
+        return false;
+    };
+    question.contains(['.', '!', '?', ':', '。', '！', '？', '：', '\n'])
 }
 
 /// The things of a list: of a labelled line, else of a short text or of bullets.
@@ -673,14 +686,39 @@ fn marked(text: &str) -> Option<String> {
     if let Some(named) = complement(text) {
         return Some(named);
     }
-    let (label, quoted) = text.split_once([':', '：'])?;
-    let quoted = quoted.trim().trim_end_matches('.');
-    let pairs = [('«', '»'), ('“', '”'), ('„', '“'), ('"', '"'), ('「', '」')];
-    let inner = pairs.iter().find_map(|(open, close)| {
-        let inner = quoted.strip_prefix(*open)?.strip_suffix(*close)?;
-        (!inner.contains([*open, *close])).then(|| inner.trim().to_owned())
-    })?;
-    (label.split_whitespace().count() <= 3 && !inner.is_empty()).then_some(inner)
+    named_in_quotes(text)
+}
+
+/// The quotation with which a short sentence ends: `Gesucht ist das Wort „Kulanz“.`
+fn named_in_quotes(text: &str) -> Option<String> {
+    const PAIRS: [(char, char); 6] = [
+        ('«', '»'),
+        ('“', '”'),
+        ('„', '“'),
+        ('"', '"'),
+        ('「', '」'),
+        ('‘', '’'),
+    ];
+    const BEFORE: std::ops::RangeInclusive<usize> = 1..=8;
+    const DENIALS: &[&str] = &[
+        " not ", "n't ", " nicht ", " kein", " pas ", " no ", "不", "没",
+    ];
+    let text = text.trim().trim_end_matches(['.', '。', '!', '！']);
+    let close = text.chars().next_back()?;
+    let low = format!(" {} ", text.to_lowercase());
+    if DENIALS.iter().any(|denial| low.contains(denial)) {
+        return None;
+    }
+    PAIRS
+        .iter()
+        .filter(|pair| pair.1 == close)
+        .find_map(|(open, close)| {
+            let (before, inner) = text.strip_suffix(*close)?.split_once(*open)?;
+            let quotes = |c: char| PAIRS.iter().any(|(open, close)| c == *open || c == *close);
+            let is_one = !inner.contains(quotes) && !before.contains(quotes);
+            let names = is_one && BEFORE.contains(&before.split_whitespace().count());
+            (names && !inner.trim().is_empty()).then(|| inner.trim().to_owned())
+        })
 }
 
 /// The end of a text that is long.

@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(super) const LINE_BYTES_MAX: usize = 8 << 20;
 /// The method of the message that stands for a long one.
 pub(super) const TOO_LONG: &str = "kd/too-long";
+/// JSON that is no message: the SDK answers it as an invalid request, without an id.
+const NO_MESSAGE: &str = r#"{"jsonrpc":"2.0"}"#;
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
 /// Maximum bytes of a message id.
@@ -63,6 +65,12 @@ impl<R> Lines<R> {
         }
     }
 
+    /// Whether the line is neither blank nor JSON.
+    fn is_text(&self) -> bool {
+        !self.line.trim_ascii().is_empty()
+            && serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_err()
+    }
+
     fn end_line(&mut self) {
         let id = std::mem::take(&mut self.id).found();
         if std::mem::take(&mut self.long) {
@@ -70,10 +78,14 @@ impl<R> Lines<R> {
                 Some(id) => {
                     serde_json::json!({"jsonrpc": "2.0", "id": id, "method": TOO_LONG}).to_string()
                 }
-                // Valid JSON that is no message: answered as an invalid request, without an id.
-                None => r#"{"jsonrpc":"2.0"}"#.to_owned(),
+                None => NO_MESSAGE.to_owned(),
             };
             self.ready.extend_from_slice(message.as_bytes());
+            self.ready.push(b'\n');
+        } else if self.is_text() {
+            // The SDK passes over what is no JSON without a word.
+            self.line.clear();
+            self.ready.extend_from_slice(NO_MESSAGE.as_bytes());
             self.ready.push(b'\n');
         } else {
             self.greeted |= !self.line.trim_ascii().is_empty();
@@ -234,6 +246,10 @@ mod tests {
         ] {
             let said = read(&format!("{hello}{bad}{hello}"), 1000).await;
             assert_eq!(said, format!("{hello}{{\"jsonrpc\":\"2.0\"}}\n{hello}"));
+        }
+        for bad in ["{bad", "hello", "{\"id\":1} x", "\u{feff}{}"] {
+            let said = read(&format!("{hello}\n{bad}\n{hello}"), 1000).await;
+            assert_eq!(said, format!("{hello}\n{NO_MESSAGE}\n{hello}"), "{bad}");
         }
         // Nothing may stand before the greeting.
         let said = read(&format!("{{\"id\":1,\"x\":\"{long}\"}}\n{hello}"), 1000).await;

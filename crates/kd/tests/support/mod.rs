@@ -170,9 +170,8 @@ pub(crate) fn announced(lines: &[u8]) -> Vec<Message> {
         .collect()
 }
 
-/// All messages of a thread by number, with what every thread must be: each file is whole, no number is given twice,
-/// and none is left out.
-pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
+/// The numbers of a thread's messages, in order.
+fn numbers(thread: &Path) -> Vec<u32> {
     let mut numbers: Vec<u32> = std::fs::read_dir(thread)
         .expect("a thread")
         .filter_map(|item| {
@@ -186,15 +185,27 @@ pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
         })
         .collect();
     numbers.sort_unstable();
+    numbers
+}
+
+/// All messages of a thread by number, with what every thread must be: each file is whole, no number is given twice,
+/// and none is left out. A thread that grows while it is read is read again.
+pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
+    let (numbers, read) = loop {
+        let before = numbers(thread);
+        let read = Thread::open_folder(thread)
+            .and_then(|thread| thread.messages())
+            .expect("the thread reads");
+        if numbers(thread) == before {
+            break (before, read);
+        }
+    };
     let count = u32::try_from(numbers.len()).expect("few");
     assert_eq!(
         numbers,
         (1..=count).collect::<Vec<_>>(),
         "each number once, none missing"
     );
-    let read = Thread::open_folder(thread)
-        .and_then(|thread| thread.messages())
-        .expect("the thread reads");
     assert_eq!(read.problems, [], "every file is a message");
     let messages: BTreeMap<u32, Message> = read.messages.into_iter().map(|m| (m.seq, m)).collect();
     assert_eq!(messages.len(), numbers.len(), "no file is passed over");
