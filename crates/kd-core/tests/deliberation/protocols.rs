@@ -319,3 +319,25 @@ fn a_rule_of_rankings_has_its_ballots_where_answers_could_be_counted() {
     );
     run.replays();
 }
+
+#[test]
+fn a_ballot_of_a_ranking_in_one_word_ranks_that_first() {
+    for method in ["irv", "borda", "approval"] {
+        let mut plan = plan();
+        plan.protocol = "vote".into();
+        plan.voting.method = method.into();
+        let run = run(&plan, |asked| {
+            let wants = if asked.seat == "cyd" { "no" } else { "yes" };
+            Answer::Text(format!("I choose {wants}."))
+        });
+        let counted = counted(&run);
+        assert_eq!(counted.rule, method);
+        assert_eq!(
+            run.verdict().winner.as_deref(),
+            Some("yes"),
+            "{method}: {:?}",
+            run.verdict()
+        );
+        run.replays();
+    }
+}

@@ -143,9 +143,17 @@ pub(super) fn read(
             Reads::Ranking | Reads::Paper => options.ranked(&reading::without_thoughts(text)),
             _ => None,
         };
-        let order = order.ok_or(read.err().unwrap_or(Unread::Missing))?;
-        let order = order.iter().map(|place| reply.items[*place]).collect();
-        return Ok((Marked::Ranking(order), Step::Words));
+        if let Some(order) = order {
+            let order = order.iter().map(|place| reply.items[*place]).collect();
+            return Ok((Marked::Ranking(order), Step::Words));
+        }
+        // Whoever names one answer alone ranks it first, or approves of it.
+        let mark: fn(Vec<usize>) -> Marked = match form {
+            Reads::Ranking | Reads::Paper => Marked::Ranking,
+            Reads::Approvals => Marked::Approvals,
+            _ => return Err(read.err().unwrap_or(Unread::Missing)),
+        };
+        return chosen(board, plan, reply).map(|(at, step)| (mark(vec![at]), step));
     };
     // An option's own words stand for its label.
     let said = reading::field(&value, name).cloned().unwrap_or_default();
