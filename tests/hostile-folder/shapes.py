@@ -367,7 +367,7 @@ def forum_columns(computed: str) -> Callable[[Box], str | None]:
         with sqlite3.connect(db) as made:
             made.execute("PRAGMA journal_mode = DELETE")
             for _ in range(6):
-                made.execute("INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, NULL, NULL FROM posts")
+                made.execute("INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at) SELECT thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at FROM posts")
             made.commit()
             made.execute("PRAGMA writable_schema = ON")
             made.execute("UPDATE sqlite_master SET sql = replace(sql, 'body TEXT NOT NULL', ?) WHERE name = 'posts'", (f"body TEXT AS ({computed}) VIRTUAL",))
