@@ -99,15 +99,20 @@ pub fn fault(thread: &Thread) -> Option<String> {
 
 /// Reads a thread's log; a thread without one has an empty one. Of one that is larger than any it reads the end.
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
+    read_last(thread, bounds::EVENTS.bytes)
+}
+
+/// Reads the last bytes of a thread's log. A log that grows all the while is read no further.
+pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     let folder = thread.folder();
     let Some(mut file) = folder.file(layout::EVENTS_FILE)? else {
         return Ok(Logged::default());
     };
     let failed = |e| Error::io("read", &folder.path().join(layout::EVENTS_FILE))(e);
     let len = file.metadata().map_err(failed)?.len();
-    let start = len.saturating_sub(bounds::EVENTS.bytes);
+    let start = len.saturating_sub(bytes);
     file.seek(SeekFrom::Start(start)).map_err(failed)?;
-    let mut from = BufReader::new(file.take(bounds::EVENTS.bytes));
+    let mut from = BufReader::new(file.take(bytes));
     let mut logged = Logged::default();
     let mut line = Vec::new();
     loop {

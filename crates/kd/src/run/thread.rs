@@ -127,12 +127,15 @@ impl Standing {
     }
 }
 
+/// Bytes of the log in which the newest round is looked for: it is read again whenever something changes.
+const ROUND_BYTES: u64 = 4 << 20;
+
 /// The round of a turn in the thread's log, if the log tells of it.
 pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>, Error> {
     let Some(king) = turn.first().filter(|m| m.is_king()) else {
         return Ok(None);
     };
-    let logged = kd_store::log::read(thread)?;
+    let logged = kd_store::log::read_last(thread, ROUND_BYTES)?;
     Ok(LastRound::of(&logged.records, king.seq))
 }
 
