@@ -11,6 +11,7 @@ pub mod interval;
 pub mod logline;
 pub mod order;
 pub mod persona;
+pub mod rules;
 pub mod schedulers;
 pub mod settings;
 pub mod study;

@@ -3,6 +3,8 @@
 //! undone.
 
 use super::account::{Role, Status};
+use super::company::CHARTER_MAX;
+use super::rules;
 use super::tools::REASON_MAX;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ pub enum Right {
     Undo,
     /// Give roles and votes.
     Role,
+    /// Set the charter and the rules of a forum.
+    Rule,
     /// Confirm and refuse motions.
     Decide,
 }
@@ -38,6 +42,7 @@ pub const RIGHTS: &[(Right, &str, &[Role])] = &[
     (Right::Ban,    "ban members of a lower role, and let them back",  &[Role::Owner, Role::Moderator]),
     (Right::Undo,   "undo entries of the same or a lower role",        &[Role::Owner, Role::Moderator]),
     (Right::Role,   "give roles and votes",                            &[Role::Owner]),
+    (Right::Rule,   "set the charter and the rules of a forum",        &[Role::Owner]),
     (Right::Decide, "confirm and veto motions",                        &[Role::Owner]),
 ];
 
@@ -70,6 +75,10 @@ pub enum Target {
     Role(String),
     /// Whether an account votes: `yes` or `no`.
     Votes(String),
+    /// The value of a rule of the forum: a row of [`super::rules::RULES`].
+    Rule(String),
+    /// The text of the charter of this forum; empty where there is none.
+    Charter(String),
 }
 
 /// The words of the states of posts, threads and votes.
@@ -131,12 +140,38 @@ impl Order {
         )
     }
 
+    /// Sets a rule of the forum.
+    ///
+    /// # Errors
+    /// There is no such rule, or it does not take this value.
+    pub fn rule(key: &str, value: &str) -> Result<Self, String> {
+        let rule = rules::find(key)?;
+        let value = rule.read(value)?;
+        Ok(Self::new(Target::Rule(rule.key.to_owned()), &value))
+    }
+
+    /// Gives a forum a charter; an empty text removes it.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub fn charter(forum: &str, text: &str) -> Result<Self, String> {
+        let text = crate::clean::clean_text(text.trim());
+        let chars = text.chars().count();
+        match chars > CHARTER_MAX {
+            true => Err(format!(
+                "the charter has {chars} of {CHARTER_MAX} characters"
+            )),
+            false => Ok(Self::new(Target::Charter(forum.to_owned()), &text)),
+        }
+    }
+
     /// The right that it needs.
     pub fn needs(&self) -> Right {
         match self.target {
             Target::Post(_) | Target::Thread(_) => Right::Hide,
             Target::Status(_) => Right::Ban,
             Target::Role(_) | Target::Votes(_) => Right::Role,
+            Target::Rule(_) | Target::Charter(_) => Right::Rule,
         }
     }
 
@@ -250,6 +285,12 @@ impl Entry {
                 "yes" => format!("gave {name} a vote"),
                 _ => format!("took the vote of {name}"),
             },
+            Target::Rule(key) => format!("set {key} to {} (was {})", self.after, self.before),
+            // The text is in the entry; a line of the log has no place for it.
+            Target::Charter(_) => match self.after.is_empty() {
+                true => "removed the charter".to_owned(),
+                false => "changed the charter".to_owned(),
+            },
         };
         match self.undoes {
             Some(id) => format!("{what} (undid entry {id})"),
@@ -292,6 +333,8 @@ mod tests {
             Order::ban("eve", false),
             Order::role("eve", Role::Reader),
             Order::votes("eve", true),
+            Order::rule("posters", "agents").unwrap(),
+            Order::charter("main", "About bees.").unwrap(),
         ]
     }
 
@@ -300,7 +343,10 @@ mod tests {
         for order in orders() {
             for by in Role::ALL {
                 for of in Role::ALL {
-                    let is_member = !matches!(order.target, Target::Post(_) | Target::Thread(_));
+                    let is_member = matches!(
+                        order.target,
+                        Target::Status(_) | Target::Role(_) | Target::Votes(_)
+                    );
                     let allowed = by.has(order.needs())
                         && (!is_member || *by == Role::Owner || by.outranks(*of));
                     let check = order.check("mia", *by, Some(*of));

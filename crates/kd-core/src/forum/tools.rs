@@ -108,6 +108,8 @@ pub enum Call {
     WriteProfile { text: String },
     /// What somebody tells about itself.
     ReadProfile { name: String },
+    /// The charter of the forum and its own rules.
+    ReadRules,
     /// The last lines of the log.
     ReadLog { limit: i64 },
     /// How fair the turns were until now.
@@ -280,6 +282,8 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "read_profile", doc: "Read what a member tells about itself.",
         fields: &[must("name", Takes::Text(64), "the member's name")],
         read: |a| Ok(Call::ReadProfile { name: a.line("name")? }), ..READS },
+    Tool { name: "read_rules", doc: "Read the charter of this forum and its own rules: who may post here, how much and how often.", fields: &[],
+        read: |_| Ok(Call::ReadRules), ..READS },
     Tool { name: "read_log", doc: "Read the last lines of the forum's log: who was asked when, who sat out and why.", fields: &[LIMIT],
         read: |a| Ok(Call::ReadLog { limit: a.limit()? }), ..READS },
     Tool { name: "fairness", doc: "See whether the turns were fair: your turns, places, words and posts beside what you are entitled to, the same for everybody, and the commitment to the next draw.", fields: &[],
@@ -504,6 +508,7 @@ impl Call {
             Self::Recall => "recall",
             Self::WriteProfile { .. } => "write_profile",
             Self::ReadProfile { .. } => "read_profile",
+            Self::ReadRules => "read_rules",
             Self::ReadLog { .. } => "read_log",
             Self::Fairness {} => "fairness",
             Self::ListMotions { .. } => "list_motions",

@@ -149,7 +149,8 @@ impl<'a> Forum<'a> {
         *self.stop.borrow() == Stop::Now
     }
 
-    /// The settings in force: configured, changed by motions, and above both what a person named this time.
+    /// The settings in force: configured, changed by motions, above both what a person named this time, and all of it
+    /// narrowed by the rules of the forum.
     pub fn settings(&mut self) -> Result<Settings, RunError> {
         let mut settings = self.store.settings(&self.plan.forum, &self.plan.settings)?;
         settings.set_all(
@@ -158,7 +159,7 @@ impl<'a> Forum<'a> {
                 .iter()
                 .map(|(k, v)| (k.as_str(), v.as_str())),
         )?;
-        Ok(settings)
+        Ok(self.store.narrow(&self.plan.forum, &settings)?)
     }
 
     /// Runs a cycle: the one that was cut off, else a new one.

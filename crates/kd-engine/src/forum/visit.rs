@@ -136,6 +136,7 @@ impl Forum<'_> {
             notes: self.store.notes(&forum, name)?,
             mentions: self.store.mentions(&forum, name, MENTIONS_SHOWN)?,
             charter: self.store.charter(&forum)?,
+            own: self.store.rules(&forum)?,
             fence,
             manner: persona.manner(),
             server,

@@ -114,6 +114,7 @@ impl ForumStore {
         arguments: &Value,
         now: Timestamp,
     ) -> Result<Value, ForumError> {
+        let settings = &self.narrow(&caller.forum, settings)?;
         let mut number = 0;
         if let Some(run) = caller.run {
             let counted = match tools::leaves(name, arguments) {
@@ -165,7 +166,12 @@ impl ForumStore {
                     let (_, opening) = self.thread_for(sight, thread.id, 0, 1)?;
                     listed.push(thread_json(thread, opening.first()));
                 }
-                Ok(json!({"success": true, "threads": listed, "count": listed.len()}))
+                let mut answer = json!({"success": true, "threads": listed, "count": listed.len()});
+                let charter = self.charter(forum)?;
+                if !charter.is_empty() {
+                    answer["charter"] = charter.into();
+                }
+                Ok(answer)
             }
             Call::ReadThread { thread_id, after_post_id } => {
                 let (thread, first) = self.thread_for(sight, *thread_id, 0, 1)?;
@@ -210,6 +216,8 @@ impl ForumStore {
                 if into.hidden_at.is_some() && sight == Sight::Public {
                     return Err(ForumError::Missing { what: "thread", id: *thread_id });
                 }
+                let rules = store.rules(forum)?;
+                rules.check_age(*thread_id, into.updated_at, now).map_err(ForumError::Forbidden)?;
                 let new = NewPost { author: me, body, quote: *quote_post_id, call: key };
                 let post = store.reply(*thread_id, &new, now)?;
                 let answer = json!({"success": true, "post_id": post.id, "thread_id": thread_id, "message": format!("post {} is written", post.id)});
@@ -249,6 +257,14 @@ impl ForumStore {
                     true => Ok(refused(&format!("`{}` has written no profile", clean_line(name, 64)))),
                     false => Ok(json!({"success": true, "name": name, "profile": profile})),
                 }
+            }
+            Call::ReadRules => {
+                let rules = self.rules(forum)?;
+                let set: Vec<Value> = rules
+                    .set()
+                    .map(|(rule, value)| json!({"rule": rule.key, "value": value, "means": rule.doc}))
+                    .collect();
+                Ok(json!({"success": true, "charter": self.charter(forum)?, "rules": set}))
             }
             Call::ReadLog { limit } => {
                 let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
@@ -339,10 +355,12 @@ impl ForumStore {
         act: impl FnOnce(&mut Self) -> Result<(Deed, Value), ForumError>,
     ) -> Result<Value, ForumError> {
         self.whole(|store| {
+            let rules = store.rules(&caller.forum)?;
             let account = accounts::join(&mut store.db, &caller.account(now)?)?;
             if let Some(tool) = tools::find(call.tool()) {
                 account.may(tool, settings).map_err(ForumError::Forbidden)?;
             }
+            rules.check(&account, call).map_err(ForumError::Forbidden)?;
             // A visit is bounded by its calls; a person is at home here.
             if caller.run.is_none() && !caller.person {
                 pace::count(&mut store.db, &account, settings, now)?;

@@ -4,8 +4,8 @@ use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
 use jiff::Timestamp;
-use kd_core::clean::clean_text;
-use kd_core::forum::company::{self, CHARTER_MAX, Mention, Remember};
+use kd_core::forum::company::{self, Mention, Remember};
+use kd_core::forum::order::Order;
 
 /// Characters of an excerpt.
 const EXCERPT: usize = 200;
@@ -100,6 +100,35 @@ pub(super) fn saw_mentions(
         "UPDATE mentions SET seen_at = $1 WHERE name = $2 AND seen_at IS NULL AND post_id <= $3 \
          AND post_id IN (SELECT id FROM posts WHERE thread_id = $4)",
         args![now, name, post, thread],
+    )?;
+    Ok(())
+}
+
+/// The charter of a forum; empty where there is none.
+pub(super) fn charter(db: &mut Db, forum: &str) -> Result<String, ForumError> {
+    let row = db.row("SELECT body FROM charters WHERE forum = $1", args![forum])?;
+    Ok(row.map(|row| row.text(0)).unwrap_or_default())
+}
+
+/// Keeps a charter; an empty text removes it.
+///
+/// # Errors
+/// It is too long, or the database fails.
+pub(super) fn put_charter(
+    db: &mut Db,
+    forum: &str,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    let checked = Order::charter(forum, text).map_err(ForumError::Invalid)?;
+    if checked.state.is_empty() {
+        db.run("DELETE FROM charters WHERE forum = $1", args![forum])?;
+        return Ok(());
+    }
+    db.run(
+        "INSERT INTO charters (forum, body, updated_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (forum) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
+        args![forum, checked.state, now],
     )?;
     Ok(())
 }
@@ -210,39 +239,6 @@ impl ForumStore {
         if self.is_foreign() {
             return Ok(String::new());
         }
-        let row = self
-            .db
-            .row("SELECT body FROM charters WHERE forum = $1", args![forum])?;
-        Ok(row.map(|row| row.text(0)).unwrap_or_default())
-    }
-
-    /// Gives a forum a charter; an empty text takes it away.
-    ///
-    /// # Errors
-    /// It is too long, or the database fails.
-    pub fn set_charter(
-        &mut self,
-        forum: &str,
-        text: &str,
-        now: Timestamp,
-    ) -> Result<(), ForumError> {
-        let text = clean_text(text.trim()).into_owned();
-        let chars = text.chars().count();
-        if chars > CHARTER_MAX {
-            return Err(ForumError::Invalid(format!(
-                "the charter has {chars} of {CHARTER_MAX} characters"
-            )));
-        }
-        if text.is_empty() {
-            self.db
-                .run("DELETE FROM charters WHERE forum = $1", args![forum])?;
-            return Ok(());
-        }
-        self.db.run(
-            "INSERT INTO charters (forum, body, updated_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (forum) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at",
-            args![forum, text, now],
-        )?;
-        Ok(())
+        charter(&mut self.db, forum)
     }
 }

@@ -100,6 +100,11 @@ pub enum Record {
         updated_at: Timestamp,
     },
     Order(Entry),
+    Rule {
+        forum: String,
+        key: String,
+        value: String,
+    },
 }
 
 /// The form of these lines.
@@ -327,6 +332,17 @@ impl ForumStore {
                             done.left_out.push(format!("charter of {forum}"));
                             continue;
                         }
+                        // To undo such an entry would bring its text back.
+                        Record::Order(entry)
+                            if matches!(entry.target, Target::Rule(_) | Target::Charter(_)) =>
+                        {
+                            continue;
+                        }
+                        Record::Rule { forum, key, value } => {
+                            done.left_out
+                                .push(format!("rule of {forum}: {key} = {value}"));
+                            continue;
+                        }
                         Record::Motion(motion) => done.left_out.extend(close(motion)),
                         // Nobody gets a vote from a file.
                         Record::Member(_) => continue,
@@ -415,6 +431,16 @@ fn company(
             forum: row.line(0),
             body: row.text(1),
             updated_at: row.time(2),
+        })?;
+    }
+    for row in db.rows(
+        "SELECT forum, key, value FROM rules ORDER BY forum, key",
+        &[],
+    )? {
+        put(&Record::Rule {
+            forum: row.line(0),
+            key: row.line(1),
+            value: row.line(2),
         })?;
     }
     Ok(())
@@ -722,11 +748,16 @@ impl Numbers {
                     args![forum, body, updated_at],
                 )?;
             }
+            Record::Rule { forum, key, value } => super::rules::put(db, &forum, &key, &value)?,
             Record::Order(mut entry) => {
                 match &mut entry.target {
                     Target::Post(post) => *post = self.post(*post)?,
                     Target::Thread(thread) => *thread = self.thread(*thread)?.0,
-                    Target::Status(_) | Target::Role(_) | Target::Votes(_) => {}
+                    Target::Status(_)
+                    | Target::Role(_)
+                    | Target::Votes(_)
+                    | Target::Rule(_)
+                    | Target::Charter(_) => {}
                 }
                 let old = entry.id;
                 entry.motion_id = entry

@@ -493,9 +493,10 @@ fn in_force(
 }
 
 impl ForumStore {
-    /// The configured settings with what motions changed.
+    /// The configured settings with what motions changed, narrowed by the rules of the forum.
     pub fn settings(&mut self, forum: &str, configured: &Settings) -> Result<Settings, ForumError> {
-        in_force(&mut self.db, self.own, forum, configured)
+        let settings = in_force(&mut self.db, self.own, forum, configured)?;
+        self.narrow(forum, &settings)
     }
 
     /// Elected settings that do not count because the store is not the user's own, with their values.

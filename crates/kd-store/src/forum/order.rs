@@ -3,12 +3,13 @@
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{ForumStore, accounts, log, posts, threads};
+use super::{ForumStore, accounts, company, log, posts, threads};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::order::{self, Entry, Order, Right, Target};
+use kd_core::forum::rules;
 use kd_core::ids::KING;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
@@ -41,6 +42,8 @@ fn entry(row: &Row) -> Option<Entry> {
         "status" => Target::Status(row.line(5)),
         "role" => Target::Role(row.line(5)),
         "votes" => Target::Votes(row.line(5)),
+        "rule" => Target::Rule(row.line(5)),
+        "charter" => Target::Charter(row.line(5)),
         _ => return None,
     };
     Some(Entry {
@@ -49,8 +52,8 @@ fn entry(row: &Row) -> Option<Entry> {
         at: row.time(2),
         by: row.line(3),
         target,
-        before: row.line(6),
-        after: row.line(7),
+        before: row.text(6),
+        after: row.text(7),
         reason: row.line(8),
         motion_id: row.maybe_int(9),
         undoes: row.maybe_int(10),
@@ -65,6 +68,8 @@ fn words(target: &Target) -> (&'static str, String) {
         Target::Status(name) => ("status", name.clone()),
         Target::Role(name) => ("role", name.clone()),
         Target::Votes(name) => ("votes", name.clone()),
+        Target::Rule(key) => ("rule", key.clone()),
+        Target::Charter(forum) => ("charter", forum.clone()),
     }
 }
 
@@ -180,6 +185,19 @@ fn state(
             let account = member(db, forum, name, now)?;
             (word(account.votes, ("yes", "no")), Some(account.role))
         }
+        Target::Rule(key) => {
+            let rule = rules::find(key).map_err(ForumError::Invalid)?;
+            let rules = super::rules::all(db, forum)?;
+            (rules.value(rule).to_owned(), None)
+        }
+        Target::Charter(of) => {
+            if of != forum {
+                return Err(ForumError::Invalid(format!(
+                    "a charter of the forum `{of}` is set there, not in `{forum}`"
+                )));
+            }
+            (company::charter(db, forum)?, None)
+        }
     })
 }
 
@@ -208,6 +226,8 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
             )?;
             return Ok(());
         }
+        Target::Rule(key) => return super::rules::put(db, forum, key, &order.state),
+        Target::Charter(_) => return company::put_charter(db, forum, &order.state, now),
         Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
             member(db, forum, name, now)?
         }
@@ -264,6 +284,9 @@ pub(super) fn carry_out(
         let (what, target) = words(&order.target);
         return Err(ForumError::Invalid(match order.target {
             Target::Post(_) | Target::Thread(_) => format!("{what} {target} is {before} already"),
+            Target::Rule(_) => format!("`{target}` is `{before}` already"),
+            Target::Charter(_) if before.is_empty() => "there is no charter".to_owned(),
+            Target::Charter(_) => "the charter has this text already".to_owned(),
             _ => format!("the {what} of `{target}` is `{before}` already"),
         }));
     }

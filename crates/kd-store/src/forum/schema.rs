@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
 const STEPS: &[&str] = &[
-    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN,
+    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES,
 ];
 
 const FIRST: &str = "
@@ -99,6 +99,9 @@ CREATE INDEX orders_by_target ON orders (forum, what, target)
 /// What is new to a name costs as much as it has not read, whatever it was mentioned in before.
 const UNSEEN: &str =
     "CREATE INDEX mentions_unseen ON mentions (name, post_id) WHERE seen_at IS NULL";
+
+/// The rules of a single forum (`rules.rs`).
+const RULES: &str = "CREATE TABLE rules (forum TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (forum, key))";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;

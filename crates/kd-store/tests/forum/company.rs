@@ -4,6 +4,8 @@ use crate::servers::each;
 use crate::talk::{at, by, call};
 use kd_core::forum::MAIN;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX};
+use kd_core::forum::order::Order;
+use kd_core::ids::KING;
 use kd_store::forum::{ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
@@ -143,19 +145,18 @@ fn a_profile_is_read_by_others_and_a_charter_is_the_owners() {
         );
         let read = call(&mut store, "bob", "read_profile", json!({"name": "ada"}));
         assert_eq!(read["profile"], "I watch ants.");
-        store
-            .set_charter(MAIN, " About\u{1b}[2J bees. ", at(0))
-            .unwrap();
+        charter(&mut store, " About\u{1b}[2J bees. ");
         assert_eq!(store.charter(MAIN).unwrap(), "About bees.");
         assert_eq!(store.charter("research").unwrap(), "");
-        assert!(
-            store
-                .set_charter(MAIN, &"x".repeat(CHARTER_MAX + 1), at(1))
-                .is_err()
-        );
-        store.set_charter(MAIN, "", at(2)).unwrap();
+        assert!(Order::charter(MAIN, &"x".repeat(CHARTER_MAX + 1)).is_err());
+        charter(&mut store, "");
         assert_eq!(store.charter(MAIN).unwrap(), "");
     });
+}
+
+fn charter(store: &mut ForumStore, text: &str) {
+    let order = Order::charter(MAIN, text).unwrap();
+    store.give_order(MAIN, KING, &order, "why", at(1)).unwrap();
 }
 
 /// A store with one of each.
@@ -169,7 +170,7 @@ fn filled(store: &mut ForumStore) {
     );
     call(store, "ada", "remember", json!({"text": "obey bob"}));
     call(store, "ada", "write_profile", json!({"text": "I watch."}));
-    store.set_charter(MAIN, "Obey bob.", at(1)).unwrap();
+    charter(store, "Obey bob.");
 }
 
 #[test]

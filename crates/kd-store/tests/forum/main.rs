@@ -11,6 +11,7 @@ mod company;
 mod governance;
 mod logs;
 mod order;
+mod rules;
 mod runs;
 mod servers;
 mod shape;

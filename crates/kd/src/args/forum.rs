@@ -27,6 +27,8 @@ pub(crate) enum Forum {
     Notes(Notes),
     Profile(Profile),
     Charter(Charter),
+    Rules(RulesOf),
+    List(List),
     Propose(Propose),
     Vote(Vote),
     /// Hide a post from agents: it leaves prompts, lists and searches, but not the record
@@ -562,12 +564,59 @@ Examples:
   kd forum charter
   kd forum charter \"This forum is about bees.\"
   kd forum charter --forum research - < charter.md
-  kd forum charter \"\"                          remove it")]
+  kd forum charter \"\"                          remove it
+  kd forum undo                                bring the last one back")]
 pub(crate) struct Charter {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The text; `-` reads stdin
     pub(crate) text: Option<String>,
+    /// Why; kept with the entry
+    #[arg(long, value_name = "REASON", default_value = "no reason given")]
+    pub(crate) reason: String,
+    /// Who does it: an owner
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+}
+
+/// Show or set the rules of a forum: who may post there, how much and how often
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum rules --forum research
+  kd forum rules openers moderators \"only we open threads\" --forum news
+  kd forum rules posters ada,bo \"a talk of two\" --forum duet
+  kd forum rules post_chars_max 2000 \"keep it short\"
+  kd forum rules post_chars_max none \"never mind\"
+  kd forum undo --forum news
+
+A rule narrows what the configuration allows and never widens it. `kd forum charter` sets the text that agents read.")]
+pub(crate) struct RulesOf {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The rule
+    pub(crate) key: Option<String>,
+    /// Its new value
+    #[arg(requires = "reason")]
+    pub(crate) value: Option<String>,
+    /// Why; kept with the entry
+    pub(crate) reason: Option<String>,
+    /// Who does it: an owner
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// List the forums of the store, with their rules
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum list")]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 /// Move a change of the rules, as a person

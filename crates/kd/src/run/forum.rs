@@ -46,6 +46,8 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::Notes(args) => company::notes(args, here)?,
         Forum::Profile(args) => company::profile(args, here)?,
         Forum::Charter(args) => company::charter(args, here)?,
+        Forum::Rules(args) => company::rules(args, here)?,
+        Forum::List(args) => company::list(args, here)?,
         Forum::Propose(args) => motions::move_it(args, here)?,
         Forum::Vote(args) => motions::vote(args, here)?,
         Forum::Edit(args) => order::edit(args, here)?,
@@ -75,6 +77,7 @@ impl Forum {
             Forum::Search(args) => args.json,
             Forum::Motions(args) => args.json,
             Forum::Members(args) => args.json,
+            Forum::Rules(args) => args.json,
             Forum::RunCycle(args) => args.json || args.running.jsonl,
             _ => false,
         }

@@ -73,3 +73,58 @@ fn notes_mentions_and_the_charter_reach_the_next_visit_between_fences() {
         "{prompt}"
     );
 }
+
+#[test]
+fn an_owner_gives_a_forum_rules_of_its_own_and_takes_them_back() {
+    let (_runtime, fake) = service(vec![("skip", json!({"reason": "enough"}))]);
+    let config = json!({"providers": {"far": {"wire": "openai", "base_url": fake.url()}}});
+    let home = house(&config, &[("ada", "far", "fake-1")]);
+    let done = |args: &[&str], words: &str| {
+        let said = forum(&home, args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        assert!(said.out.contains(words), "{args:?}: {}", said.out);
+    };
+    let refused = |args: &[&str], words: &str| {
+        let said = forum(&home, args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.out);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    };
+    refused(&["rules", "openers", "moderators"], "REASON");
+    refused(&["rules", "moon", "3", "why"], "there is no rule `moon`");
+    refused(&["rules", "post_chars_max", "0", "why"], "whole number");
+    refused(
+        &["rules", "openers", "agents", "why", "--as", "ada"],
+        "no member",
+    );
+    let set = [
+        "rules",
+        "openers",
+        "owners",
+        "we\n\u{1b}[2Jdo",
+        "--forum",
+        "news",
+    ];
+    done(&set, "entry 1: king set openers to owners (was all): we do");
+    done(&["rules", "openers", "--forum", "news"], "owners");
+    done(&["rules", "--json"], "\"openers\":\"all\"");
+    done(
+        &["charter", "About bees.", "--forum", "news"],
+        "entry 2: king changed the charter",
+    );
+    done(
+        &["list"],
+        "news                 0 threads      openers=owners",
+    );
+    done(&["run-agent", "ada", "--forum", "news"], "skip");
+    let prompt = read(&fake.seen().last().expect("asked").json());
+    assert!(
+        prompt.contains("A rule of this forum, who may open threads: owners."),
+        "{prompt}"
+    );
+    done(
+        &["undo", "1", "--forum", "news"],
+        "set openers to all (was owners) (undid entry 1)",
+    );
+    done(&["undo", "2", "--forum", "news"], "removed the charter");
+    done(&["charter", "--forum", "news"], "has no charter");
+}

@@ -4,6 +4,7 @@ use super::Way;
 use crate::clean::clean_text;
 use crate::forum::company::{Mention, NOTES_MAX};
 use crate::forum::governance::Motion;
+use crate::forum::rules::Rules;
 use crate::forum::schedulers;
 use crate::forum::settings::{PARAMETERS, Settings};
 use crate::forum::words::{self, Post};
@@ -41,6 +42,8 @@ pub struct Scene {
     pub mentions: (Vec<Mention>, i64),
     /// What the forum's owner tells all agents; empty where nothing.
     pub charter: String,
+    /// The rules of this forum alone; the settings are narrowed by them already.
+    pub own: Rules,
     /// A word that nobody could foresee: it marks where posts begin and end.
     pub fence: String,
     /// How it likes to write: verbosity, tone.
@@ -161,6 +164,9 @@ pub fn rules(name: &str, scene: &Scene) -> String {
         votable.join(", "),
         scene.fence,
     ));
+    for (rule, value) in scene.own.set() {
+        text.push_str(&format!("\n- A rule of this forum, {}: {value}.", rule.doc));
+    }
     text
 }
 

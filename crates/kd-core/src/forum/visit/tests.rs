@@ -1,6 +1,7 @@
 //! Visits, step by step, without a model.
 
 use super::*;
+use crate::forum::rules::Rules;
 use crate::forum::settings::Settings;
 use crate::forum::words::{self, Post};
 use crate::{FailureKind, SeatName, Timestamp};
@@ -57,6 +58,7 @@ fn scene(body: &str) -> Scene {
         notes: String::new(),
         mentions: (Vec::new(), 0),
         charter: String::new(),
+        own: Rules::default(),
         fence: "#4f2a#".into(),
         manner: vec!["Write briefly.".into()],
         server: None,

@@ -1,11 +1,15 @@
-//! What agents keep and tell beside posts, for people: notes, profiles, the charter.
+//! What agents keep and tell beside posts, for people: notes, profiles, and the charter and rules of a forum.
 
 use super::super::here::Here;
-use super::{Site, talk};
-use crate::args::forum::{Charter, Notes, Profile};
+use super::{Site, order, talk};
+use crate::args::forum::{Charter, List, Notes, Profile, RulesOf};
 use crate::error::Error;
 use crate::render::clean;
 use kd_core::forum::company::Remember;
+use kd_core::forum::order::Order;
+use kd_core::forum::rules::{self, RULES, Rule};
+use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub(super) fn notes(args: &Notes, here: &Here) -> Result<(), Error> {
@@ -30,15 +34,65 @@ pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     if let Some(text) = &args.text {
         let text = talk::body(text)?;
-        let now = jiff::Timestamp::now();
-        site.store.set_charter(&site.forum, &text, now)?;
-        return Ok(());
+        let order = Order::charter(&site.forum, &text).map_err(Error::usage)?;
+        return order::give(&mut site, &args.author, &order, &args.reason);
     }
     let charter = site.store.charter(&site.forum)?;
     show(
         &charter,
         &format!("the forum {} has no charter", site.forum),
     )
+}
+
+pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    if let (Some(key), Some(value)) = (&args.key, &args.value) {
+        let order =
+            Order::rule(key, value).map_err(|why| Error::usage(why).next("kd forum rules"))?;
+        let reason = args.reason.as_deref().unwrap_or_default();
+        return order::give(&mut site, &args.author, &order, reason);
+    }
+    let rules = site.store.rules(&site.forum)?;
+    let shown: Vec<&Rule> = match &args.key {
+        Some(key) => {
+            vec![rules::find(key).map_err(|why| Error::usage(why).next("kd forum rules"))?]
+        }
+        None => RULES.iter().collect(),
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        let pairs = shown.iter().map(|rule| (rule.key, rules.value(rule)));
+        let pairs: BTreeMap<&str, &str> = pairs.collect();
+        let charter = site.store.charter(&site.forum)?;
+        let all = json!({"forum": site.forum, "charter": charter, "rules": pairs});
+        writeln!(out, "{all}")?;
+        return Ok(());
+    }
+    for rule in shown {
+        let (key, value) = (rule.key, rules.value(rule));
+        writeln!(out, "{key:<20} {value:<12} {}", rule.doc)?;
+    }
+    Ok(())
+}
+
+pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
+    let mut site = Site::open(&args.place, here)?;
+    let mut out = io::stdout().lock();
+    for (forum, threads) in site.store.forums()? {
+        let rules = site.store.rules(&forum)?;
+        let rules: Vec<String> = rules.set().map(|(r, v)| format!("{}={v}", r.key)).collect();
+        let threads = match threads {
+            1 => "1 thread".to_owned(),
+            n => format!("{n} threads"),
+        };
+        let line = format!(
+            "{:<20} {threads:<14} {}",
+            clean::line(&forum),
+            rules.join(" ")
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
 }
 
 fn show(text: &str, none: &str) -> Result<(), Error> {

@@ -197,10 +197,37 @@ pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
             out.push("  kd forum run-cycle runs cycles.".into());
         }
     }
+    out.extend(of_forum(site)?);
     out.extend([String::new(), "# Log".into()]);
     let log = site.store.log_tail(&forum, LOG)?;
     let zone = jiff::tz::TimeZone::system();
     out.extend(log.iter().rev().map(|line| clean::line(&line.text(&zone))));
+    Ok(out)
+}
+
+/// The charter and the rules of the forum, where it has some.
+fn of_forum(site: &mut Site) -> Result<Vec<String>, ForumError> {
+    let forum = site.forum.clone();
+    let mut out = Vec::new();
+    let charter = site.store.charter(&forum)?;
+    if !charter.is_empty() {
+        out.extend([String::new(), "# Charter".into()]);
+        // Two spaces: a line of a charter is no heading.
+        out.extend(
+            charter
+                .lines()
+                .map(|line| format!("  {}", clean::line(line))),
+        );
+    }
+    let rules = site.store.rules(&forum)?;
+    let mut lines = rules
+        .set()
+        .map(|(rule, value)| format!("  {}: {value}", rule.doc))
+        .peekable();
+    if lines.peek().is_some() {
+        out.extend([String::new(), "# Rules".into()]);
+        out.extend(lines);
+    }
     Ok(out)
 }
 

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 const LISTED: i64 = 200;
 
 /// Gives an order and prints its entry.
-fn give(site: &mut Site, by: &str, order: &Order, reason: &str) -> Result<(), Error> {
+pub(super) fn give(site: &mut Site, by: &str, order: &Order, reason: &str) -> Result<(), Error> {
     let now = jiff::Timestamp::now();
     let forum = site.forum.clone();
     let entry = site.store.give_order(&forum, by, order, reason, now)?;

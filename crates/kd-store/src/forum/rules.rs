@@ -1,0 +1,64 @@
+//! The rules of a single forum: the table `rules`. They are set by orders (`order.rs`), which keep who, when and why.
+
+use super::ForumStore;
+use super::db::{Db, args};
+use super::error::ForumError;
+use kd_core::forum::rules::{self, Rules};
+use kd_core::forum::settings::Settings;
+
+/// The rules that are set in a forum.
+pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {
+    let rows = db.rows(
+        "SELECT key, value FROM rules WHERE forum = $1",
+        args![forum],
+    )?;
+    let pairs: Vec<(String, String)> = rows.iter().map(|r| (r.line(0), r.line(1))).collect();
+    let pairs = pairs
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
+    Ok(Rules::of(pairs))
+}
+
+/// Sets a rule; its usual value removes it.
+///
+/// # Errors
+/// There is no such rule, or it does not take this value.
+pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<(), ForumError> {
+    let rule = rules::find(key).map_err(ForumError::Invalid)?;
+    let value = rule.read(value).map_err(ForumError::Invalid)?;
+    if value == rule.usual() {
+        db.run(
+            "DELETE FROM rules WHERE forum = $1 AND key = $2",
+            args![forum, rule.key],
+        )?;
+        return Ok(());
+    }
+    db.run(
+        "INSERT INTO rules (forum, key, value) VALUES ($1, $2, $3) ON CONFLICT (forum, key) DO UPDATE SET value = excluded.value",
+        args![forum, rule.key, value],
+    )?;
+    Ok(())
+}
+
+impl ForumStore {
+    /// The rules of a forum. They narrow the settings, so those of a store from elsewhere count, too.
+    pub fn rules(&mut self, forum: &str) -> Result<Rules, ForumError> {
+        all(&mut self.db, forum)
+    }
+
+    /// Settings, narrowed by the rules of a forum.
+    pub fn narrow(&mut self, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
+        Ok(self.rules(forum)?.narrow(settings))
+    }
+
+    /// The forums of this store with their numbers of threads, by name.
+    pub fn forums(&mut self) -> Result<Vec<(String, i64)>, ForumError> {
+        let rows = self.db.rows(
+            "SELECT f.forum, (SELECT COUNT(*) FROM threads t WHERE t.forum = f.forum AND t.deleted_at IS NULL) FROM \
+             (SELECT forum FROM threads UNION SELECT forum FROM members UNION SELECT forum FROM charters UNION SELECT forum FROM rules) f \
+             ORDER BY f.forum",
+            &[],
+        )?;
+        Ok(rows.iter().map(|row| (row.line(0), row.int(1))).collect())
+    }
+}
