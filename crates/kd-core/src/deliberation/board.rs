@@ -3,8 +3,10 @@
 use super::answer::AnswerKind;
 use super::fact::Counted;
 use super::plan::Plan;
+use super::reader::Run;
 use crate::memory::similarity;
 use crate::reading::{self, Step, code, sameness};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The table of one pass, of the council or of a sub-council.
@@ -105,7 +107,8 @@ pub struct Cast {
 }
 
 /// What a ballot marks. Candidates are places in [`Board::candidates`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Marked {
     /// One.
     Choice(usize),
@@ -180,9 +183,9 @@ impl Board {
     }
 
     /// What each answer stands for now becomes a row of the trail, and what stands for election is found anew.
-    pub fn settle(&mut self, plan: &Plan) {
+    pub(super) fn settle(&mut self, plan: &Run) {
         if plan.answers == AnswerKind::Code {
-            self.name_code_once();
+            self.name_code_once(plan);
         }
         let row = self
             .answers
@@ -194,11 +197,11 @@ impl Board {
     }
 
     /// Gives the same code in another dress the key of the first who wrote it.
-    fn name_code_once(&mut self) {
+    fn name_code_once(&mut self, plan: &Run) {
         let mut seen: Vec<(String, String)> = Vec::new();
         for answer in &mut self.answers {
             let Some(key) = &mut answer.key else { continue };
-            let form = code::normal(key);
+            let form = plan.reader.read("code", "", key, || code::normal(key));
             match seen.iter().find(|(known, _)| *known == form) {
                 Some((_, first)) => *key = first.clone(),
                 None => seen.push((form, key.clone())),
@@ -207,12 +210,12 @@ impl Board {
     }
 
     /// Finds anew what stands for election.
-    pub fn find_candidates(&mut self, plan: &Plan) {
+    pub(super) fn find_candidates(&mut self, plan: &Run) {
         self.candidates = candidates(&self.answers, &self.same, plan);
     }
 
     /// Merges candidates that mean the same. `groups` are places of candidates, the first of each gives the name.
-    pub fn merge(&mut self, plan: &Plan, groups: &[Vec<usize>]) {
+    pub(super) fn merge(&mut self, plan: &Run, groups: &[Vec<usize>]) {
         self.same.clear();
         for group in groups.iter().filter(|g| g.len() > 1) {
             let given = group.iter().flat_map(|c| &self.candidates[*c].given);
@@ -266,7 +269,7 @@ impl Board {
 }
 
 /// Classes of equal answers, in the order of their first authors.
-fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Plan) -> Vec<Candidate> {
+fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Run) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     // Open answers with the same words stand for election once, under the name of the first.
     let mut open: Vec<(String, (usize, u32), String)> = Vec::new();
@@ -282,7 +285,8 @@ fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Plan) -> Ve
             None if plan.answers.is_keyed() => continue,
             None if plan.reading == 0 => own_name(answer, plan),
             None => {
-                let key = sameness::key(&answer.text);
+                let text = &answer.text;
+                let key = plan.reader.read("words", "", text, || sameness::key(text));
                 let given = (answer.seat, answer.sample);
                 let found = open
                     .iter()
@@ -331,14 +335,24 @@ fn own_name(answer: &Answer, plan: &Plan) -> String {
 }
 
 /// The JSON object of a reply that has one of these fields, and how it was read where it was not bare JSON.
-pub fn object_with(plan: &Plan, text: &str, fields: &[&str]) -> Option<(Value, Option<String>)> {
+pub(super) fn object_with(
+    plan: &Run,
+    text: &str,
+    fields: &[&str],
+) -> Option<(Value, Option<String>)> {
     if plan.reading == 0 {
         let among = "among other words".to_owned();
         return object_in(text).map(|(value, strict)| (value, (!strict).then_some(among)));
     }
     let fits = |value: &Value| fields.iter().any(|f| reading::field(value, f).is_some());
-    let (value, step) = reading::object(text, fits).ok()?;
-    Some((lowered(value, fields), note(step)))
+    let bare = serde_json::from_str::<Value>(text).ok();
+    // Where the whole text is the object, the text itself says what was found.
+    let found = plan.reader.read("object", &fields.join(","), text, || {
+        let (value, step) = reading::object(text, fits).ok()?;
+        Some((Some(value).filter(|v| bare.as_ref() != Some(v)), step))
+    });
+    let (value, step) = found?;
+    Some((lowered(value.or(bare)?, fields), note(step)))
 }
 
 /// How a reply was read, for the record; `None` where it is the JSON asked for.

@@ -12,6 +12,7 @@ use super::ledger::{Spent, prompt_bytes, wire_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
 use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
+use super::reader::Run;
 use super::stages::{self, Asking, Conclusion, Desk, Reply, Stage, compose};
 use super::strategies::{self, Next};
 use super::verdict::{Dissenter, Verdict, heading, outcome};
@@ -93,7 +94,7 @@ impl Frame {
     /// Has the stage of a turn read its reply.
     pub(super) fn read(
         &mut self,
-        plan: &Plan,
+        plan: &Run,
         turn: &Turn,
         text: &str,
         repair: Option<&str>,
@@ -111,7 +112,7 @@ impl Frame {
     }
 
     /// What to ask a member whose reply its stage cannot read.
-    pub(super) fn repair(&self, plan: &Plan, turn: &Turn, text: &str) -> Option<Asking> {
+    pub(super) fn repair(&self, plan: &Run, turn: &Turn, text: &str) -> Option<Asking> {
         let reply = Reply {
             seat: turn.seat,
             sample: turn.sample,

@@ -4,6 +4,7 @@
 use super::iteration::Decision;
 use super::ledger::{Cut, Spent};
 use super::plan::Plan;
+use super::reader::Reading;
 use super::verdict::Verdict;
 use crate::failure::Failure;
 use crate::ids::{SeatName, TurnId};
@@ -106,6 +107,12 @@ pub enum Fact {
         stage: String,
         /// Who was not asked.
         seats: Vec<SeatName>,
+    },
+    /// What was read in the words of members. A replay takes it from here, so that a record is decided as it was by
+    /// later readers too.
+    Readings {
+        /// Each text that was read for the first time.
+        readings: Vec<Reading>,
     },
     /// What an answer says.
     AnswerRead {

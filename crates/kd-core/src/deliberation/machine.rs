@@ -10,8 +10,9 @@ use super::course::Frame;
 use super::fact::{Fact, Labelled};
 use super::iteration::{Decision, PassEnd};
 use super::ledger::{Cut, Ledger, Spent, json_bytes, prompt_bytes, wire_bytes};
-use super::plan::Plan;
+use super::plan::{NOTED, Plan};
 use super::protocols::{self, Protocol};
+use super::reader::{Reader, Reading, Reread, Run};
 use super::stages::{Asking, Stage};
 use super::verdict::Verdict;
 use crate::clean::{Cleaner, clean_line};
@@ -52,7 +53,7 @@ pub use crate::names::COUNCIL;
 /// The machine.
 #[derive(Debug)]
 pub struct Deliberation {
-    pub(super) plan: Plan,
+    pub(super) plan: Run,
     pub(super) protocol: &'static Protocol,
     pub(super) preamble: String,
     pub(super) phase: Phase,
@@ -152,6 +153,7 @@ impl Machine for Deliberation {
             Input::Freed { .. } => {}
         }
         self.advance(now, &mut fx);
+        self.note_readings(&mut fx);
         fx
     }
 
@@ -173,6 +175,18 @@ impl Deliberation {
         preamble: String,
         messages: u32,
     ) -> (Self, Effects) {
+        Self::open_with(plan, notices, preamble, messages, Vec::new())
+    }
+
+    /// Opens a deliberation whose replies are read as a record has it.
+    pub(super) fn open_with(
+        plan: Plan,
+        notices: Vec<String>,
+        preamble: String,
+        messages: u32,
+        recorded: Vec<Reading>,
+    ) -> (Self, Effects) {
+        let reader = Reader::recorded(recorded);
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
         let ledger = Ledger::new(&plan, Self::closing(&plan, protocol, &preamble));
         let opened = vec![
@@ -189,7 +203,7 @@ impl Deliberation {
             },
         ];
         let machine = Self {
-            plan,
+            plan: Run::new(plan, reader),
             protocol,
             preamble,
             phase: Phase::Waiting,
@@ -214,6 +228,24 @@ impl Deliberation {
             events: opened,
         };
         (machine, effects)
+    }
+
+    /// What today's reader finds otherwise than the record that the deliberation was opened with.
+    pub(super) fn reread(&self) -> Vec<Reread> {
+        self.plan.reader.reread()
+    }
+
+    /// Notes what was read in this step, after what came from outside and before what was decided from it.
+    fn note_readings(&self, fx: &mut Effects) {
+        let readings = self.plan.reader.take();
+        if self.plan.reading < NOTED || readings.is_empty() {
+            return;
+        }
+        let is_delta = |e: &Event| matches!(e, Event::TurnDelta { .. });
+        let from_outside = fx.events.iter().take_while(|e| is_delta(e)).count() + 1;
+        let at = from_outside.min(fx.events.len());
+        let fact = Box::new(Fact::Readings { readings });
+        fx.events.insert(at, Event::Deliberated { fact });
     }
 
     /// What the limits must allow before anything is asked: the final answer.

@@ -3,6 +3,7 @@
 
 use super::fact::Fact;
 use super::machine::{COUNCIL, Deliberation};
+use super::reader::{Reading, Reread};
 use crate::event::{Event, Record};
 use crate::machine::{Input, Machine};
 use crate::message::Address;
@@ -19,6 +20,8 @@ pub struct Replayed {
     pub difference: Option<(Option<String>, Option<String>)>,
     /// The events as they were decided now.
     pub events: Vec<Event>,
+    /// What today's reader finds otherwise than the record: the record decides.
+    pub reread: Vec<Reread>,
 }
 
 /// Decides again. `records` are those of one deliberation, from the event that opened the thread for it; deltas may be
@@ -54,11 +57,20 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
     };
     let records = &records[from..];
     let preamble = named.unwrap_or_else(|| PREAMBLE.trim().to_owned());
-    let (mut machine, opened) = Deliberation::open(*plan, notices, preamble, *messages);
+    let readings = readings_of(records);
+    let (mut machine, opened) =
+        Deliberation::open_with(*plan, notices, preamble, *messages, readings);
     let mut found = Replayed {
         events: opened.events,
         ..Replayed::default()
     };
+    decide(&mut machine, records, &mut found);
+    found.reread = machine.reread();
+    Some(found)
+}
+
+/// Has the machine decide what follows, as far as it agrees with the record.
+fn decide(machine: &mut Deliberation, records: &[&Record], found: &mut Replayed) {
     let mut said = false;
     let mut next = 0;
     loop {
@@ -68,20 +80,20 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
             let then = records.get(next).map(|r| written(&r.event));
             if then.as_ref() != Some(&now) {
                 found.difference = Some((then, Some(now)));
-                return Some(found);
+                return;
             }
             found.agreed += 1;
             next += 1;
         }
         let Some(record) = records.get(next) else {
-            return Some(found);
+            return;
         };
         let input = match input(&record.event) {
             Some(input) => input,
             None if !said => Input::Op(say()),
             None => {
                 found.difference = Some((Some(written(&record.event)), None));
-                return Some(found);
+                return;
             }
         };
         if !said {
@@ -104,7 +116,7 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
         found.events.extend(without_deltas(decided.events));
         if found.events.len() == before {
             found.difference = Some((Some(written(&record.event)), None));
-            return Some(found);
+            return;
         }
     }
 }
@@ -164,6 +176,19 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
         }
     }
     Some(own)
+}
+
+/// What was read in replies, by a record.
+fn readings_of(records: &[&Record]) -> Vec<Reading> {
+    let facts = records.iter().filter_map(|r| match &r.event {
+        Event::Deliberated { fact } => Some(&**fact),
+        _ => None,
+    });
+    let readings = facts.filter_map(|fact| match fact {
+        Fact::Readings { readings } => Some(readings.clone()),
+        _ => None,
+    });
+    readings.flatten().collect()
 }
 
 fn say() -> Op {

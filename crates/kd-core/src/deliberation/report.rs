@@ -342,6 +342,8 @@ impl Report {
                 Some(seat) => self.read(seat, text.clone(), &None),
                 None => self.notices.push(format!("{stage}: {text}")),
             },
+            // What it led to follows as facts of its own.
+            Fact::Readings { .. } => {}
             Fact::Grouped(grouping) => {
                 self.noted(&grouping.notices);
                 self.groupings.push(grouping.clone());

@@ -60,10 +60,12 @@ pub use prose::without_thoughts;
 
 use json::{Form, Found};
 use prose::Said;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The step that found an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// The reply is the JSON asked for.
     Exact,
@@ -111,7 +113,8 @@ impl From<Form> for Step {
 }
 
 /// Why no answer was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unread {
     /// There are no words.
     Empty,

@@ -4,6 +4,7 @@ mod budget;
 mod families;
 mod faults;
 mod mixed;
+mod noted;
 mod passes;
 mod project;
 mod protocols;

@@ -302,6 +302,37 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_knows_every_fact_of_a_deliberation() {
+        let schema = include_str!("../../../../docs/schemas/record.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+        let event = |one: &&serde_json::Value| {
+            one["properties"]["event"]["const"].as_str() == Some("deliberated")
+        };
+        let known = schema["oneOf"]
+            .as_array()
+            .expect("events")
+            .iter()
+            .find(event);
+        let known = &known.expect("deliberated")["properties"]["fact"]["properties"]["fact"];
+        let known: Vec<&str> = known["enum"]
+            .as_array()
+            .expect("names")
+            .iter()
+            .filter_map(|name| name.as_str())
+            .collect();
+        // The error for an unknown fact lists those there are.
+        let unknown = serde_json::json!({"fact": "?"});
+        let unknown = serde_json::from_value::<kd_core::deliberation::Fact>(unknown);
+        let listed = unknown.expect_err("no such fact").to_string();
+        let (_, listed) = listed.split_once("expected one of").expect("a list");
+        let mut facts: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();
+        let mut known = known;
+        facts.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(known, facts);
+    }
+
+    #[test]
     fn what_is_held_back_is_a_line_that_its_schema_knows() {
         let mut round = duet_round();
         round.event(Event::HeldBack {

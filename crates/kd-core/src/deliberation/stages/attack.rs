@@ -5,7 +5,7 @@ use crate::clean::clean_line;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let listed = object_with(plan, reply.text, &["defects"])
         .and_then(|(v, _)| v.get("defects")?.as_array().cloned());
     let defects: Vec<String> = listed

@@ -6,6 +6,7 @@ use crate::deliberation::answer::marked;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Marked};
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
 use crate::voting::{self, Reads, Rules};
 use serde_json::{Map, Value, json};
@@ -123,11 +124,19 @@ pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
 }
 
 /// Reads a ballot: as JSON, however it is wrapped or damaged, else in words.
-pub(super) fn read(
-    board: &Board,
-    plan: &Plan,
-    reply: &Reply<'_>,
-) -> Result<(Marked, Step), Unread> {
+pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {
+    let names: Vec<&str> = reply
+        .items
+        .iter()
+        .filter_map(|c| Some(board.candidates.get(*c)?.name.as_str()))
+        .collect();
+    let asked = json!([format!("{:?}", form(plan)), reply.items, names]).to_string();
+    let text = reply.decisive();
+    plan.reader
+        .read("ballot", &asked, text, || find(board, plan, reply))
+}
+
+fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {
     let form = form(plan);
     if matches!(form, Reads::Choice | Reads::Rounds | Reads::Orders) {
         return chosen(board, plan, reply).map(|(at, step)| (Marked::Choice(at), step));
@@ -149,6 +158,7 @@ pub(super) fn read(
         }
         // Whoever names one answer alone ranks it first, or approves of it.
         let mark: fn(Vec<usize>) -> Marked = match form {
+            _ if plan.reading < 2 => return Err(read.err().unwrap_or(Unread::Missing)),
             Reads::Ranking | Reads::Paper => Marked::Ranking,
             Reads::Approvals => Marked::Approvals,
             _ => return Err(read.err().unwrap_or(Unread::Missing)),
@@ -199,7 +209,7 @@ pub(super) fn read(
 /// The candidate that a reply chooses, by its label or its words.
 pub(super) fn chosen(
     board: &Board,
-    plan: &Plan,
+    plan: &Run,
     reply: &Reply<'_>,
 ) -> Result<(usize, Step), Unread> {
     let wanted = Wanted::Option(options(board, plan, reply));
@@ -213,7 +223,7 @@ pub(super) fn chosen(
 }
 
 /// The labels of a ballot, with the words behind them where those are no labels themselves.
-fn options(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Options {
+fn options(board: &Board, plan: &Run, reply: &Reply<'_>) -> Options {
     let labels = labels(reply.items.len());
     let names: Vec<String> = reply
         .items

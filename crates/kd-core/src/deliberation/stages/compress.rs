@@ -5,7 +5,7 @@ use super::{Asking, Desk, Reply, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::memory::{Line, sentences};
 use crate::roles::Duty;
@@ -59,7 +59,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let points = object_with(plan, reply.text, &["points"])
         .and_then(|(value, _)| value.get("points")?.as_array().cloned())
         .unwrap_or_default();

@@ -7,6 +7,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
 use crate::reading::{Unread, json};
@@ -125,7 +126,7 @@ fn backers(counted: &Counted, candidate: usize) -> usize {
 /// What goes into a conclusion beside the chair's words.
 pub(crate) struct Conclusion<'a> {
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a Run,
     /// The table of the best pass.
     pub board: &'a Board,
     /// The heading.
@@ -164,7 +165,7 @@ pub(crate) fn compose(
     // A chair that recommends nothing has not concluded. JSON without a recommendation, and a refusal, are none.
     let said = said.filter(|(text, _)| match &object {
         Some(value) => !of(value, "recommendation").is_empty(),
-        None if told_apart && (is_json(text) || is_refusal(plan, text)) => false,
+        None if told_apart && concludes_nothing(plan, text) => false,
         None => !own_words(text).is_empty(),
     });
     let winner = board.winner();
@@ -174,7 +175,7 @@ pub(crate) fn compose(
         None => own_words(text),
     });
     let differs = keyed.zip(words.as_deref()).is_some_and(|(winner, words)| {
-        let key = plan.answers.read_for(&board.question, words);
+        let key = super::opinions::answer(plan, &board.question, words);
         told_apart && key.is_ok_and(|(key, _)| key != winner.name)
     });
     let title = match differs {
@@ -313,9 +314,16 @@ fn is_json(text: &str) -> bool {
     json * 2 > text.trim().len()
 }
 
+/// Whether a chair gave JSON without a recommendation, or declined.
+fn concludes_nothing(plan: &Run, text: &str) -> bool {
+    let kind = serde_json::to_string(&plan.answers).unwrap_or_default();
+    let find = || is_json(text) || is_refusal(plan, text);
+    plan.reader.read("no conclusion", &kind, text, find)
+}
+
 /// Whether a chair declines instead of concluding.
-fn is_refusal(plan: &Plan, text: &str) -> bool {
-    matches!(plan.answers.read(text), Err(Unread::Refused))
+fn is_refusal(plan: &Run, text: &str) -> bool {
+    plan.answers.read(text) == Err(Unread::Refused)
 }
 
 /// A chair's words without what it copied from its instructions: the marks of fences, the task, a label alone. Small

@@ -5,7 +5,7 @@ use super::opinions::{body, opiners, read, schema, task};
 use super::{Asking, Desk, Stage};
 use crate::deliberation::board::{Answer, Board, Candidate};
 use crate::deliberation::fact::Fact;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -40,7 +40,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     board.settle(plan);
     let mut values: Vec<(f64, usize)> = board
         .answers

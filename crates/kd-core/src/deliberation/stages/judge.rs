@@ -7,6 +7,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let count = board.candidates.len();
     // Union–find, the root of a group being its first candidate.
     let mut root: Vec<usize> = (0..count).collect();

@@ -24,6 +24,7 @@ use super::blind;
 use super::board::Board;
 use super::fact::Fact;
 use super::plan::Plan;
+use super::reader::Run;
 use crate::event::Purpose;
 use crate::reading::Unread;
 use serde_json::Value;
@@ -43,17 +44,17 @@ pub struct Stage {
     /// What one of them is told; none if there is nothing to ask it.
     pub ask: fn(&Desk<'_>) -> Option<Asking>,
     /// What a reply means.
-    pub read: fn(&mut Board, &Plan, &Reply<'_>) -> Vec<Fact>,
+    pub read: fn(&mut Board, &Run, &Reply<'_>) -> Vec<Fact>,
     /// What follows once everybody has replied or failed.
-    pub end: fn(&mut Board, &Plan) -> Vec<Fact>,
+    pub end: fn(&mut Board, &Run) -> Vec<Fact>,
     /// A reply as it stands in the conversation.
-    pub body: fn(&Plan, &str) -> String,
+    pub body: fn(&Run, &str) -> String,
 }
 
 /// What a stage may look at while it asks.
 pub struct Desk<'a> {
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a Run,
     /// The table.
     pub board: &'a Board,
     /// Who is asked: a place in the plan.
@@ -113,7 +114,7 @@ impl<'a> Reply<'a> {
 pub(super) fn unread(
     stage: &Stage,
     board: &Board,
-    plan: &Plan,
+    plan: &Run,
     reply: &Reply<'_>,
 ) -> Option<Unread> {
     let why = match stage.purpose {
@@ -128,7 +129,7 @@ pub(super) fn unread(
 pub(super) fn repair(
     stage: &Stage,
     board: &Board,
-    plan: &Plan,
+    plan: &Run,
     reply: &Reply<'_>,
     why: Unread,
 ) -> Asking {
@@ -246,12 +247,12 @@ impl Desk<'_> {
 }
 
 /// A stage without an end of its own.
-fn no_end(_: &mut Board, _: &Plan) -> Vec<Fact> {
+fn no_end(_: &mut Board, _: &Run) -> Vec<Fact> {
     Vec::new()
 }
 
 /// A reply that stands in the conversation as it came.
-fn as_it_came(_: &Plan, text: &str) -> String {
+fn as_it_came(_: &Run, text: &str) -> String {
     text.to_owned()
 }
 

@@ -5,8 +5,9 @@ use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked}
 use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
-use crate::reading::{Unread, code};
+use crate::reading::{Step, Unread, code};
 use crate::roles::Duty;
 use serde_json::{Value, json};
 
@@ -146,7 +147,7 @@ pub(super) fn schema(kind: &AnswerKind, more: &[(&str, Value)]) -> Option<Value>
 }
 
 /// An answer of the form above as people read it.
-pub(super) fn body(plan: &Plan, text: &str) -> String {
+pub(super) fn body(plan: &Run, text: &str) -> String {
     if matches!(plan.answers, AnswerKind::Text) {
         return as_it_came(plan, text);
     }
@@ -183,7 +184,7 @@ pub(super) fn body(plan: &Plan, text: &str) -> String {
 pub(super) type Taken = (Option<String>, Option<f64>, Option<String>);
 
 /// Reads an answer.
-pub(super) fn answer_in(plan: &Plan, reply: &Reply<'_>) -> Taken {
+pub(super) fn answer_in(plan: &Run, reply: &Reply<'_>) -> Taken {
     if matches!(plan.answers, AnswerKind::Text) {
         return (None, confidence_in(reply.text), None);
     }
@@ -193,17 +194,26 @@ pub(super) fn answer_in(plan: &Plan, reply: &Reply<'_>) -> Taken {
     let sure = object_with(plan, reply.text, &["confidence"])
         .and_then(|(value, _)| stated_confidence(&value))
         .or_else(|| confidence_in(reply.text));
-    match plan.answers.read_for(&plan.question, reply.decisive()) {
+    match answer(plan, &plan.question, reply.decisive()) {
         Ok((key, step)) => (Some(key), sure, reply.noted(note(step))),
         Err(why) => (None, sure, Some(format!("it abstains: {}", why.words()))),
     }
 }
 
+/// The key of a reply to a question.
+pub(super) fn answer(plan: &Run, question: &str, text: &str) -> Result<(String, Step), Unread> {
+    let kind = serde_json::to_string(&plan.answers).unwrap_or_default();
+    let asked = format!("{kind} {question}");
+    plan.reader.read("answer", &asked, text, || {
+        plan.answers.read_for(question, text)
+    })
+}
+
 /// Why an answer cannot be read.
-pub(super) fn unread(plan: &Plan, text: &str) -> Option<Unread> {
+pub(super) fn unread(plan: &Run, text: &str) -> Option<Unread> {
     match plan.answers {
         AnswerKind::Text => None,
-        _ => plan.answers.read_for(&plan.question, text).err(),
+        _ => answer(plan, &plan.question, text).err(),
     }
 }
 
@@ -250,14 +260,14 @@ fn first_reading(kind: &AnswerKind, text: &str) -> Taken {
 }
 
 /// Takes an answer in as it stands.
-pub(super) fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+pub(super) fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     put(board, plan, reply, answer_in(plan, reply), false)
 }
 
 /// Puts what was read in a reply on the table, as the answer of its seat.
 pub(super) fn put(
     board: &mut Board,
-    plan: &Plan,
+    plan: &Run,
     reply: &Reply<'_>,
     (key, confidence, notice): Taken,
     unjustified: bool,
@@ -282,13 +292,13 @@ pub(super) fn put(
     vec![fact]
 }
 
-fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     board.settle(plan);
     Vec::new()
 }
 
 /// The flaw that a later answer names in the earlier one; none where it names none.
-pub(super) fn flaw_in(plan: &Plan, text: &str) -> Option<String> {
+pub(super) fn flaw_in(plan: &Run, text: &str) -> Option<String> {
     let said = match object_with(plan, text, &["flaw"]) {
         Some((value, _)) => words_of(&value, "flaw"),
         None => marked(text, "flaw").unwrap_or_default(),

@@ -6,7 +6,7 @@ use super::{Asking, Desk, Stage};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Candidate};
 use crate::deliberation::fact::Fact;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -52,7 +52,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let original = board.candidates.first().cloned();
     board.settle(plan);
     if let (Some(original), Some(mended)) = (original, board.candidates.first_mut())

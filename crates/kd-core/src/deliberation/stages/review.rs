@@ -6,6 +6,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Review, object_with};
 use crate::deliberation::fact::{Fact, Rated};
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
 use serde_json::{Map, Value, json};
@@ -114,7 +115,7 @@ fn work(role: &str) -> Work {
     }
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let name = |seat: usize| plan.seats[seat].name().clone();
     let mut notices = Vec::new();
     let mut ratings: Vec<(usize, u8, String)> = Vec::new();

@@ -6,7 +6,7 @@ use super::{Asking, Desk, Reply, Stage};
 use crate::deliberation::blind;
 use crate::deliberation::board::Board;
 use crate::deliberation::fact::Fact;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use serde_json::json;
 
@@ -158,12 +158,7 @@ fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
 }
 
 /// Takes a later answer in. With `justified`, who changes without naming a flaw counts as before.
-pub(super) fn take(
-    board: &mut Board,
-    plan: &Plan,
-    reply: &Reply<'_>,
-    justified: bool,
-) -> Vec<Fact> {
+pub(super) fn take(board: &mut Board, plan: &Run, reply: &Reply<'_>, justified: bool) -> Vec<Fact> {
     let (mut key, confidence, mut notice) = answer_in(plan, reply);
     let earlier = board.answer_of(reply.seat).cloned();
     let mut unjustified = false;
@@ -183,7 +178,7 @@ pub(super) fn take(
 }
 
 /// Ballots on answers that are no more count for nothing.
-pub(super) fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+pub(super) fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     board.settle(plan);
     board.ballots.clear();
     board.reviews.clear();

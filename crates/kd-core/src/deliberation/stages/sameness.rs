@@ -10,6 +10,7 @@ use crate::deliberation::board::{Board, Grouped, ReadClaim, object_with};
 use crate::deliberation::count::kin;
 use crate::deliberation::fact::{Claimed, Fact, Group, Grouping};
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::ids::SeatName;
 use crate::reading::{self, contrast};
@@ -140,7 +141,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let groups = groups_in(reply);
     let object = object_with(plan, reply.text, &["groups"]).map(|(value, _)| value);
     let object = object.filter(|_| groups.is_ok()).unwrap_or_default();
@@ -249,7 +250,7 @@ fn lines_in(object: &Value, name: &str, most: usize) -> Vec<String> {
         .collect()
 }
 
-fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
+fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let readings = std::mem::take(&mut board.readings);
     if seats(plan, board).is_empty() {
         return Vec::new();
@@ -306,7 +307,7 @@ fn end(board: &mut Board, plan: &Plan) -> Vec<Fact> {
 /// The groups that both readings make, each sorted; candidates stand alone where the readings do not suffice.
 fn merged(
     board: &Board,
-    plan: &Plan,
+    plan: &Run,
     readings: &[Grouped],
     notices: &mut Vec<String>,
 ) -> Vec<Vec<usize>> {
@@ -341,16 +342,20 @@ fn merged(
         }
         _ => board.candidates[c].text.as_str(),
     };
+    let apart = |a: &str, b: &str| {
+        let between = || contrast::between(a, b).map(str::to_owned);
+        plan.reader.read("contrast", a, b, between)
+    };
     let mut out: Vec<Vec<usize>> = Vec::new();
     for group in groups {
         let pairs = group
             .iter()
             .enumerate()
             .flat_map(|(at, a)| group[at + 1..].iter().map(move |b| (*a, *b)));
-        let apart = pairs
-            .filter_map(|(a, b)| Some((a, b, contrast::between(text(a), text(b))?)))
+        let differ = pairs
+            .filter_map(|(a, b)| Some((a, b, apart(text(a), text(b))?)))
             .next();
-        match apart {
+        match differ {
             Some((a, b, why)) => {
                 notices.push(format!(
                     "{} and {} stay apart: {why}",

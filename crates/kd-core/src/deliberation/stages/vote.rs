@@ -9,6 +9,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
+use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::reading::Unread;
 use crate::roles::Duty;
@@ -211,7 +212,7 @@ struct Ballot {
 }
 
 /// Reads a ballot, however it is written.
-fn ballot_in(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
+fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     let (_, name, _) = ballot::field(form(plan), &labels(reply.items.len()));
     let object = object_with(plan, reply.text, &[name, "reason", "confidence"]);
     let value = object.map(|(value, _)| value).unwrap_or_default();
@@ -233,7 +234,7 @@ fn ballot_in(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
 }
 
 /// Reads a ballot as records without a version of reading have it.
-fn first_reading(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
+fn first_reading(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     let Some((value, strict)) = object_in(reply.text) else {
         return Ballot {
             mark: lenient_mark(form(plan), reply.text, reply.items),
@@ -255,7 +256,7 @@ fn first_reading(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Ballot {
 }
 
 /// Why a ballot cannot be read.
-pub(super) fn unread(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Option<Unread> {
+pub(super) fn unread(board: &Board, plan: &Run, reply: &Reply<'_>) -> Option<Unread> {
     ballot::read(board, plan, reply).err()
 }
 
@@ -279,7 +280,7 @@ pub(super) fn bare(board: &Board, plan: &Plan, reply: &Reply<'_>) -> (String, Va
     (asked, schema)
 }
 
-fn read(board: &mut Board, plan: &Plan, reply: &Reply<'_>) -> Vec<Fact> {
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let Ballot {
         mark,
         sure,

@@ -11,6 +11,7 @@ use crate::face::{Face, Io, json};
 use crate::render::clean;
 use kd_core::Record;
 use kd_core::deliberation;
+use kd_core::deliberation::Reread;
 use kd_core::deliberation::report::Report;
 use kd_store::{Thread, log};
 use serde_json::json as object;
@@ -102,7 +103,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({"v": 1, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
-            "verdict": report.verdict, "difference": replayed.difference.map(|(then, now)| object!({"recorded": then, "decided": now}))});
+            "verdict": report.verdict, "read_otherwise_today": replayed.reread, "difference": replayed.difference.map(|(then, now)| object!({"recorded": then, "decided": now}))});
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else if let Some((then, now)) = &replayed.difference {
         let none = "nothing".to_owned();
@@ -131,8 +132,37 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
             writeln!(out, "{}", clean::line(&heading))?;
         }
     }
+    if !args.json {
+        show_reread(&replayed.reread, &mut out)?;
+    }
     Ok(if same { Exit::Done } else { Exit::Error })
 }
+
+/// Shows what today's `kd` reads otherwise than the one that wrote the record.
+fn show_reread(reread: &[Reread], out: &mut impl Write) -> io::Result<()> {
+    for reading in reread {
+        let shown = |found: &serde_json::Value| clean::line(&clipped(&found.to_string()));
+        writeln!(
+            out,
+            "note: the record decides, but this version of kd reads one {} differently: {} instead of {}",
+            clean::line(&reading.sought),
+            shown(&reading.today),
+            shown(&reading.recorded)
+        )?;
+    }
+    Ok(())
+}
+
+/// The beginning of a text.
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(FOUND_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// The most characters of a reading that are shown.
+const FOUND_CHARS_MAX: usize = 80;
 
 /// Says why.
 pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
