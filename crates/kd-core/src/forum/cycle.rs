@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub const GENERATOR: &str = "ChaCha12";
 /// How often a draw in which everybody sat out is made again. Then one agent is picked by lot.
 const REDRAWS_MAX: u32 = 32;
+/// Numbers of a record have so many decimals at most: its seal covers no more.
+const DECIMALS: f64 = 1e9;
 /// What one turn costs of an agent's energy, and what one cycle of rest restores.
 const TURN_ENERGY: f64 = 0.25;
 const REST_ENERGY: f64 = 0.15;
@@ -165,7 +167,7 @@ impl Cards {
     ) -> Self {
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         candidates.dedup_by(|a, b| a.name == b.name);
-        Self {
+        let cards = Self {
             seed: seed.into(),
             index,
             scheduler: settings.scheduler.clone(),
@@ -173,7 +175,21 @@ impl Cards {
             delays: (settings.delay_secs_min, settings.delay_secs_max),
             candidates,
             block: None,
+        };
+        cards.rounded()
+    }
+
+    /// The same cards, whose numbers have no more decimals than the seal covers.
+    #[must_use]
+    pub fn rounded(mut self) -> Self {
+        self.delays = rounded_both(self.delays);
+        for one in &mut self.candidates {
+            one.skip_probability = rounded(one.skip_probability);
+            one.weight = rounded(one.weight);
+            one.energy = rounded(one.energy);
+            one.delays = one.delays.map(rounded_both);
         }
+        self
     }
 
     /// The same cards, with the block that a cycle after `last` goes on with: none where the last cycle ended its block,
@@ -191,6 +207,18 @@ impl Cards {
         });
         self
     }
+}
+
+/// A number with so many decimals; a large one has none that could be rounded.
+fn rounded(number: f64) -> f64 {
+    match (number * DECIMALS).abs() < 2f64.powi(52) {
+        true => (number * DECIMALS).round() / DECIMALS,
+        false => number,
+    }
+}
+
+fn rounded_both((low, high): (f64, f64)) -> (f64, f64) {
+    (rounded(low), rounded(high))
 }
 
 /// Lower-case hexadecimal digits.
@@ -300,7 +328,7 @@ pub fn draw(cards: &Cards) -> Plan {
         if out[place] {
             plan.sitting_out.push(SittingOut {
                 agent: candidate.name.clone(),
-                chance: chances[*at],
+                chance: rounded(chances[*at]),
             });
             continue;
         }

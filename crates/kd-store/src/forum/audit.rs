@@ -95,8 +95,8 @@ impl ForumStore {
             None => Anchor::None,
             Some(head) => {
                 let row = self.db.row(
-                    "SELECT seal FROM links WHERE chain = $1 AND number = $2",
-                    args![head.chain.as_str(), head.number],
+                    "SELECT l.seal FROM links l JOIN cycles c ON c.id = l.cycle_id WHERE l.chain = $1 AND l.number = $2 AND c.forum = $3",
+                    args![head.chain.as_str(), head.number, forum],
                 )?;
                 let goes_on = links::chain_of(&mut self.db, forum)?;
                 let goes_on = goes_on.is_some_and(|(chain, ..)| chain == head.chain);
@@ -152,6 +152,9 @@ fn check(
     if let Some(link) = &cycle.link {
         check_link(db, &cycle, link, earlier, &mut faults)?;
     }
+    if cycle.link.is_some() {
+        check_texts(db, &cycle, &runs, &mut faults)?;
+    }
     check_plan(&cycle, earlier, &mut faults);
     check_turns(&cycle, &runs, &mut faults);
     for run in &runs {
@@ -181,12 +184,16 @@ fn check_link(
     match before {
         None => {
             fault(link.number != 1, "the link before it is missing");
-            let first = links::first_commitment(db, &link.chain)?;
-            let other = first.is_some_and(|first| link.commitment.as_ref() != Some(&first));
-            fault(
-                other && link.origin != Origin::Seeded,
-                "its commitment is not the one recorded before",
-            );
+            if let Some((first, after)) = links::beginning(db, &link.chain)? {
+                fault(
+                    link.commitment.as_ref() != Some(&first) && link.origin != Origin::Seeded,
+                    "its commitment is not the one recorded before",
+                );
+                fault(
+                    link.after_post != after,
+                    "its posts do not begin where the chain begins",
+                );
+            }
         }
         Some(before) => {
             fault(
@@ -239,6 +246,38 @@ fn check_link(
     Ok(())
 }
 
+/// The seal covers what is read. So what is read has to be all that is written: no unknown field, no other spelling, no
+/// decimal beyond those that are sealed.
+fn check_texts(
+    db: &mut Db,
+    cycle: &CycleRecord,
+    runs: &[Run],
+    faults: &mut Vec<String>,
+) -> Result<(), ForumError> {
+    let row = db.row(
+        "SELECT cards, plan FROM cycles WHERE id = $1",
+        args![cycle.id],
+    )?;
+    let row = row.as_ref();
+    let cards = serde_json::to_string(&cycle.cards.clone().rounded()).ok();
+    let plan = serde_json::to_string(&cycle.plan).ok();
+    if row.map(|row| row.raw(0)) != cards || row.map(|row| row.raw(1)) != plan {
+        faults.push("its draw is not written as kd writes it".to_owned());
+    }
+    let rows = db.rows(
+        "SELECT deeds FROM runs WHERE cycle_id = $1 ORDER BY id",
+        args![cycle.id],
+    )?;
+    let deeds = runs.iter().map(|run| serde_json::to_string(&run.deeds));
+    if !deeds
+        .map(Result::ok)
+        .eq(rows.iter().map(|row| Some(row.raw(0))))
+    {
+        faults.push("its deeds are not written as kd writes them".to_owned());
+    }
+    Ok(())
+}
+
 /// The draw, made again.
 fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut Vec<String>) {
     let Some(cards) = cycle.revealed() else {
@@ -274,6 +313,9 @@ fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
             planned.join(", "),
             ran.join(", ")
         ));
+    }
+    if runs.iter().any(|run| run.forum != cycle.forum) {
+        faults.push("a turn of it is recorded in another forum".to_owned());
     }
     let complete = cycle.ended_at.is_some() && cycle.void().is_none();
     if complete && ran.len() < planned.len() {
@@ -313,6 +355,15 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
         "SELECT id, thread_id FROM posts WHERE run_id = $1 ORDER BY id",
         args![run.id],
     )?;
+    if let Some(thread) = proposed
+        .iter()
+        .find(|thread| !rows.iter().any(|row| row.int(1) == **thread))
+    {
+        faults.push(format!(
+            "the post that opens thread {thread} is not of the turn of {}",
+            run.agent
+        ));
+    }
     let of_motion = |row: &&Row| !proposed.contains(&row.int(1));
     let there: Vec<i64> = rows
         .iter()

@@ -608,7 +608,7 @@ impl Numbers {
                 self.cycles.insert(c.id, new);
                 if let Some(link) = c.link
                     // No file goes on with a chain of this store.
-                    && super::links::first_commitment(db, &link.chain)?.is_none()
+                    && super::links::beginning(db, &link.chain)?.is_none()
                 {
                     let post = |old: i64| match old {
                         0 => Ok(self.base),

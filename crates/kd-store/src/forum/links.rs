@@ -330,13 +330,13 @@ pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, Fo
     row.map(|row| cycles::find(db, row.int(0))).transpose()
 }
 
-/// The first commitment of a chain that was begun in this store.
-pub(super) fn first_commitment(db: &mut Db, chain: &str) -> Result<Option<String>, ForumError> {
+/// The first commitment of a chain that was begun in this store, and the post behind which it begins.
+pub(super) fn beginning(db: &mut Db, chain: &str) -> Result<Option<(String, i64)>, ForumError> {
     let row = db.row(
-        "SELECT commitment FROM chains WHERE chain = $1",
+        "SELECT commitment, after_post FROM chains WHERE chain = $1",
         args![chain],
     )?;
-    Ok(row.map(|row| row.text(0)))
+    Ok(row.map(|row| (row.text(0), row.int(1))))
 }
 
 /// Enters a link; one that is there stays.

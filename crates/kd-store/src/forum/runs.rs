@@ -31,12 +31,27 @@ fn run(row: &Row) -> Run {
         started_at: row.time(4),
         ended_at: row.maybe_time(5),
         outcome: Outcome::parse(&row.text(6)).unwrap_or(Outcome::Failed),
-        deeds: row.json(7).unwrap_or_default(),
+        // Deeds that cannot be read are not those that were sealed.
+        deeds: row.json(7).unwrap_or_else(|_| vec![unreadable()]),
         reason: row.maybe_text(8),
         claim: row.maybe_text(9),
-        claim_agrees: row.maybe_int(10).map(|n| n != 0),
+        // Any other number was not written by kd, and is missed by the seal.
+        claim_agrees: match row.maybe_int(10) {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        },
         calls: row.int(11),
         tokens: row.int(12),
+    }
+}
+
+fn unreadable() -> Deed {
+    Deed {
+        tool: "unreadable".to_owned(),
+        thread_id: None,
+        post_id: None,
+        motion_id: None,
     }
 }
 

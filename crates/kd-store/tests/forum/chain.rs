@@ -35,9 +35,11 @@ pub(crate) fn draw_next(
 
 /// Lets everybody have a turn: a thread first, replies later.
 pub(crate) fn take_turns(store: &mut ForumStore, settings: &Settings, cycle: &CycleRecord) {
-    for turn in &cycle.plan.turns {
+    for (turn, number) in cycle.plan.turns.iter().zip(2..) {
         let run = store.begin_run(Some(cycle.id), MAIN, &turn.agent, at(1));
         let Some(run) = run.unwrap() else { continue };
+        // No two posts have one time.
+        let now = at(100 * cycle.number + number);
         let caller = Caller {
             run: Some(run),
             ..Caller::new(&turn.agent, MAIN)
@@ -51,7 +53,7 @@ pub(crate) fn take_turns(store: &mut ForumStore, settings: &Settings, cycle: &Cy
                 json!({"thread_id": thread.id, "body": format!("words of {} in {}", turn.agent, cycle.number)}),
             ),
         };
-        let said = store.call(&caller, settings, tool, &arguments, at(2));
+        let said = store.call(&caller, settings, tool, &arguments, now);
         assert_eq!(said.unwrap()["success"], true);
         let end = RunEnd {
             outcome: Outcome::Acted,
@@ -63,13 +65,58 @@ pub(crate) fn take_turns(store: &mut ForumStore, settings: &Settings, cycle: &Cy
     }
 }
 
-fn live(store: &mut ForumStore, leader: &mut Leader, cycles: usize) {
+pub(crate) fn live(store: &mut ForumStore, leader: &mut Leader, cycles: usize) {
     let settings = Settings::default();
     for _ in 0..cycles {
         let cycle = draw_next(store, leader, &settings, &AGENTS, None);
         take_turns(store, &settings, &cycle);
         store.finish_cycle(leader, cycle.id, 1_000, at(4)).unwrap();
     }
+}
+
+/// A cycle in which everybody proposes, replies with a quote, claims something or skips.
+pub(crate) fn live_otherwise(store: &mut ForumStore, leader: &mut Leader) {
+    let settings = Settings::default();
+    let cycle = draw_next(store, leader, &settings, &AGENTS, None);
+    for (number, turn) in cycle.plan.turns.iter().enumerate() {
+        let run = store.begin_run(Some(cycle.id), MAIN, &turn.agent, at(1));
+        let run = run.unwrap().unwrap();
+        let now = at(100 * cycle.number + number as i64);
+        let caller = Caller {
+            run: Some(run),
+            ..Caller::new(&turn.agent, MAIN)
+                .unwrap()
+                .proven(Proof::Persona)
+        };
+        let title = format!("Motion of {}", turn.agent);
+        let calls = [
+            (
+                "propose",
+                json!({"kind": "text", "title": title, "value": title, "reason": "r"}),
+            ),
+            (
+                "reply_to_thread",
+                json!({"thread_id": 1, "body": "so?", "quote_post_id": 1}),
+            ),
+            ("finish", json!({"did": "skip", "reason": "nothing to say"})),
+        ];
+        for (tool, arguments) in calls.iter().cycle().skip(number).take(2) {
+            // What is refused is not recorded.
+            let _ = store.call(&caller, &settings, tool, arguments, now);
+        }
+        let end = RunEnd {
+            outcome: if number == 0 {
+                Outcome::Skipped
+            } else {
+                Outcome::Acted
+            },
+            reason: (number < 2).then(|| "enough".to_owned()),
+            claim: None,
+            tokens: 70,
+        };
+        store.end_run(run, &end, at(3)).unwrap();
+    }
+    store.finish_cycle(leader, cycle.id, 1_000, at(4)).unwrap();
 }
 
 pub(crate) fn audited(store: &mut ForumStore) -> Audited {
@@ -398,7 +445,7 @@ pub(crate) const RECORD: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("first_words", "post_id", &["digest"]),
-    ("chains", "forum", &["chain", "commitment"]),
+    ("chains", "forum", &["chain", "commitment", "after_post"]),
 ];
 
 #[test]

@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod bytes;
 mod chain;
 mod company;
 mod governance;
