@@ -16,7 +16,7 @@ use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::{BadSetting, Settings};
 use kd_core::forum::words::{Outcome, Run};
 use kd_core::request::ToolServer;
-use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader};
+use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,9 +210,8 @@ impl<'a> Forum<'a> {
             let Some(turn) = turns.next() else { break };
             // Banned since the order was drawn.
             if self.store.is_banned(&forum, &turn.agent)? {
-                self.log(LogEvent::SittingOut {
-                    agent: turn.agent.clone(),
-                })?;
+                let agent = turn.agent.clone();
+                self.pass_over(&record, &agent, "banned")?;
                 continue;
             }
             if let Some(run) =
@@ -458,6 +457,24 @@ impl<'a> Forum<'a> {
             })?;
         }
         Ok(record)
+    }
+
+    /// Records the turn of an agent that is not asked: the record of a cycle holds every turn that was drawn.
+    fn pass_over(&mut self, cycle: &CycleRecord, agent: &str, why: &str) -> Result<(), RunError> {
+        let now = self.now();
+        let forum = &self.plan.forum;
+        if let Some(run) = self.store.begin_run(Some(cycle.id), forum, agent, now)? {
+            let end = RunEnd {
+                outcome: Outcome::Skipped,
+                reason: Some(why.to_owned()),
+                claim: None,
+                tokens: 0,
+            };
+            self.store.end_run(run, &end, now)?;
+        }
+        self.log(LogEvent::SittingOut {
+            agent: agent.to_owned(),
+        })
     }
 
     /// Waits; false if a person stopped it.
