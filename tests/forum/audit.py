@@ -64,7 +64,7 @@ def mixed_seed(link, secret):
 
 
 def post_digest(post):
-    if post["changed"] and post["kept"]:
+    if post["changed"] and post["kept"] and post["kept"] == post["kept"].lower():
         return bytes.fromhex(post["kept"])
     fields = Fields("kd forum post 1").text(post["author"]).text(post["body"]).int(post["us"])
     fields.int(post["thread_us"]).text(post["opener"]).maybe(post["quote_us"], fields.int)
@@ -418,8 +418,8 @@ def read_database(path, forum):
                                   "FROM runs WHERE forum = ? ORDER BY id", (forum,))]
     for run in runs:
         run["deeds"] = json.loads(run["deeds"])
-    posts = [dict(zip(("id", "author", "body", "us", "thread_us", "opener", "quote_us", "kept", "changed"), row)) for row in db.execute(
-        "SELECT p.id, p.author, p.body, p.created_at, t.created_at, t.author, q.created_at, f.digest, "
+    posts = [dict(zip(("id", "thread_id", "author", "body", "us", "thread_us", "opener", "quote_us", "kept", "changed"), row)) for row in db.execute(
+        "SELECT p.id, p.thread_id, p.author, p.body, p.created_at, t.created_at, t.author, q.created_at, f.digest, "
         "p.edited_at IS NOT NULL OR p.deleted_at IS NOT NULL FROM posts p JOIN threads t ON t.id = p.thread_id "
         "LEFT JOIN posts q ON q.id = p.quote_post_id LEFT JOIN first_words f ON f.post_id = p.id WHERE t.forum = ? ORDER BY p.id", (forum,))]
     motions = dict(db.execute("SELECT id, title FROM motions"))
@@ -454,11 +454,27 @@ def read_export(path, forum):
                 motions[record["id"]] = record["title"]
     times = {post["id"]: micros(post["created_at"]) for post in posts}
     facts = [{
-        "id": p["id"], "author": p["author"], "body": p["body"], "us": times[p["id"]], "thread_us": micros(threads[p["thread_id"]]["created_at"]),
+        "id": p["id"], "thread_id": p["thread_id"], "author": p["author"], "body": p["body"], "us": times[p["id"]], "thread_us": micros(threads[p["thread_id"]]["created_at"]),
         "opener": threads[p["thread_id"]]["author"], "quote_us": times.get(p.get("quote_post_id")), "kept": kept.get(p["id"]),
         "changed": bool(p.get("edited_at") or p.get("deleted_at")),
     } for p in posts]
     return sorted(cycles, key=lambda c: c["number"]), runs, facts, motions
+
+
+CARDS = {"seed", "index", "scheduler", "skips_max", "delays", "candidates", "block"}
+CANDIDATE = {"name", "skip_probability", "weight", "energy", "tokens", "turns", "skipped", "delays"}
+DEED = {"tool", "thread_id", "post_id", "motion_id"}
+
+
+def is_written_by_kd(cards, plan, deeds):
+    """No unknown field, and no decimal beyond those that the seal covers."""
+    def plain(number):
+        return abs(number) >= 4e6 or round(number, 9) == number
+
+    one = [set(c) <= CANDIDATE and all(plain(c[key]) for key in ("skip_probability", "weight", "energy")) for c in cards["candidates"]]
+    delays = [cards["delays"], *(c["delays"] for c in cards["candidates"] if c.get("delays"))]
+    out = [plain(one["chance"]) for one in plan["sitting_out"]]
+    return "seed" in cards and set(cards) <= CARDS and all(one + out) and all(plain(d) for pair in delays for d in pair) and all(set(d) <= DEED for d in deeds)
 
 
 def audit(cycles, runs, posts, motions):
@@ -484,6 +500,8 @@ def audit(cycles, runs, posts, motions):
             if before:
                 if link["previous"] != before["seal"] or link["number"] != before["number"] + 1:
                     fault("it does not follow the link before")
+                if link["after_post"] != before["through_post"]:
+                    fault("its posts do not begin where those of the link before end")
                 pending = before.get("renewed") or before["next"]
                 if link.get("commitment") not in (None, pending):
                     fault("its commitment is another")
@@ -493,10 +511,21 @@ def audit(cycles, runs, posts, motions):
                 if commitment(link, secret) != link["commitment"]:
                     fault("its secret does not fulfil its commitment")
                 seed = mixed_seed(link, secret)
+            if not is_written_by_kd(cycle["cards"], cycle["plan"], [deed for run in by_cycle.get(cycle["id"], []) for deed in run["deeds"]]):
+                fault("it is not written as kd writes it")
             if posts_digest(posts, link) != link["posts"]:
                 fault("its posts were changed")
             if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"]:
                 fault("its record does not fit its seal")
+        for run in by_cycle.get(cycle["id"], []):
+            for deed in run["deeds"]:
+                post = digests.get(deed.get("post_id"), {})
+                if post and (post["thread_id"], post["author"]) != (deed.get("thread_id"), run["agent"]):
+                    fault(f"post {post['id']} is not where {run['agent']} wrote it")
+        planned, took = [t["agent"] for t in cycle["plan"]["turns"]], [run["agent"] for run in by_cycle.get(cycle["id"], [])]
+        whole = cycle["ended_us"] is not None and not (link or {}).get("void")
+        if took != planned[: len(took)] or (whole and took != planned):
+            fault(f"planned were {', '.join(planned)}, and {', '.join(took)} ran")
         if isinstance(seed, (int, bytes)):
             order, turns, out = draw(cycle["cards"], seed)
             plan = cycle["plan"]
