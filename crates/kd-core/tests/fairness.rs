@@ -1,7 +1,7 @@
 //! Error rate and power of the verdict on fairness, by simulation, beside the verdict of the first version.
 //!
 //! The large table of docs/fairness.md:
-//! `cargo test --release -p kd-core --test fairness -- --ignored --nocapture`
+//! `cargo test --release -p kd-core --test fairness full -- --ignored --nocapture --test-threads=1`
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
 #[path = "fairness/old.rs"]
@@ -176,25 +176,21 @@ fn a_fair_run_may_be_looked_at_after_every_cycle() {
     assert!(failed <= 3, "{failed} of {runs} runs failed at some look");
 }
 
-#[test]
-#[ignore = "the large table takes minutes: run it with --release"]
-fn full() {
+const AGENTS: [usize; 6] = [3, 5, 8, 10, 20, 50];
+
+/// The error rate at this chance to skip.
+fn fair(skip: f64, rules: &[&'static str]) {
     println!("{HEAD}");
     let mut worst: f64 = 0.0;
-    for skip in [0.2, 0.5] {
-        for agents in [3, 5, 8, 10, 20, 50] {
-            for cycles in [30, 60, 100, 200, 500, 1_000, 10_000] {
-                let runs = (4_000_000 / (agents * cycles) as u64).clamp(40, 2_000);
-                for name in ["shuffle", "williams"] {
-                    if skip != 0.2 && name != "shuffle" {
-                        continue;
-                    }
-                    let rule = Rule::Scheduler(name);
-                    let rates = line(rule, agents, cycles, skip, runs);
-                    check(rule, agents, cycles, runs, &rates);
-                    if runs >= 400 {
-                        worst = worst.max(rates.once).max(rates.running);
-                    }
+    for agents in AGENTS {
+        for cycles in [30, 60, 100, 200, 500, 1_000, 10_000] {
+            let runs = (4_000_000 / (agents * cycles) as u64).clamp(40, 2_000);
+            for name in rules {
+                let rule = Rule::Scheduler(name);
+                let rates = line(rule, agents, cycles, skip, runs);
+                check(rule, agents, cycles, runs, &rates);
+                if runs >= 400 {
+                    worst = worst.max(rates.once).max(rates.running);
                 }
             }
         }
@@ -203,6 +199,23 @@ fn full() {
         "greatest error rate with 400 runs or more: {:.2} %",
         100.0 * worst
     );
+}
+
+#[test]
+#[ignore = "the large table takes minutes: run it with --release"]
+fn full_error_rate() {
+    fair(0.2, &["shuffle", "williams"]);
+}
+
+#[test]
+#[ignore = "the large table takes minutes: run it with --release"]
+fn full_error_rate_with_many_skips() {
+    fair(0.5, &["shuffle"]);
+}
+
+#[test]
+#[ignore = "the large table takes minutes: run it with --release"]
+fn full_error_rate_of_other_schedulers() {
     println!("{HEAD}");
     for name in ["energy", "deficit"] {
         for (agents, cycles) in [(3, 30), (5, 200), (10, 1_000)] {
@@ -211,17 +224,50 @@ fn full() {
             check(rule, agents, cycles, 200, &rates);
         }
     }
+}
+
+#[test]
+#[ignore = "the large table takes minutes: run it with --release"]
+fn full_power() {
+    println!("{HEAD}");
     for rule in [
+        Rule::Favorite,
         Rule::Scheduler("fixed"),
         Rule::Scheduler("rotate"),
-        Rule::Favorite,
     ] {
-        for agents in [3, 5, 8, 10, 20, 50] {
-            for cycles in [60, 200, 500] {
+        for agents in AGENTS {
+            for cycles in [500, 200, 60] {
                 let runs = if rule == Rule::Favorite { 300 } else { 20 };
                 let rates = line(rule, agents, cycles, 0.2, runs);
                 check(rule, agents, cycles, runs, &rates);
             }
         }
+    }
+}
+
+/// The time of one verdict for 50 agents and 10,000 cycles, beside the time of counting the cycles.
+#[test]
+#[ignore = "a measurement: run it with --release"]
+#[allow(clippy::disallowed_methods, reason = "it measures time")]
+fn time_of_a_verdict() {
+    let mut judge = Judge::default();
+    let began = std::time::Instant::now();
+    study(
+        &Study::alike(&Settings::default(), 50, 10_000, 1),
+        &mut |sample| {
+            judge.add(sample);
+        },
+    );
+    let counted = began.elapsed();
+    for look in [Look::Once, Look::Running] {
+        let began = std::time::Instant::now();
+        assert!(judge.table(look).passes());
+        let took = began.elapsed();
+        println!(
+            "{look:?}: {:.1} ms for one verdict on 50 agents and 10,000 cycles; drawing and counting them took {:.1} ms ({:.1} times as long)",
+            took.as_secs_f64() * 1e3,
+            counted.as_secs_f64() * 1e3,
+            counted.as_secs_f64() / took.as_secs_f64(),
+        );
     }
 }
