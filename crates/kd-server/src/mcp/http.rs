@@ -84,7 +84,7 @@ impl Bound {
         };
         let server = Server::new(kingdom, starter);
         let councils = server.running.clone();
-        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+        let service = StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
         let router = axum::Router::new()
             .nest_service(PATH, service)
             .layer(middleware::from_fn_with_state(Arc::new(door), admit));
@@ -143,7 +143,6 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     if session.is_some_and(|id| gate.sessions.is_anothers(id, &identity)) {
         return (StatusCode::NOT_FOUND, "there is no such session\n").into_response();
     }
-    let opens = session.is_none();
     let ends = request.method() == Method::DELETE;
     let mark = request.extensions().get::<Mark>().cloned();
     let hold = mark.unwrap_or_default().hold();
@@ -158,11 +157,8 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
         }
         Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
     };
-    let mut response = next.run(Request::from_parts(head, Body::from(body))).await;
-    let opened = response.headers().get(SESSION).filter(|_| opens);
-    if let Some(id) = opened.and_then(|id| id.to_str().ok()) {
-        gate.sessions.own(id, identity);
-    }
+    let request = Request::from_parts(head, Body::from(body));
+    let mut response = gate.sessions.answer(identity, next.run(request)).await;
     // Clients take 200 or 204 for the end of a session, and the SDK says 202.
     if ends && response.status() == StatusCode::ACCEPTED {
         response = StatusCode::NO_CONTENT.into_response();

@@ -58,6 +58,14 @@ impl Server {
         }
     }
 
+    /// The same server for another session, with a subscription of its own.
+    fn for_session(&self) -> Self {
+        Self {
+            news: self.news.another(),
+            ..self.clone()
+        }
+    }
+
     /// Who calls: the token says it, else the start of the server.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Option<Caller> {
         let starter = || {

@@ -1,4 +1,5 @@
-//! What is new to the caller, as a resource: `kd://forum/news`. A client that subscribes to it is told when it changes.
+//! What is new to the caller, as a resource: `kd://forum/news`. A client that subscribes to it is told when it changes: at once
+//! when a client of this server wrote, within a second when another process did.
 
 use super::off;
 use crate::kingdom::Kingdom;
@@ -9,20 +10,36 @@ use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The address of the resource.
 pub(super) const NEWS: &str = "kd://forum/news";
-/// How often a subscription looks.
+/// How often a subscription looks for what other processes wrote.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The subscription of one session; it ends with the session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subscription {
     running: Arc<Mutex<Option<DropGuard>>>,
+    /// Changes when a client of this server wrote; shared by all sessions.
+    written: watch::Sender<()>,
 }
 
 impl Subscription {
+    /// That of another session of the same server.
+    pub(super) fn another(&self) -> Self {
+        Self {
+            running: Arc::default(),
+            written: self.written.clone(),
+        }
+    }
+
+    /// Lets all subscriptions of this server look now.
+    pub(super) fn wake(&self) {
+        self.written.send_replace(());
+    }
+
     /// Tells the client each time when something is new to it. A second call takes the place of the first.
     pub(super) async fn start(
         &self,
@@ -30,6 +47,7 @@ impl Subscription {
         caller: String,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
+        let mut written = self.written.subscribe();
         let mut known = mark(kingdom, &caller).await?;
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
@@ -39,6 +57,7 @@ impl Subscription {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
+                    _ = written.changed() => {}
                     () = tokio::time::sleep(LOOK) => {}
                 }
                 // A database that is busy now answers later.

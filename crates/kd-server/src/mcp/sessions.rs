@@ -1,4 +1,5 @@
-//! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while.
+//! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while. A new session closes one
+//! of the token that has the most, so that nobody closes the sessions of others by opening many.
 
 use super::identity::Identity;
 use futures::{Stream, StreamExt};
@@ -9,6 +10,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +19,12 @@ pub(super) const SESSIONS_MAX: usize = 128;
 /// A session that carries no message for this long is closed. A council may deliberate for minutes in silence.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// The SDK's sessions with a bound: a new one closes the one that was unused longest.
+tokio::task_local! {
+    /// Who sent the request that is being answered.
+    static CALLER: Identity;
+}
+
+/// The SDK's sessions with a bound.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
     max: usize,
@@ -48,12 +55,9 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes who opened a session.
-    pub(super) fn own(&self, id: &str, owner: Identity) {
-        let mut used = self.used();
-        if used.sessions.contains_key(id) {
-            used.owners.insert(id.into(), owner);
-        }
+    /// Answers a request; the sessions that it opens are its caller's.
+    pub(super) async fn answer<T>(&self, caller: Identity, answer: impl Future<Output = T>) -> T {
+        CALLER.scope(caller, answer).await
     }
 
     fn forget(&self, id: &SessionId) {
@@ -78,15 +82,27 @@ impl Sessions {
         Some(streams.clone())
     }
 
-    /// The session to close for a new one: among those with no open stream the one unused longest, else among all.
+    /// The session to close for a new one: of the callers with the most sessions, among those with no open stream the one
+    /// unused longest, else among all. Sessions that nobody owns count as one caller's.
     fn surplus(&self) -> Option<SessionId> {
         let used = self.used();
         if used.sessions.len() < self.max {
             return None;
         }
+        let mut counts: Vec<(Option<&Identity>, usize)> = Vec::new();
+        for id in used.sessions.keys() {
+            let owner = used.owners.get(id);
+            match counts.iter_mut().find(|(known, _)| *known == owner) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((owner, 1)),
+            }
+        }
+        let most = counts.iter().map(|(_, count)| *count).max()?;
+        let has_most = |id: &SessionId| counts.contains(&(used.owners.get(id), most));
         let oldest = used
             .sessions
             .iter()
+            .filter(|(id, _)| has_most(id))
             .min_by_key(|(_, (at, streams))| (Arc::strong_count(streams) > 1, *at));
         oldest.map(|(id, _)| id.clone())
     }
@@ -112,7 +128,13 @@ impl SessionManager for Sessions {
             let _ = self.close_session(&old).await;
         }
         let (id, transport) = self.inner.create_session().await?;
-        self.used().sessions.insert(id.clone(), (0, Arc::default()));
+        let owner = CALLER.try_with(Identity::clone).ok();
+        let mut used = self.used();
+        used.sessions.insert(id.clone(), (0, Arc::default()));
+        if let Some(owner) = owner {
+            used.owners.insert(id.clone(), owner);
+        }
+        drop(used);
         self.touch(&id);
         Ok((id, transport))
     }
@@ -172,7 +194,46 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::identity::Tokens;
     use super::*;
+
+    #[tokio::test]
+    async fn many_sessions_of_one_token_close_none_of_another() {
+        let tokens = Tokens::parse("ada 0123456789abcdef\neve fedcba9876543210").unwrap();
+        let caller = |token: &str| tokens.caller(Some(&format!("Bearer {token}"))).unwrap();
+        let (ada, eve) = (caller("0123456789abcdef"), caller("fedcba9876543210"));
+        let sessions = Sessions::new(8);
+        let mut open = Vec::new();
+        let mut first = Vec::new();
+        for _ in 0..2 {
+            let (id, transport) = sessions
+                .answer(ada.clone(), sessions.create_session())
+                .await
+                .unwrap();
+            first.push(id);
+            open.push(transport);
+        }
+        for _ in 0..50 {
+            let (_, transport) = sessions
+                .answer(eve.clone(), sessions.create_session())
+                .await
+                .unwrap();
+            open.push(transport);
+        }
+        for id in &first {
+            assert!(sessions.has_session(id).await.unwrap(), "{id}");
+            assert!(sessions.is_anothers(id, &eve) && !sessions.is_anothers(id, &ada));
+        }
+        // One that needs room gets it from the one that has the most.
+        let (third, _third) = sessions
+            .answer(ada.clone(), sessions.create_session())
+            .await
+            .unwrap();
+        assert!(sessions.has_session(&third).await.unwrap());
+        let owners: Vec<Identity> = sessions.used().owners.values().cloned().collect();
+        assert_eq!(owners.iter().filter(|owner| **owner == ada).count(), 3);
+        assert_eq!(owners.len(), 8);
+    }
 
     #[tokio::test]
     async fn a_new_session_closes_the_one_unused_longest() {

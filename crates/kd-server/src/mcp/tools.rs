@@ -128,7 +128,11 @@ pub(super) async fn call(
         return ask(server, row, arguments, context).await;
     }
     if let Some(tool) = forum_tools(server.kingdom.as_ref()).find(|tool| tool.name == name) {
-        return post(&server.kingdom, tool, caller, arguments).await;
+        let answer = post(&server.kingdom, tool, caller, arguments).await;
+        if tool.acts {
+            server.news.wake();
+        }
+        return answer;
     }
     let names: Vec<_> = list(server.kingdom.as_ref(), true)
         .into_iter()
