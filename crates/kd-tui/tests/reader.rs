@@ -491,6 +491,41 @@ fn motions_are_moved_voted_on_accepted_and_refused() {
 }
 
 #[test]
+fn every_kind_of_motion_is_moved_from_the_screen() {
+    for (words, reason) in [
+        ("hide 17", "asks for keys"),
+        ("unhide #17", "it was a quote"),
+        ("close 3", "moved"),
+        ("reopen 3", "not yet"),
+        ("ban eve", "floods"),
+        ("unban eve", "promised"),
+        ("role eve reader", "for a week"),
+    ] {
+        let mut reader = reader();
+        keys(&mut reader, b"2w");
+        let label = shown(&mut reader, 120, 16);
+        assert!(
+            label.contains("your motion: keep, set, scheduler, undo, text, hide, unhide"),
+            "{label}"
+        );
+        assert_eq!(
+            deed(&mut reader, format!("{words}\r{reason}\r").as_bytes()),
+            Deed::Propose {
+                what: words.into(),
+                reason: reason.into()
+            }
+        );
+    }
+    let mut reader = reader();
+    assert!(keys(&mut reader, b"2wrole eve\r").is_empty());
+    let told = shown(&mut reader, 80, 16);
+    assert!(
+        told.contains("write the motion as `role NAME ROLE`") && told.contains("role eve"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_deed_under_way_is_not_done_twice() {
     let mut reader = reader();
     shown(&mut reader, 80, 12);

@@ -3,6 +3,7 @@
 //! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps the
 //! accounts in the table `members`, one row for each name of a forum.
 
+use super::order::Right;
 use super::settings::Settings;
 use super::tools::Tool;
 use jiff::Timestamp;
@@ -170,7 +171,7 @@ impl Account {
 
     /// Whether a motion that is moved now counts this account among its electorate.
     pub fn is_elector(&self) -> bool {
-        self.votes && self.status == Status::Active
+        self.votes && self.status == Status::Active && self.role.has(Right::Vote)
     }
 }
 

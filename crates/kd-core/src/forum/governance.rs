@@ -4,7 +4,8 @@
 //! [`crate::voting`]. A motion that passes waits for a person, unless a person allowed its kind beforehand; a person can
 //! veto any motion at any time before it is in force. What is in force is undone by another motion.
 
-use super::account::Kind;
+use super::account::{Kind, Role};
+use super::order::Order;
 use super::settings::{self, BadSetting, Settings};
 use super::tools::Choice;
 use crate::voting::{self, Ballot, Mark, NANOS};
@@ -36,34 +37,68 @@ pub enum MotionKind {
     Undo,
     /// Say something together; it changes no parameter.
     Text,
+    /// Hide a post.
+    Hide,
+    /// Show a hidden post again.
+    Unhide,
+    /// Close a thread.
+    Close,
+    /// Open a closed thread again.
+    Reopen,
+    /// Ban a member.
+    Ban,
+    /// Let a banned member in again.
+    Unban,
+    /// Give a member a role.
+    Role,
 }
 
-/// Every kind's word.
-pub const MOTION_KINDS: &[&str] = &["keep", "set", "scheduler", "undo", "text"];
+/// The word of each kind.
+pub const MOTION_KINDS: &[&str] = &[
+    "keep",
+    "set",
+    "scheduler",
+    "undo",
+    "text",
+    "hide",
+    "unhide",
+    "close",
+    "reopen",
+    "ban",
+    "unban",
+    "role",
+];
 
 impl MotionKind {
+    /// Every kind, in the order of [`MOTION_KINDS`].
+    pub const ALL: [Self; 12] = [
+        Self::Keep,
+        Self::Set,
+        Self::Scheduler,
+        Self::Undo,
+        Self::Text,
+        Self::Hide,
+        Self::Unhide,
+        Self::Close,
+        Self::Reopen,
+        Self::Ban,
+        Self::Unban,
+        Self::Role,
+    ];
+
     /// Its word.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Set => "set",
-            Self::Scheduler => "scheduler",
-            Self::Undo => "undo",
-            Self::Text => "text",
-        }
+        MOTION_KINDS[self as usize]
     }
 
     /// From its word.
     pub fn parse(word: &str) -> Option<Self> {
-        [
-            Self::Keep,
-            Self::Set,
-            Self::Scheduler,
-            Self::Undo,
-            Self::Text,
-        ]
-        .into_iter()
-        .find(|kind| kind.word() == word)
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Whether a motion of this kind is about the rights of members, and so always needs a person.
+    pub fn is_about_rights(self) -> bool {
+        matches!(self, Self::Ban | Self::Unban | Self::Role)
     }
 }
 
@@ -126,11 +161,11 @@ pub struct Motion {
     pub forum: String,
     /// What it wants.
     pub kind: MotionKind,
-    /// The parameter, for kinds that change one.
+    /// The parameter, for kinds that change one; the member, for kind `role`.
     pub key: Option<String>,
-    /// Its new value; for `undo` the number of the motion.
+    /// Its new value, the new role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
-    /// What the parameter was before, once the motion is in force.
+    /// What was in force before, once the motion is in force.
     pub before: Option<String>,
     /// One line.
     pub title: String,
@@ -165,21 +200,118 @@ pub struct CastVote {
     pub at: Timestamp,
 }
 
-/// Checks what an agent moves, and names the parameter that it changes: kind `scheduler` is about the parameter of
-/// that name. Agents cannot move to change how motions are decided.
+/// What a motion changes when it comes in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    Nothing,
+    /// A parameter gets a value.
+    Set(String, String),
+    /// The motion of this number is undone.
+    Undo(i64),
+    /// An order is carried out.
+    Order(Order),
+}
+
+impl Change {
+    /// The change that the fields of a motion of a kind describe; `Nothing` for fields that describe none.
+    pub fn of(kind: MotionKind, key: Option<&str>, value: Option<&str>) -> Self {
+        let number = || value.and_then(|v| v.trim().parse::<i64>().ok());
+        let order = match kind {
+            MotionKind::Keep | MotionKind::Text => None,
+            MotionKind::Set | MotionKind::Scheduler => {
+                return match key.zip(value) {
+                    Some((key, value)) => Self::Set(key.to_owned(), value.to_owned()),
+                    None => Self::Nothing,
+                };
+            }
+            MotionKind::Undo => return number().map_or(Self::Nothing, Self::Undo),
+            MotionKind::Hide => number().map(|post| Order::hide(post, true)),
+            MotionKind::Unhide => number().map(|post| Order::hide(post, false)),
+            MotionKind::Close => number().map(|thread| Order::close(thread, true)),
+            MotionKind::Reopen => number().map(|thread| Order::close(thread, false)),
+            MotionKind::Ban => value.map(|name| Order::ban(name, true)),
+            MotionKind::Unban => value.map(|name| Order::ban(name, false)),
+            MotionKind::Role => key
+                .zip(value.and_then(Role::parse))
+                .map(|(name, role)| Order::role(name, role)),
+        };
+        order.map_or(Self::Nothing, Self::Order)
+    }
+
+    /// Says exactly what changes; empty for nothing.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Set(key, value) => format!("set {key} = {value}"),
+            Self::Undo(id) => format!("undo motion {id}"),
+            Self::Order(order) => order.words(),
+        }
+    }
+}
+
+impl Motion {
+    /// What it changes when it comes in force.
+    pub fn change(&self) -> Change {
+        Change::of(self.kind, self.key.as_deref(), self.value.as_deref())
+    }
+}
+
+/// The fields of a motion that passed [`check`]: those that its kind has no use for are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// The parameter, or the member.
+    pub key: Option<String>,
+    /// The value.
+    pub value: Option<String>,
+}
+
+/// Checks what an agent moves: kind `scheduler` is about the parameter of that name. Agents cannot move to change how
+/// motions are decided. Whether the posts and members of a motion exist is for the store to check.
+///
+/// # Errors
+/// Tells which field is missing or wrong.
 pub fn check(
     settings: &Settings,
     kind: MotionKind,
     key: Option<&str>,
     value: Option<&str>,
-) -> Result<Option<&'static str>, BadSetting> {
+) -> Result<Fields, BadSetting> {
     let needs = |what: &str| BadSetting(format!("a motion of kind `{}` needs {what}", kind.word()));
+    let number = |what: &str| match value.and_then(|v| v.trim().parse::<i64>().ok()) {
+        Some(id) if id > 0 => Ok(Fields {
+            key: None,
+            value: Some(id.to_string()),
+        }),
+        _ => Err(needs(&format!("`value`: the number of the {what}"))),
+    };
+    let name = |field: Option<&str>, what: &str| match field.map(|name| line(name)) {
+        Some(name) if !name.is_empty() => Ok(Some(name)),
+        _ => Err(needs(what)),
+    };
     match kind {
-        MotionKind::Keep | MotionKind::Text => Ok(None),
-        MotionKind::Undo => match value.and_then(|v| v.trim().parse::<i64>().ok()) {
-            Some(id) if id > 0 => Ok(None),
-            _ => Err(needs("`value`: the number of the motion to undo")),
-        },
+        MotionKind::Keep | MotionKind::Text => Ok(Fields::default()),
+        MotionKind::Undo => number("motion to undo"),
+        MotionKind::Hide | MotionKind::Unhide => number("post"),
+        MotionKind::Close | MotionKind::Reopen => number("thread"),
+        MotionKind::Ban | MotionKind::Unban => Ok(Fields {
+            key: None,
+            value: name(value, "`value`: the member")?,
+        }),
+        MotionKind::Role => Ok(Fields {
+            key: name(key, "`key`: the member")?,
+            value: match value.and_then(|v| Role::parse(v.trim())) {
+                Some(Role::Owner) => {
+                    return Err(BadSetting("only an owner makes owners".into()));
+                }
+                Some(role) => Some(role.word().to_owned()),
+                None => {
+                    return Err(needs(
+                        "`value`: the role (moderator, agent, guest or reader)",
+                    ));
+                }
+            },
+        }),
         MotionKind::Set | MotionKind::Scheduler => {
             let key = match kind {
                 MotionKind::Scheduler => "scheduler",
@@ -189,13 +321,27 @@ pub fn check(
             let mut next = settings.clone();
             next.set(key, value)?;
             match settings::find(key) {
-                Some(parameter) if parameter.votable => Ok(Some(parameter.key)),
+                Some(parameter) if parameter.votable => Ok(Fields {
+                    key: Some(parameter.key.to_owned()),
+                    value: Some(value.trim().to_owned()),
+                }),
                 _ => Err(BadSetting(format!(
                     "`{key}` is for people alone: it says how motions are decided"
                 ))),
             }
         }
     }
+}
+
+fn line(text: &str) -> String {
+    let clean = crate::clean::clean_text(text);
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Why a change of a parameter needs a person although its kind of motion needs none.
+pub fn why_person(settings: &Settings, key: &str, value: &str) -> Option<String> {
+    settings::needs_person(settings, key, value)
+        .then(|| format!("`{key}` = `{value}` could lift a limit"))
 }
 
 /// What the votes say.
@@ -207,14 +353,14 @@ pub struct Decision {
     pub outcome: String,
 }
 
-/// Counts the votes on a motion whose voting is over. Votes of names outside the electorate do not count. `change` is
-/// what the motion would set; `settings` are those in force.
+/// Counts the votes on a motion whose voting is over. Votes of names outside the electorate do not count. `why_person`
+/// says why a person must confirm it whatever its kind; `settings` are those in force.
 pub fn decide(
     settings: &Settings,
     motion: &Motion,
     votes: &[CastVote],
     electorate: &Electorate,
-    change: Option<(&str, &str)>,
+    why_person: Option<&str>,
 ) -> Decision {
     let votes: Vec<&CastVote> = votes
         .iter()
@@ -263,10 +409,9 @@ pub fn decide(
             let agents = |name: &str| electorate.get(name) == Some(&Kind::Agent);
             let voted = votes.iter().filter(|vote| agents(&vote.agent)).count();
             let all = electorate.keys().filter(|name| agents(name)).count();
-            let why = match change {
-                Some((key, value)) if settings::needs_person(settings, key, value) => {
-                    Some(format!("`{key}` = `{value}` could lift a limit"))
-                }
+            let why = match why_person {
+                Some(why) => Some(why.to_owned()),
+                _ if motion.kind.is_about_rights() => Some("it is about rights".to_owned()),
                 _ if voted < quorum(settings.quorum.max(UNCONFIRMED_QUORUM), all) => {
                     Some(format!("only {voted} of {all} agents voted"))
                 }
@@ -302,7 +447,15 @@ pub fn is_same(
     match a_kind {
         MotionKind::Keep => b_kind == a_kind,
         MotionKind::Text => b_kind == a_kind && plain(a_title) == plain(b_title),
-        MotionKind::Undo => b_kind == a_kind && same_value(a_value, b_value),
+        MotionKind::Undo
+        | MotionKind::Hide
+        | MotionKind::Unhide
+        | MotionKind::Close
+        | MotionKind::Reopen => b_kind == a_kind && same_value(a_value, b_value),
+        // Names are not numbers: `1e1` is another member than `10`.
+        MotionKind::Ban | MotionKind::Unban | MotionKind::Role => {
+            b_kind == a_kind && a_key == b_key && a_value == b_value
+        }
         MotionKind::Set | MotionKind::Scheduler => {
             sets(b_kind) && a_key == b_key && same_value(a_value, b_value)
         }
@@ -431,7 +584,7 @@ mod tests {
             quorum: 0.0,
             ..Settings::default()
         };
-        let state = |yes: usize, people: usize, change| {
+        let state = |yes: usize, people: usize, change: (&str, &str)| {
             let mut electorate = electorate(6);
             for i in 0..people {
                 electorate.insert(format!("agent-{i}"), Kind::Person);
@@ -442,7 +595,7 @@ mod tests {
                 &motion(MotionKind::Set),
                 &votes,
                 &electorate,
-                Some(change),
+                why_person(&allowed, change.0, change.1).as_deref(),
             )
             .state
         };
@@ -590,15 +743,40 @@ mod tests {
     fn only_what_can_be_set_can_be_moved() {
         let settings = Settings::default();
         let check = |kind, key, value| check(&settings, kind, key, value);
-        assert_eq!(
-            check(MotionKind::Set, Some("skip_probability"), Some("0.1")),
-            Ok(Some("skip_probability"))
-        );
-        assert_eq!(
-            check(MotionKind::Scheduler, None, Some("williams")),
-            Ok(Some("scheduler"))
-        );
-        assert_eq!(check(MotionKind::Undo, None, Some("4")), Ok(None));
+        let fields = |key: Option<&str>, value: &str| {
+            Ok(Fields {
+                key: key.map(str::to_owned),
+                value: Some(value.to_owned()),
+            })
+        };
+        for (kind, key, value, expected) in [
+            (
+                MotionKind::Set,
+                Some("skip_probability"),
+                " 0.1",
+                fields(Some("skip_probability"), "0.1"),
+            ),
+            (
+                MotionKind::Scheduler,
+                None,
+                "williams",
+                fields(Some("scheduler"), "williams"),
+            ),
+            (MotionKind::Undo, Some("x"), "04", fields(None, "4")),
+            (MotionKind::Hide, None, " 17", fields(None, "17")),
+            (MotionKind::Ban, None, "eve\n", fields(None, "eve")),
+            (
+                MotionKind::Role,
+                Some(" eve"),
+                "reader",
+                fields(Some("eve"), "reader"),
+            ),
+        ] {
+            assert_eq!(check(kind, key, Some(value)), expected);
+        }
+        // What a kind has no use for is not kept.
+        let text = check(MotionKind::Text, Some("quorum"), Some("0"));
+        assert_eq!(text, Ok(Fields::default()));
         for (kind, key, value) in [
             (MotionKind::Set, Some("skip_probability"), Some("2")),
             (MotionKind::Set, Some("quorum"), Some("0")),
@@ -606,11 +784,67 @@ mod tests {
             (MotionKind::Set, None, Some("1")),
             (MotionKind::Scheduler, None, Some("loud")),
             (MotionKind::Undo, None, Some("that")),
+            (MotionKind::Hide, None, Some("0")),
+            (MotionKind::Close, None, None),
+            (MotionKind::Ban, Some("eve"), Some(" \n")),
+            (MotionKind::Role, None, Some("reader")),
+            (MotionKind::Role, Some("eve"), Some("king")),
+            (MotionKind::Role, Some("eve"), Some("owner")),
         ] {
             assert!(
                 check(kind, key, value).is_err(),
                 "{kind:?} {key:?} {value:?}"
             );
+        }
+    }
+
+    #[test]
+    fn every_kind_has_its_word_and_says_what_it_changes() {
+        assert_eq!(MotionKind::ALL.len(), MOTION_KINDS.len());
+        for (kind, word) in MotionKind::ALL.into_iter().zip(MOTION_KINDS) {
+            assert_eq!((kind.word(), MotionKind::parse(word)), (*word, Some(kind)));
+            let json = serde_json::to_value(kind).unwrap();
+            assert_eq!(json, *word);
+        }
+        for (kind, key, value, words) in [
+            (MotionKind::Keep, None, None, ""),
+            (MotionKind::Text, Some("quorum"), Some("0"), ""),
+            (MotionKind::Set, Some("a"), Some("3"), "set a = 3"),
+            (MotionKind::Undo, None, Some("4"), "undo motion 4"),
+            (MotionKind::Hide, None, Some("17"), "hide post 17"),
+            (MotionKind::Unhide, None, Some("17"), "show post 17 again"),
+            (MotionKind::Close, None, Some("3"), "close thread 3"),
+            (MotionKind::Reopen, None, Some("3"), "reopen thread 3"),
+            (MotionKind::Ban, None, Some("eve"), "ban eve"),
+            (MotionKind::Unban, None, Some("eve"), "let eve back in"),
+            (
+                MotionKind::Role,
+                Some("eve"),
+                Some("reader"),
+                "make eve reader",
+            ),
+            (MotionKind::Role, Some("eve"), Some("emperor"), ""),
+            (MotionKind::Hide, None, Some("all"), ""),
+        ] {
+            assert_eq!(Change::of(kind, key, value).words(), words, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn motions_about_rights_always_need_a_person() {
+        for kind in MotionKind::ALL {
+            let allowed = Settings {
+                unconfirmed: kind.word().into(),
+                ..Settings::default()
+            };
+            let state = state_of(&allowed, kind, 5, 5);
+            let expected = match kind.is_about_rights() {
+                true => MotionState::Passed,
+                false => MotionState::InForce,
+            };
+            assert_eq!(state, expected, "{kind:?}");
+            let refused = Settings::default().set("unconfirmed", kind.word()).is_err();
+            assert_eq!(refused, kind.is_about_rights(), "{kind:?}");
         }
     }
 }

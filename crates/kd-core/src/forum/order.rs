@@ -2,6 +2,10 @@
 //! role may, with the reason for a refusal. The store carries orders out and keeps each as an [`Entry`] that can be
 //! undone.
 
+mod motion;
+
+pub use motion::{Subject, WHY_RIGHTS};
+
 use super::account::{Role, Status};
 use super::company::CHARTER_MAX;
 use super::rules;
@@ -79,6 +83,20 @@ pub enum Target {
     Rule(String),
     /// The text of the charter of this forum; empty where there is none.
     Charter(String),
+}
+
+impl Target {
+    /// The target in words.
+    pub fn called(&self) -> String {
+        match self {
+            Self::Post(id) => format!("post {id}"),
+            Self::Thread(id) => format!("thread {id}"),
+            Self::Status(name) | Self::Role(name) | Self::Votes(name) | Self::Rule(name) => {
+                format!("`{name}`")
+            }
+            Self::Charter(_) => "the charter".to_owned(),
+        }
+    }
 }
 
 /// The words of the states of posts, threads and votes.
@@ -162,6 +180,25 @@ impl Order {
                 "the charter has {chars} of {CHARTER_MAX} characters"
             )),
             false => Ok(Self::new(Target::Charter(forum.to_owned()), &text)),
+        }
+    }
+
+    /// Says exactly what it does.
+    pub fn words(&self) -> String {
+        let hidden = self.state == HIDDEN;
+        let banned = self.state == Status::Banned.word();
+        match &self.target {
+            Target::Post(id) if hidden => format!("hide post {id}"),
+            Target::Post(id) => format!("show post {id} again"),
+            Target::Thread(id) if self.state == CLOSED => format!("close thread {id}"),
+            Target::Thread(id) => format!("reopen thread {id}"),
+            Target::Status(name) if banned => format!("ban {name}"),
+            Target::Status(name) => format!("let {name} back in"),
+            Target::Role(name) => format!("make {name} {}", self.state),
+            Target::Votes(name) if self.state == "yes" => format!("give {name} a vote"),
+            Target::Votes(name) => format!("take the vote of {name}"),
+            Target::Rule(key) => format!("set {key} to {}", self.state),
+            Target::Charter(_) => "change the charter".to_owned(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! rules themselves are changed. One table says what can be set, in what range, by which variable of the seed, and
 //! whether agents may move to change it.
 
+use super::governance::{MOTION_KINDS, MotionKind};
 use super::schedulers;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -224,7 +225,7 @@ impl Settings {
                 return must("a voting rule (`kd vote rules` lists them)".into());
             }
             Range::Kinds => {
-                let kinds = super::governance::MOTION_KINDS;
+                let kinds = MOTION_KINDS;
                 if let Some(stranger) = text
                     .split(',')
                     .map(str::trim)
@@ -233,6 +234,16 @@ impl Settings {
                     return Err(BadSetting(format!(
                         "`{key}` names `{stranger}`; kinds are {}",
                         kinds.join(", ")
+                    )));
+                }
+                if let Some(kind) = text
+                    .split(',')
+                    .filter_map(|word| MotionKind::parse(word.trim()))
+                    .find(|kind| kind.is_about_rights())
+                {
+                    return Err(BadSetting(format!(
+                        "`{key}` names `{}`: motions about the rights of members always need a person",
+                        kind.word()
                     )));
                 }
                 text.into()
@@ -274,7 +285,7 @@ impl Settings {
     }
 
     /// Whether a kind of motion takes effect without a person.
-    pub fn unconfirmed(&self, kind: super::governance::MotionKind) -> bool {
+    pub fn unconfirmed(&self, kind: MotionKind) -> bool {
         self.unconfirmed
             .split(',')
             .any(|word| word.trim() == kind.word())

@@ -8,16 +8,17 @@ use super::governance::MotionKind;
 pub struct Wish {
     /// What kind of motion.
     pub kind: MotionKind,
-    /// The parameter, for kind `set`.
+    /// The parameter, for kind `set`; the member, for kind `role`.
     pub key: Option<String>,
-    /// Its new value, the scheduler, or the number of the motion to undo.
+    /// The new value, scheduler or role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
     /// The motion on one line.
     pub title: String,
 }
 
 /// Every form, for help and errors.
-pub const FORMS: &str = "set KEY VALUE, scheduler NAME, undo N, keep, or text TITLE";
+pub const FORMS: &str = "set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, \
+    close THREAD, reopen THREAD, ban NAME, unban NAME, or role NAME ROLE";
 
 impl Wish {
     /// Reads the words of a motion. Whether the values fit is checked when it is moved.
@@ -57,12 +58,52 @@ impl Wish {
                     format!("Undo motion {number}"),
                 )
             }
+            ["role", name, role] => wish(
+                MotionKind::Role,
+                Some(name),
+                Some(role),
+                format!("Make {name} {role}"),
+            ),
             ["text", title @ ..] if !title.is_empty() => {
                 wish(MotionKind::Text, None, None, title.join(" "))
             }
-            _ => Err(format!("a motion is one of: {FORMS}")),
+            [word, about] => match simple(word) {
+                Some((kind @ (MotionKind::Ban | MotionKind::Unban), title)) => {
+                    wish(kind, None, Some(about), format!("{title} {about}"))
+                }
+                Some((kind, title)) => {
+                    let number = about.trim_start_matches('#');
+                    wish(kind, None, Some(number), format!("{title} {number}"))
+                }
+                None => Err(form_of(word)),
+            },
+            [word, ..] => Err(form_of(word)),
+            [] => Err(form_of("")),
         }
     }
+}
+
+/// How a motion of a kind is written; every form for a word that is no kind.
+fn form_of(word: &str) -> String {
+    let forms = FORMS.split(", ").map(|form| form.trim_start_matches("or "));
+    let fits = |form: &&str| form.split(' ').next() == Some(word);
+    match forms.into_iter().find(fits) {
+        Some(form) => format!("write the motion as `{form}`"),
+        None => format!("a motion is one of: {FORMS}"),
+    }
+}
+
+/// Kinds that take one word, with the beginning of their titles.
+fn simple(word: &str) -> Option<(MotionKind, &'static str)> {
+    Some(match MotionKind::parse(word)? {
+        kind @ MotionKind::Hide => (kind, "Hide post"),
+        kind @ MotionKind::Unhide => (kind, "Show again post"),
+        kind @ MotionKind::Close => (kind, "Close thread"),
+        kind @ MotionKind::Reopen => (kind, "Reopen thread"),
+        kind @ MotionKind::Ban => (kind, "Ban"),
+        kind @ MotionKind::Unban => (kind, "Let back in"),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -84,6 +125,13 @@ mod tests {
             ("scheduler williams", "scheduler", None, Some("williams")),
             ("undo #4", "undo", None, Some("4")),
             ("text  We meet\non Mondays", "text", None, None),
+            ("hide #17", "hide", None, Some("17")),
+            ("unhide 17", "unhide", None, Some("17")),
+            ("close 3", "close", None, Some("3")),
+            ("reopen 3", "reopen", None, Some("3")),
+            ("ban eve", "ban", None, Some("eve")),
+            ("unban eve", "unban", None, Some("eve")),
+            ("role eve reader", "role", Some("eve"), Some("reader")),
         ];
         for (words, kind, key, value) in wishes {
             let wish = Wish::parse(words).unwrap_or_else(|e| panic!("{words}: {e}"));
@@ -105,8 +153,15 @@ mod tests {
             "text",
             "sell everything",
             "keep it",
+            "hide",
+            "ban eve bob",
+            "role eve",
         ] {
             assert!(Wish::parse(words).is_err(), "{words}");
         }
+        let error = |words| Wish::parse(words).unwrap_err();
+        assert_eq!(error("role eve"), "write the motion as `role NAME ROLE`");
+        assert_eq!(error("hide"), "write the motion as `hide POST`");
+        assert!(error("sell everything").contains(FORMS));
     }
 }

@@ -84,7 +84,8 @@ impl Bound {
         };
         let server = Server::new(kingdom, starter);
         let councils = server.running.clone();
-        let service = StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
+        let service =
+            StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
         let router = axum::Router::new()
             .nest_service(PATH, service)
             .layer(middleware::from_fn_with_state(Arc::new(door), admit));

@@ -117,9 +117,11 @@ impl ForumStore {
         let settings = &self.narrow(&caller.forum, settings)?;
         let mut number = 0;
         if let Some(run) = caller.run {
+            // Nobody acts in the visit of another.
+            let of = (caller.forum.as_str(), caller.name.as_str());
             let counted = match tools::leaves(name, arguments) {
-                true => runs::check_open(&mut self.db, run),
-                false => runs::count_call(&mut self.db, run),
+                true => runs::check_open(&mut self.db, run, of),
+                false => runs::count_call(&mut self.db, run, of),
             };
             number = match counted {
                 Ok(number) => number,

@@ -10,7 +10,7 @@ use kd_core::clean::clean_line;
 use kd_core::forum::account::Account;
 use kd_core::forum::chain::Link;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
-use kd_core::forum::governance::{CastVote, Motion, MotionState};
+use kd_core::forum::governance::{CastVote, Change, Motion, MotionState};
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::order::{Entry, Target};
 use kd_core::forum::words::{Post, Run, Thread};
@@ -500,6 +500,20 @@ struct Numbers {
 }
 
 impl Numbers {
+    /// The value of a motion with the number that its post, thread or motion has here; `None` for one that is not there.
+    fn moved_value(&self, motion: &Motion) -> Option<String> {
+        let number = match motion.change() {
+            Change::Undo(old) => self.motions.get(&old).copied(),
+            Change::Order(order) => match order.target {
+                Target::Post(old) => self.posts.get(&old).copied(),
+                Target::Thread(old) => self.threads.get(&old).map(|t| t.0),
+                _ => return motion.value.clone(),
+            },
+            Change::Nothing | Change::Set(..) => return motion.value.clone(),
+        };
+        number.map(|id| id.to_string())
+    }
+
     fn thread(&self, old: i64) -> Result<(i64, String), ForumError> {
         self.threads.get(&old).cloned().ok_or(ForumError::Missing {
             what: "thread",
@@ -652,11 +666,12 @@ impl Numbers {
                     .thread_id
                     .map(|old| self.thread(old).map(|t| t.0))
                     .transpose()?;
+                let value = self.moved_value(&m);
                 let new = id(db.row(
                     "INSERT INTO motions (forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id) \
                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id",
                     args![
-                        m.forum, m.kind.word(), m.key, m.value, m.before, m.title, m.reason, m.proposer, m.created_at,
+                        m.forum, m.kind.word(), m.key, value, m.before, m.title, m.reason, m.proposer, m.created_at,
                         m.closes_after, m.state.word(), m.outcome, thread
                     ],
                 )?);

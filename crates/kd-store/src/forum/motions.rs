@@ -3,13 +3,16 @@
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::order::Sight;
+use super::order::{self, Behind, Sight};
 use super::posts::{self, NewPost};
 use super::{ForumStore, accounts, cycles};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Kind, Status};
-use kd_core::forum::governance::{self, CastVote, Electorate, Motion, MotionKind, MotionState};
+use kd_core::forum::governance::{
+    self, CastVote, Change, Electorate, Motion, MotionKind, MotionState,
+};
+use kd_core::forum::order::{Entry, Order, Right, Target};
 use kd_core::forum::settings::{self, Settings};
 use kd_core::forum::tools::Choice;
 
@@ -117,7 +120,7 @@ fn check_pace(
     forum: &str,
     settings: &Settings,
     what: &Proposal<'_>,
-    key: Option<&str>,
+    fields: &governance::Fields,
     proposer: &str,
 ) -> Result<(), ForumError> {
     let refused = |why: String| Err(ForumError::Invalid(why));
@@ -130,7 +133,8 @@ fn check_pace(
     );
     let recent = db.rows(&sql, args![forum, since])?;
     let recent: Vec<Motion> = recent.iter().map(motion).collect();
-    let wanted = (what.kind, key, what.value, what.title);
+    let (key, value) = (fields.key.as_deref(), fields.value.as_deref());
+    let wanted = (what.kind, key, value, what.title);
     let like = |m: &&Motion| {
         let (key, value) = (m.key.as_deref(), m.value.as_deref());
         governance::is_same(wanted, (m.kind, key, value, &m.title))
@@ -180,6 +184,77 @@ fn check_pace(
     Ok(())
 }
 
+/// The order that would undo a motion, with the entry that it takes back; `None` for motions that gave no order.
+fn undoing(db: &mut Db, motion: &Motion) -> Result<Option<(Entry, Order)>, ForumError> {
+    if !matches!(motion.change(), Change::Order(_)) {
+        return Ok(None);
+    }
+    let entry = order::of_motion(db, motion.id)?;
+    Ok(entry.map(|entry| {
+        let back = entry.back();
+        (entry, back)
+    }))
+}
+
+/// Says exactly what a change would do and what is in force now; empty for nothing.
+///
+/// # Errors
+/// It would change nothing, or members may not move it.
+fn wants(
+    db: &mut Db,
+    forum: &str,
+    settings: &Settings,
+    change: &Change,
+) -> Result<String, ForumError> {
+    let invalid = |why: String| Err(ForumError::Invalid(why));
+    let set = |db: &mut Db, key: &str, value: &str| {
+        let now = settings.get(key).unwrap_or_default();
+        let why = changes_nothing(db, forum, settings, key, value)?;
+        Ok::<_, ForumError>((why, format!("`{key}` = `{value}`, now `{now}`")))
+    };
+    match change {
+        Change::Nothing => Ok(String::new()),
+        Change::Order(order) => order::wants(db, forum, order),
+        Change::Set(key, value) => match set(db, key, value)? {
+            (Some(why), _) => invalid(format!("the motion changes nothing: {why}")),
+            (None, words) => Ok(words),
+        },
+        Change::Undo(id) => {
+            let target = find(db, *id)?;
+            if target.forum != forum {
+                return Err(ForumError::Missing {
+                    what: "motion",
+                    id: *id,
+                });
+            }
+            if target.state != MotionState::InForce {
+                return invalid(format!(
+                    "motion {id} is not in force: it is {}",
+                    target.state.word()
+                ));
+            }
+            if target.kind == MotionKind::Undo {
+                return invalid(format!(
+                    "motion {id} is an undo: move what it undid instead"
+                ));
+            }
+            if let Some((entry, back)) = undoing(db, &target)? {
+                order::check_current(db, forum, &entry)?;
+                let words = order::wants(db, forum, &back)?;
+                return Ok(format!("undo motion {id}: {words}"));
+            }
+            let before = target.key.as_deref().zip(target.before.as_deref());
+            match before.map(|(key, value)| set(db, key, value)).transpose()? {
+                Some((Some(why), _)) => {
+                    invalid(format!("undoing motion {id} changes nothing: {why}"))
+                }
+                Some((None, words)) => Ok(format!("undo motion {id}: {words}")),
+                None => Ok(format!("undo motion {id}")),
+            }
+        }
+    }
+}
+
 pub(super) fn propose(
     db: &mut Db,
     forum: &str,
@@ -188,54 +263,24 @@ pub(super) fn propose(
     post: &NewPost<'_>,
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
-    let key = governance::check(settings, what.kind, what.key, what.value)
+    let fields = governance::check(settings, what.kind, what.key, what.value)
         .map_err(|e| ForumError::Invalid(e.0))?;
-    if what.kind == MotionKind::Undo {
-        let target = find(
-            db,
-            what.value.and_then(|v| v.trim().parse().ok()).unwrap_or(0),
-        )?;
-        if target.state != MotionState::InForce || target.forum != forum {
-            return Err(ForumError::Invalid(format!(
-                "motion {} is not in force: it is {}",
-                target.id,
-                target.state.word()
-            )));
-        }
-        if let Some((key, before)) = target.key.as_deref().zip(target.before.as_deref())
-            && let Some(why) = changes_nothing(db, forum, settings, key, before)?
-        {
-            return Err(ForumError::Invalid(format!(
-                "undoing motion {} changes nothing: {why}",
-                target.id
-            )));
-        }
-    }
-    if let (Some(key), Some(value)) = (key, what.value)
-        && let Some(why) = changes_nothing(db, forum, settings, key, value)?
-    {
-        return Err(ForumError::Invalid(format!(
-            "the motion changes nothing: {why}"
-        )));
-    }
-    check_pace(db, forum, settings, &what, key, post.author)?;
+    let change = Change::of(what.kind, fields.key.as_deref(), fields.value.as_deref());
+    let wants = match wants(db, forum, settings, &change)? {
+        wants if wants.is_empty() => wants,
+        wants => format!("\n\nWants: {wants}."),
+    };
+    check_pace(db, forum, settings, &what, &fields, post.author)?;
     let closes = cycles::last_number(db, forum)?.saturating_add(i64::from(settings.voting_cycles));
     let row = db.row(
         "INSERT INTO motions (forum, kind, key, value, title, reason, proposer, created_at, closes_after, state, outcome) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '') RETURNING id",
         args![
-            forum, what.kind.word(), key, what.value, what.title, what.reason, post.author, now, closes, MotionState::Open.word()
+            forum, what.kind.word(), fields.key, fields.value, what.title, what.reason, post.author, now, closes, MotionState::Open.word()
         ],
     )?;
     let id = row.map_or(0, |row| row.int(0));
     call_electorate(db, forum, id)?;
-    let wants = match (key, what.value) {
-        (Some(key), Some(value)) => format!(
-            "\n\nWants: `{key}` = `{value}`, now `{}`.",
-            settings.get(key).unwrap_or_default()
-        ),
-        _ => String::new(),
-    };
     let title = format!("Motion {id}: {}", what.title);
     let body = format!(
         "{}{wants}\n\nVotes are taken until the end of cycle {closes}.",
@@ -337,98 +382,166 @@ fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<
     Ok(())
 }
 
-/// The parameter that a motion would set, and its value.
-fn change(db: &mut Db, motion: &Motion) -> Result<Option<(String, String)>, ForumError> {
-    match motion.kind {
-        MotionKind::Set | MotionKind::Scheduler => Ok(motion.key.clone().zip(motion.value.clone())),
-        MotionKind::Undo => {
-            let id = motion.value.as_deref().and_then(|v| v.trim().parse().ok());
-            let target = find(db, id.unwrap_or(0))?;
-            Ok(target.key.zip(target.before))
+/// Why a motion needs a person although its kind needs none.
+fn why_person(
+    db: &mut Db,
+    settings: &Settings,
+    motion: &Motion,
+) -> Result<Option<String>, ForumError> {
+    let forum = motion.forum.as_str();
+    let set = |key: &str, value: &str| Ok(governance::why_person(settings, key, value));
+    let why = match motion.change() {
+        Change::Nothing => Ok(None),
+        Change::Set(key, value) => set(&key, &value),
+        Change::Order(order) => order::why_person(db, forum, &order),
+        Change::Undo(id) => {
+            let target = find(db, id)?;
+            match (undoing(db, &target)?, target.key.zip(target.before)) {
+                (Some((_, back)), _) => order::why_person(db, forum, &back),
+                (None, Some((key, before))) => set(&key, &before),
+                (None, None) => Ok(None),
+            }
         }
-        MotionKind::Keep | MotionKind::Text => Ok(None),
+    };
+    match why {
+        // What it is about is gone: nothing happens without a person.
+        Err(error) if error.is_refusal() => Ok(Some(error.to_string())),
+        why => why,
     }
 }
 
-/// Puts a motion in force: sets its parameter, or gives back what the undone motion had changed.
+/// Puts a motion in force: sets its parameter, carries out its order, or gives back what the undone motion had changed.
+/// `by` is the person who confirmed it, or the forum itself. A motion that cannot come in force is rejected.
 fn enforce(
     db: &mut Db,
     own: bool,
+    by: &str,
     motion: &Motion,
     settings: &Settings,
     outcome: &str,
     now: Timestamp,
 ) -> Result<(), ForumError> {
-    let mut undone = None;
-    let changed = match motion.kind {
-        MotionKind::Set | MotionKind::Scheduler => motion.key.clone().zip(motion.value.clone()),
-        MotionKind::Undo => {
-            let target = motion
-                .value
-                .as_deref()
-                .and_then(|v| v.trim().parse().ok())
-                .unwrap_or(0);
-            let target = find(db, target)?;
-            if target.state != MotionState::InForce {
-                let why = format!("motion {} is no longer in force", target.id);
-                set_state(db, motion.id, MotionState::Rejected, &why)?;
-                return tell(db, motion, &format!("Nothing to undo: {why}."), now);
-            }
-            let back = target.key.clone().zip(target.before.clone());
-            undone = Some(target);
-            back
-        }
-        MotionKind::Keep | MotionKind::Text => None,
-    };
-    let mut told = format!("In force: {outcome}.");
-    if let Some((key, value)) = changed {
-        let before = in_force(db, own, &motion.forum, settings)?
-            .get(&key)
-            .unwrap_or_default();
-        if let Some(why) = changes_nothing(db, &motion.forum, settings, &key, &value)? {
+    let told = match put_in_force(db, own, by, motion, settings, now) {
+        Err(error) if error.is_refusal() => {
+            let why = error.to_string();
             set_state(db, motion.id, MotionState::Rejected, &why)?;
-            return tell(
-                db,
-                motion,
-                &format!("The motion changes nothing: {why}."),
-                now,
-            );
+            let told = format!("The motion changes nothing: {why}.");
+            return tell(db, motion, &told, now);
         }
-        // What set the same parameter before is replaced.
-        let older = db.rows(
-            "SELECT id FROM motions WHERE forum = $1 AND key = $2 AND state = $3 AND id <> $4",
-            args![
-                motion.forum.as_str(),
-                key.as_str(),
-                MotionState::InForce.word(),
-                motion.id
-            ],
-        )?;
-        for row in &older {
-            db.run(
-                "UPDATE motions SET state = $1 WHERE id = $2",
-                args![MotionState::Undone.word(), row.int(0)],
-            )?;
-        }
-        db.run(
-            "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
-             DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
-            args![motion.forum.as_str(), key.as_str(), value.as_str(), motion.id],
-        )?;
-        db.run(
-            "UPDATE motions SET before = $1 WHERE id = $2",
-            args![before.as_str(), motion.id],
-        )?;
-        told.push_str(&format!(
-            " `{key}` was `{before}` and is `{value}`. Reason: {}",
-            motion.reason
-        ));
-    }
-    if let Some(target) = undone {
-        set_state(db, target.id, MotionState::Undone, &target.outcome)?;
+        told => told?,
+    };
+    if let Change::Undo(id) = motion.change() {
+        let outcome = find(db, id)?.outcome;
+        set_state(db, id, MotionState::Undone, &outcome)?;
     }
     set_state(db, motion.id, MotionState::InForce, outcome)?;
-    tell(db, motion, &told, now)
+    tell(db, motion, &format!("In force: {outcome}.{told}"), now)
+}
+
+/// Makes the change of a motion; what it was, in words. All refusals come before the first write.
+fn put_in_force(
+    db: &mut Db,
+    own: bool,
+    by: &str,
+    motion: &Motion,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<String, ForumError> {
+    let reason = &motion.reason;
+    let behind = Behind {
+        reason,
+        motion: Some(motion.id),
+        undoes: None,
+    };
+    let entry = match motion.change() {
+        Change::Nothing => return Ok(String::new()),
+        Change::Set(key, value) => return set(db, own, motion, settings, &key, &value),
+        Change::Order(order) => order::carry_out(db, &motion.forum, by, &order, behind, now)?,
+        Change::Undo(id) => {
+            let target = find(db, id)?;
+            if target.state != MotionState::InForce {
+                return Err(ForumError::Invalid(format!(
+                    "motion {id} is no longer in force"
+                )));
+            }
+            match (undoing(db, &target)?, target.key.zip(target.before)) {
+                (Some((entry, _)), _) => order::undo(db, &motion.forum, by, entry.id, behind, now)?,
+                (None, Some((key, before))) => {
+                    return set(db, own, motion, settings, &key, &before);
+                }
+                (None, None) => return Ok(String::new()),
+            }
+        }
+    };
+    db.run(
+        "UPDATE motions SET before = $1 WHERE id = $2",
+        args![entry.before.as_str(), motion.id],
+    )?;
+    Ok(format!(" {}", entry.line()))
+}
+
+/// Sets a parameter for a motion; what changed, in words.
+fn set(
+    db: &mut Db,
+    own: bool,
+    motion: &Motion,
+    settings: &Settings,
+    key: &str,
+    value: &str,
+) -> Result<String, ForumError> {
+    let before = in_force(db, own, &motion.forum, settings)?
+        .get(key)
+        .unwrap_or_default();
+    if let Some(why) = changes_nothing(db, &motion.forum, settings, key, value)? {
+        return Err(ForumError::Invalid(why));
+    }
+    // What set the same parameter before is replaced.
+    db.run(
+        "UPDATE motions SET state = $1 WHERE forum = $2 AND key = $3 AND state = $4 AND id <> $5 \
+         AND kind IN ('set', 'scheduler')",
+        args![
+            MotionState::Undone.word(),
+            motion.forum.as_str(),
+            key,
+            MotionState::InForce.word(),
+            motion.id
+        ],
+    )?;
+    db.run(
+        "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
+         DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
+        args![motion.forum.as_str(), key, value, motion.id],
+    )?;
+    db.run(
+        "UPDATE motions SET before = $1 WHERE id = $2",
+        args![before.as_str(), motion.id],
+    )?;
+    Ok(format!(
+        " `{key}` was `{before}` and is `{value}`. Reason: {}",
+        motion.reason
+    ))
+}
+
+/// Follows an order: motions that changed the same target before are not in force any more, but one whose order is given
+/// back is.
+pub(super) fn follow(
+    db: &mut Db,
+    target: &Target,
+    entry: &Entry,
+    given_back: Option<i64>,
+) -> Result<(), ForumError> {
+    for id in order::motions_about(db, &entry.forum, target)? {
+        let motion = find(db, id)?;
+        let state = match given_back == Some(id) {
+            true => MotionState::InForce,
+            false => MotionState::Undone,
+        };
+        let had = matches!(motion.state, MotionState::InForce | MotionState::Undone);
+        if had && entry.motion_id != Some(id) && matches!(motion.change(), Change::Order(_)) {
+            set_state(db, id, state, &motion.outcome)?;
+        }
+    }
+    Ok(())
 }
 
 /// Says why a motion for this value would change nothing; `None` if it would change something. Elected values count here
@@ -448,6 +561,18 @@ fn changes_nothing(
     }
     let value = now.get(key).unwrap_or_default();
     Ok(Some(format!("`{key}` is `{value}` already")))
+}
+
+/// Checks that somebody is a person whose role may decide motions. An agent may have a high role, but it is no person.
+fn check_decider(db: &mut Db, motion: &Motion, by: &str) -> Result<(), ForumError> {
+    let role = order::giver(db, &motion.forum, by)?;
+    let kind = accounts::find(db, &motion.forum, by)?.map_or(Kind::Person, |account| account.kind);
+    if kind != Kind::Person || !role.has(Right::Decide) {
+        return Err(ForumError::Forbidden(format!(
+            "`{by}` may not decide motions: that is for people with the role owner"
+        )));
+    }
+    Ok(())
 }
 
 /// Rows of the settings that agents may move to change. How motions are decided is for people alone: a row that says
@@ -609,15 +734,14 @@ impl ForumStore {
             for motion in due {
                 let votes = votes(db, motion.id)?;
                 let electorate = electorate(db, &motion)?;
-                let change = change(db, &motion)?;
-                let change = change.as_ref().map(|(k, v)| (k.as_str(), v.as_str()));
                 // What the motions before this one changed is in force by now.
                 let now_in_force = in_force(db, own, forum, settings)?;
+                let why = why_person(db, &now_in_force, &motion)?;
                 let decision =
-                    governance::decide(&now_in_force, &motion, &votes, &electorate, change);
+                    governance::decide(&now_in_force, &motion, &votes, &electorate, why.as_deref());
                 match decision.state {
                     MotionState::InForce => {
-                        enforce(db, own, &motion, settings, &decision.outcome, now)?
+                        enforce(db, own, CLERK, &motion, settings, &decision.outcome, now)?
                     }
                     state => {
                         set_state(db, motion.id, state, &decision.outcome)?;
@@ -631,15 +755,20 @@ impl ForumStore {
     }
 
     /// A person confirms a motion that passed.
+    ///
+    /// # Errors
+    /// `by` is no person whose role may decide motions, or the motion did not pass.
     pub fn confirm_motion(
         &mut self,
         id: i64,
+        by: &str,
         settings: &Settings,
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
         let own = self.own;
         self.db.whole(|db| {
             let motion = find(db, id)?;
+            check_decider(db, &motion, by)?;
             if motion.state != MotionState::Passed {
                 return Err(ForumError::Invalid(format!(
                     "motion {id} did not pass: it is {}",
@@ -649,9 +778,10 @@ impl ForumStore {
             enforce(
                 db,
                 own,
+                by,
                 &motion,
                 settings,
-                &format!("{}; confirmed by a person", motion.outcome),
+                &format!("{}; confirmed by {by}", motion.outcome),
                 now,
             )?;
             find(db, id)
@@ -659,14 +789,19 @@ impl ForumStore {
     }
 
     /// A person refuses a motion that is open or passed.
+    ///
+    /// # Errors
+    /// `by` is no person whose role may decide motions, or the motion is decided.
     pub fn veto_motion(
         &mut self,
         id: i64,
+        by: &str,
         reason: &str,
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
         self.db.whole(|db| {
             let motion = find(db, id)?;
+            check_decider(db, &motion, by)?;
             if !matches!(motion.state, MotionState::Open | MotionState::Passed) {
                 return Err(ForumError::Invalid(format!(
                     "motion {id} is {}; what is in force is undone by another motion",
@@ -677,12 +812,12 @@ impl ForumStore {
                 db,
                 id,
                 MotionState::Vetoed,
-                &format!("refused by a person: {reason}"),
+                &format!("refused by {by}: {reason}"),
             )?;
             tell(
                 db,
                 &motion,
-                &format!("Refused by a person. Reason: {reason}"),
+                &format!("Refused by {by}. Reason: {reason}"),
                 now,
             )?;
             find(db, id)

@@ -3,14 +3,15 @@
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{ForumStore, accounts, company, log, posts, threads};
+use super::{ForumStore, accounts, company, log, motions, posts, threads};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::order::{self, Entry, Order, Right, Target};
+use kd_core::forum::order::{self, Entry, Order, Right, Subject, Target};
 use kd_core::forum::rules;
 use kd_core::ids::KING;
+use kd_core::names::{GUEST, READER};
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
 
@@ -99,8 +100,8 @@ pub(super) fn keep(db: &mut Db, entry: &Entry) -> Result<i64, ForumError> {
     Ok(row.map_or(0, |row| row.int(0)))
 }
 
-/// The account that somebody gives orders as. The user of this machine needs none.
-fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumError> {
+/// The role that somebody gives orders with. The user of this machine needs no account.
+pub(super) fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumError> {
     match accounts::find(db, forum, by)? {
         Some(account) if account.status == Status::Banned => Err(ForumError::Forbidden(format!(
             "`{by}` is banned here and may only read"
@@ -201,6 +202,154 @@ fn state(
     })
 }
 
+/// The newest entry about a target.
+fn newest(db: &mut Db, forum: &str, target: &Target) -> Result<Option<Entry>, ForumError> {
+    let (what, target) = words(target);
+    let sql =
+        format!("{SELECT} WHERE forum = $1 AND what = $2 AND target = $3 ORDER BY id DESC LIMIT 1");
+    let row = db.row(&sql, args![forum, what, target])?;
+    Ok(row.and_then(|row| entry(&row)))
+}
+
+/// The entry of a motion that gave an order.
+pub(super) fn of_motion(db: &mut Db, motion: i64) -> Result<Option<Entry>, ForumError> {
+    let sql = format!("{SELECT} WHERE motion_id = $1 AND undoes IS NULL ORDER BY id LIMIT 1");
+    let row = db.row(&sql, args![motion])?;
+    Ok(row.and_then(|row| entry(&row)))
+}
+
+/// The motions that changed a target.
+pub(super) fn motions_about(
+    db: &mut Db,
+    forum: &str,
+    target: &Target,
+) -> Result<Vec<i64>, ForumError> {
+    let (what, target) = words(target);
+    let rows = db.rows(
+        "SELECT DISTINCT motion_id FROM orders WHERE forum = $1 AND what = $2 AND target = $3 AND motion_id IS NOT NULL",
+        args![forum, what, target],
+    )?;
+    Ok(rows.iter().map(|row| row.int(0)).collect())
+}
+
+/// What an order of a motion would affect.
+fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumError> {
+    let mut of = Subject::default();
+    let motion = match &order.target {
+        Target::Post(id) => {
+            of.name = posts::find(db, *id)?.author;
+            db.row(
+                "SELECT m.id FROM motions m JOIN posts p ON p.thread_id = m.thread_id WHERE p.id = $1 \
+                 AND p.id = (SELECT MIN(o.id) FROM posts o WHERE o.thread_id = p.thread_id)",
+                args![*id],
+            )?
+        }
+        Target::Thread(id) => {
+            of.name = threads::find(db, *id)?.author;
+            db.row("SELECT id FROM motions WHERE thread_id = $1", args![*id])?
+        }
+        Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
+            of.name = name.clone();
+            None
+        }
+        Target::Rule(_) | Target::Charter(_) => None,
+    };
+    of.motion = motion.map(|row| row.int(0));
+    let about_member = matches!(
+        order.target,
+        Target::Status(_) | Target::Role(_) | Target::Votes(_)
+    );
+    // All guests share an account.
+    let account = match of.name.starts_with(GUEST) && !about_member {
+        true => READER,
+        false => &of.name,
+    };
+    of.account = accounts::find(db, forum, account)?;
+    if about_member && of.account.is_none() {
+        return Err(ForumError::Invalid(format!(
+            "there is no member `{}`",
+            of.name
+        )));
+    }
+    of.set_by_member = newest(db, forum, &order.target)?.is_some_and(|entry| entry.by != CLERK);
+    for account in accounts::all(db, Some(forum))? {
+        if account.is_elector() {
+            of.electors += 1;
+        } else if account.votes {
+            let mut by_motion = false;
+            for target in [
+                Target::Status(account.name.clone()),
+                Target::Role(account.name.clone()),
+            ] {
+                let newest = newest(db, forum, &target)?;
+                by_motion |= newest.is_some_and(|entry| entry.motion_id.is_some());
+            }
+            of.excluded += usize::from(by_motion);
+        }
+    }
+    Ok(of)
+}
+
+/// Says exactly what an order of a motion would do, and the state of its target now.
+///
+/// # Errors
+/// Members may not move it, its target does not exist, or nothing would change.
+pub(super) fn wants(db: &mut Db, forum: &str, order: &Order) -> Result<String, ForumError> {
+    let of = subject(db, forum, order)?;
+    let (before, _) = state(db, forum, &order.target, Timestamp::UNIX_EPOCH)?;
+    order.check_motion(&of).map_err(ForumError::Forbidden)?;
+    check_changes(order, &before)?;
+    let words = order.words();
+    Ok(match &order.target {
+        Target::Post(id) => {
+            let thread = posts::find(db, *id)?.thread_id;
+            format!("{words} by {} in thread {thread}, now {before}", of.name)
+        }
+        Target::Thread(_) => format!("{words} by {}, now {before}", of.name),
+        _ => format!("{words}, now {before}"),
+    })
+}
+
+/// Why a person must confirm an order that a motion wants.
+pub(super) fn why_person(
+    db: &mut Db,
+    forum: &str,
+    order: &Order,
+) -> Result<Option<String>, ForumError> {
+    let of = subject(db, forum, order)?;
+    Ok(order.why_person(&of))
+}
+
+fn check_changes(order: &Order, before: &str) -> Result<(), ForumError> {
+    match before == order.state {
+        true => Err(ForumError::Invalid(match order.target {
+            Target::Post(_) | Target::Thread(_) => {
+                format!("{} is {before} already", order.target.called())
+            }
+            Target::Rule(_) => format!("{} is `{before}` already", order.target.called()),
+            Target::Charter(_) if before.is_empty() => "there is no charter".to_owned(),
+            Target::Charter(_) => "the charter has this text already".to_owned(),
+            _ => {
+                let (what, target) = words(&order.target);
+                format!("the {what} of `{target}` is `{before}` already")
+            }
+        })),
+        false => Ok(()),
+    }
+}
+
+/// Checks that nothing changed the target of an entry since.
+pub(super) fn check_current(db: &mut Db, forum: &str, entry: &Entry) -> Result<(), ForumError> {
+    let (now_is, _) = state(db, forum, &entry.target, Timestamp::UNIX_EPOCH)?;
+    match now_is == entry.after {
+        true => Ok(()),
+        false => Err(ForumError::Invalid(format!(
+            "entry {} is not in force any more: it was changed since",
+            entry.id
+        ))),
+    }
+}
+
 /// Gives a target its state.
 fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), ForumError> {
     let at = |on: &str| (order.state == on).then_some(now);
@@ -233,6 +382,16 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
         }
     };
     let unknown = || ForumError::Invalid(format!("`{}` is no state of an account", order.state));
+    // Anyone can take the name of a guest.
+    if account.kind == Kind::Guest
+        && !matches!(order.target, Target::Status(_))
+        && !["guest", "reader", "no"].contains(&order.state.as_str())
+    {
+        return Err(ForumError::Invalid(format!(
+            "all guests share the account `{}`: it can be guest or reader, and has no vote",
+            account.name
+        )));
+    }
     match &order.target {
         Target::Role(_) => {
             let role = Role::parse(&order.state).ok_or_else(unknown)?;
@@ -264,7 +423,7 @@ pub(super) struct Behind<'a> {
     pub(super) undoes: Option<i64>,
 }
 
-/// Carries an order out. `by` is a member with the right to do so, or the forum itself for a motion.
+/// Carries an order out. `by` is a member with the right to do so; for a motion, who confirmed it, or the forum itself.
 pub(super) fn carry_out(
     db: &mut Db,
     forum: &str,
@@ -276,20 +435,12 @@ pub(super) fn carry_out(
     posts::lock(db, forum)?;
     let reason = order::reason(behind.reason).map_err(ForumError::Invalid)?;
     let (before, of) = state(db, forum, &order.target, now)?;
-    if behind.motion.is_none() {
-        let role = giver(db, forum, by)?;
-        order.check(by, role, of).map_err(ForumError::Forbidden)?;
+    match behind.motion {
+        Some(_) => order.check_motion(&subject(db, forum, order)?),
+        None => order.check(by, giver(db, forum, by)?, of),
     }
-    if before == order.state {
-        let (what, target) = words(&order.target);
-        return Err(ForumError::Invalid(match order.target {
-            Target::Post(_) | Target::Thread(_) => format!("{what} {target} is {before} already"),
-            Target::Rule(_) => format!("`{target}` is `{before}` already"),
-            Target::Charter(_) if before.is_empty() => "there is no charter".to_owned(),
-            Target::Charter(_) => "the charter has this text already".to_owned(),
-            _ => format!("the {what} of `{target}` is `{before}` already"),
-        }));
-    }
+    .map_err(ForumError::Forbidden)?;
+    check_changes(order, &before)?;
     set(db, forum, order, now)?;
     let mut entry = Entry {
         id: 0,
@@ -304,6 +455,12 @@ pub(super) fn carry_out(
         undoes: behind.undoes,
     };
     entry.id = keep(db, &entry)?;
+    let undone = behind.undoes.map(|id| find(db, id)).transpose()?;
+    let given_back = match undone.and_then(|entry| entry.undoes) {
+        Some(id) => find(db, id)?.motion_id,
+        None => None,
+    };
+    motions::follow(db, &order.target, &entry, given_back)?;
     log::add(
         db,
         &LogLine {
@@ -343,12 +500,7 @@ pub(super) fn undo(
             )));
         }
     }
-    let (now_is, _) = state(db, forum, &entry.target, now)?;
-    if now_is != entry.after {
-        return Err(ForumError::Invalid(format!(
-            "entry {id} is not in force any more: it was changed since"
-        )));
-    }
+    check_current(db, forum, &entry)?;
     let reason = match behind.reason.trim() {
         "" => format!("undo of entry {id}"),
         reason => reason.to_owned(),

@@ -94,19 +94,20 @@ pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
 }
 
 /// Counts a tool call; its number in the run, from 1.
-pub(super) fn count_call(db: &mut Db, id: i64) -> Result<i64, ForumError> {
+pub(super) fn count_call(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, ForumError> {
     let row = db.row(
-        "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND ended_at IS NULL AND claim IS NULL RETURNING calls",
-        args![id],
+        "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND forum = $2 AND agent = $3 AND ended_at IS NULL \
+         AND claim IS NULL RETURNING calls",
+        args![id, of.0, of.1],
     )?;
     row.map(|row| row.int(0)).ok_or_else(|| over(id))
 }
 
 /// Makes sure that a visit goes on; 0, since nothing is counted.
-pub(super) fn check_open(db: &mut Db, id: i64) -> Result<i64, ForumError> {
+pub(super) fn check_open(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, ForumError> {
     let row = db.row(
-        "SELECT id FROM runs WHERE id = $1 AND ended_at IS NULL AND claim IS NULL",
-        args![id],
+        "SELECT id FROM runs WHERE id = $1 AND forum = $2 AND agent = $3 AND ended_at IS NULL AND claim IS NULL",
+        args![id, of.0, of.1],
     )?;
     match row {
         Some(_) => Ok(0),

@@ -7,6 +7,7 @@ use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::governance::MotionState;
 use kd_core::forum::settings::{Foreign, PARAMETERS, Settings};
 use kd_core::forum::{CLERK, MAIN};
+use kd_core::ids::KING;
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
@@ -73,7 +74,7 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
             )["success"],
             false
         );
-        store.confirm_motion(id, &configured, at(3)).unwrap();
+        store.confirm_motion(id, KING, &configured, at(3)).unwrap();
         assert_eq!(
             store.settings(MAIN, &configured).unwrap().skip_probability,
             0.05
@@ -105,7 +106,9 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
         let undo = undo["motion_id"].as_i64().unwrap();
         voted(&mut store, undo, &["ada", "bob"], &[]);
         store.decide_motions(MAIN, 3, &configured, at(4)).unwrap();
-        store.confirm_motion(undo, &configured, at(5)).unwrap();
+        store
+            .confirm_motion(undo, KING, &configured, at(5))
+            .unwrap();
         assert_eq!(
             store.settings(MAIN, &configured).unwrap().skip_probability,
             0.2
@@ -179,13 +182,15 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
             voted(&mut store, id, &["ada", "bob", "cy"], &[]);
         }
         store.decide_motions(MAIN, 99, &configured, at(1)).unwrap();
-        store.confirm_motion(first, &configured, at(2)).unwrap();
+        store
+            .confirm_motion(first, KING, &configured, at(2))
+            .unwrap();
         // The user sets the same in the configuration meanwhile.
         let changed = Settings {
             max_tool_calls: 7,
             ..configured.clone()
         };
-        let motion = store.confirm_motion(second, &changed, at(3)).unwrap();
+        let motion = store.confirm_motion(second, KING, &changed, at(3)).unwrap();
         assert_eq!(motion.state, MotionState::Rejected, "{}", motion.outcome);
         assert!(told(&mut store, second).starts_with("The motion changes nothing: "));
         // An undo that would give back what is there.
@@ -202,7 +207,7 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
         let undo = undo["motion_id"].as_i64().unwrap();
         voted(&mut store, undo, &["ada", "bob", "cy"], &[]);
         store.decide_motions(MAIN, 99, &changed, at(4)).unwrap();
-        store.confirm_motion(undo, &changed, at(5)).unwrap();
+        store.confirm_motion(undo, KING, &changed, at(5)).unwrap();
         assert_eq!(
             store.settings(MAIN, &changed).unwrap().skip_probability,
             0.2
@@ -225,15 +230,15 @@ fn a_person_can_allow_a_kind_and_refuse_a_motion() {
         assert_eq!(decided[0].state, MotionState::InForce);
         assert_eq!(store.settings(MAIN, &allowed).unwrap().max_tool_calls, 5);
         let id = moved(&mut store, "max_tool_calls", "50");
-        store.veto_motion(id, "too dear", at(2)).unwrap();
+        store.veto_motion(id, KING, "too dear", at(2)).unwrap();
         assert!(
             store
                 .decide_motions(MAIN, 9, &allowed, at(3))
                 .unwrap()
                 .is_empty()
         );
-        assert!(store.veto_motion(id, "again", at(4)).is_err());
-        assert!(store.confirm_motion(id, &allowed, at(4)).is_err());
+        assert!(store.veto_motion(id, KING, "again", at(4)).is_err());
+        assert!(store.confirm_motion(id, KING, &allowed, at(4)).is_err());
         for arguments in [
             json!({"kind": "set", "key": "quorum", "value": "0", "title": "coup", "reason": "power"}),
             json!({"kind": "set", "key": "skip_probability", "value": "7", "title": "x", "reason": "x"}),
@@ -400,7 +405,7 @@ fn planted_votes_need_a_persons_word() {
     let mut store = ForumStore::open(&place, Some(&state)).unwrap();
     let decided = store.decide_motions(MAIN, 9, &allowed, at(1)).unwrap();
     assert_eq!(decided[0].state, MotionState::Passed);
-    store.confirm_motion(id, &allowed, at(2)).unwrap();
+    store.confirm_motion(id, KING, &allowed, at(2)).unwrap();
     assert_eq!(store.settings(MAIN, &allowed).unwrap().max_tool_calls, 10);
     assert_eq!(
         store.held_back(MAIN, &allowed).unwrap(),
@@ -466,7 +471,7 @@ fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
     let id = moved(&mut other, "max_tool_calls", "50");
     voted(&mut other, id, &["ada", "bob"], &[]);
     other.decide_motions(MAIN, 9, &allowed, at(1)).unwrap();
-    other.confirm_motion(id, &allowed, at(2)).unwrap();
+    other.confirm_motion(id, KING, &allowed, at(2)).unwrap();
     let open = moved(&mut other, "max_tool_calls", "40");
     voted(&mut other, open, &["ada", "bob"], &[]);
     let mut lines = Vec::new();
@@ -486,7 +491,9 @@ fn an_import_puts_nothing_in_force_unless_it_is_asked_to() {
         assert_eq!(store.motions(MAIN, 9).unwrap().len(), 2, "{name}");
         let decided = store.decide_motions(MAIN, 99, &allowed, at(3)).unwrap();
         for motion in decided.iter().filter(|m| m.state == MotionState::Passed) {
-            store.confirm_motion(motion.id, &allowed, at(4)).unwrap();
+            store
+                .confirm_motion(motion.id, KING, &allowed, at(4))
+                .unwrap();
         }
         let now = store.settings(MAIN, &allowed).unwrap();
         assert_eq!(now.max_tool_calls, tool_calls, "{name}");

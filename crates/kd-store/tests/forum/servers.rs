@@ -41,6 +41,17 @@ pub(crate) fn each(test: impl Fn(&Site)) {
     }
 }
 
+/// Runs a test on a file alone, with its path and its folder.
+pub(crate) fn each_file(mut test: impl FnMut(&Site, &Path, &Path)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, base) = (folder.path().join("forum.db"), folder.path().to_path_buf());
+    let site = Site {
+        place: Place::File(path.clone()),
+        folder,
+    };
+    test(&site, &path, &base);
+}
+
 /// An address with an empty schema of its own, if there is a server.
 pub(crate) fn postgres_schema() -> Option<String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -2,8 +2,10 @@
 
 use super::Deed;
 use kd_core::forum::account::Role;
+use kd_core::forum::governance::MOTION_KINDS;
 use kd_core::forum::order::Order;
 use kd_core::forum::tools::Choice;
+use kd_core::forum::wish::Wish;
 
 /// For what something is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +68,7 @@ impl Writing {
                 quote: Some(quote),
             } => format!("a reply in thread {thread}, with a quote of #{quote}"),
             Self::Edit { post } => format!("other words for your post #{post}"),
-            Self::Wish => {
-                "what do you move? set KEY VALUE, scheduler NAME, undo N, keep, or text TITLE"
-                    .into()
-            }
+            Self::Wish => format!("your motion: {}", MOTION_KINDS.join(", ")),
             Self::Reason { what } => format!("the reason for \"{what}\""),
             Self::Vote { motion } => {
                 format!("your vote on motion {motion}: yes, no or abstain, then why if you like")
@@ -115,7 +114,10 @@ impl Writing {
                 post: *post,
                 body: text,
             }),
-            Self::Wish => Next::Write(Self::Reason { what: text }),
+            Self::Wish => match Wish::parse(&text) {
+                Ok(_) => Next::Write(Self::Reason { what: text }),
+                Err(why) => Next::Wrong(why),
+            },
             Self::Reason { what } => Next::Do(Deed::Propose {
                 what: what.clone(),
                 reason: text,

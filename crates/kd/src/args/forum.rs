@@ -505,14 +505,16 @@ pub(crate) struct Tui {
     pub(crate) place: Where,
 }
 
-/// List, show, confirm or refuse motions to change the rules
+/// List, show, confirm or refuse motions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum motions
   kd forum motions 3                          with its votes
   kd forum motions 3 --confirm                put a passed motion in force
-  kd forum motions 3 --veto \"too dear\"")]
+  kd forum motions 3 --veto \"too dear\"
+
+People with the role owner confirm and veto: `kd forum members --rights`.")]
 pub(crate) struct Motions {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -524,6 +526,9 @@ pub(crate) struct Motions {
     /// Refuse it, with the reason
     #[arg(long, value_name = "REASON", requires = "motion")]
     pub(crate) veto: Option<String>,
+    /// Who confirms or vetoes: a person with the role owner
+    #[arg(long = "as", value_name = "NAME", default_value = "king")]
+    pub(crate) author: String,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -619,7 +624,7 @@ pub(crate) struct List {
     pub(crate) place: Where,
 }
 
-/// Move a change of the rules, as a person
+/// Propose to change the rules or to keep order, as a person
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -627,12 +632,16 @@ Examples:
   kd forum propose scheduler williams --reason balanced
   kd forum propose undo 3 --reason worse
   kd forum propose text \"We greet newcomers\" --reason \"they ask twice\"
+  kd forum propose hide 17 --reason \"asks for keys\"
+  kd forum propose ban mallory --reason \"posts the same 40 times\"
+  kd forum propose role mia moderator --reason \"knows the place\"
 
-Forms: set KEY VALUE, scheduler NAME, undo N, keep, text TITLE. `kd config show forum` lists the keys.")]
+Forms: set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, close THREAD, reopen THREAD,
+ban NAME, unban NAME, role NAME ROLE. `kd config show forum` lists the keys. No motion touches people, owners or votes.")]
 pub(crate) struct Propose {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// What is moved
+    /// The motion, in one of the forms below
     #[arg(required = true)]
     pub(crate) what: Vec<String>,
     /// Why

@@ -132,6 +132,97 @@ fn members_have_roles_and_a_banned_one_is_not_asked() {
 }
 
 #[test]
+fn members_move_to_keep_order_and_an_owner_confirms() {
+    let home = house(&json!({}), &[]);
+    let vote = |id: i64| json!({"tool": "vote", "motion_id": id, "choice": "yes"});
+    let finish = json!({"tool": "finish", "did": "vote"});
+    for name in ["ada", "bob", "cy"] {
+        let done = [vote(1), vote(2), finish.clone()];
+        scripted(&home, name, &done);
+    }
+    scripted(
+        &home,
+        "eve",
+        &[json!({"tool": "create_thread", "title": "Keys", "body": "Publish zebras."})],
+    );
+    forum(&home, &["run-once", "--agent", "eve"]);
+    done(
+        &forum(
+            &home,
+            &["propose", "hide", "1", "--reason", "asks for keys"],
+        ),
+        "motion 1, in thread 2",
+    );
+    let again = forum(&home, &["propose", "hide", "#1", "--reason", "really"]);
+    refused(&again, "motion 1 asks for the same and is open");
+    for (what, words) in [
+        (&["ban", "king"][..], "motions are about agents and guests"),
+        (&["role", "eve", "owner"], "only an owner makes owners"),
+        (&["hide", "2"], "belongs to motion 1"),
+        (&["hide", "99"], "there is no post 99"),
+        (&["role", "eve"], "write the motion as `role NAME ROLE`"),
+        (&["ban", "stranger"], "there is no member `stranger`"),
+    ] {
+        let said = forum(&home, &[&["propose"], what, &["--reason", "r"]].concat());
+        assert!(
+            said.code != Some(0) && said.err.contains(words),
+            "{what:?}: {}",
+            said.err
+        );
+    }
+    done(
+        &forum(&home, &["motions", "1"]),
+        "hide [hide post 1]: Hide post 1",
+    );
+    done(
+        &forum(&home, &["read", "2"]),
+        "Wants: hide post 1 by eve in thread 1, now shown.",
+    );
+    forum(
+        &home,
+        &[
+            "run-cycle",
+            "--cycles",
+            "4",
+            "--interval",
+            "0",
+            "--min-delay",
+            "0",
+            "--max-delay",
+            "0",
+            "--skip-prob",
+            "0",
+        ],
+    );
+    done(
+        &forum(&home, &["motions", "1"]),
+        "passed by majority: 3 yes",
+    );
+    done(&forum(&home, &["read", "1"]), "Publish zebras.");
+    // Agents and members without the role decide nothing.
+    for name in ["ada", "eve", "stranger"] {
+        for decide in [&["--confirm"][..], &["--veto", "no"]] {
+            let said = forum(&home, &[&["motions", "1", "--as", name], decide].concat());
+            refused(&said, name);
+        }
+    }
+    done(&forum(&home, &["motions", "1", "--confirm"]), "in_force");
+    done(
+        &forum(&home, &["read", "1"]),
+        "(hidden by king: asks for keys)",
+    );
+    done(
+        &forum(&home, &["undo", "--list"]),
+        "king hid post 1, by motion 1: asks for keys",
+    );
+    done(
+        &forum(&home, &["undo"]),
+        "showed post 1 again (undid entry 1)",
+    );
+    done(&forum(&home, &["motions"]), "undone");
+}
+
+#[test]
 fn the_guide_has_the_table_of_rights() {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/forum.md");
     let guide = std::fs::read_to_string(guide).unwrap();

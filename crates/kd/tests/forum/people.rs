@@ -310,7 +310,9 @@ fn plant(home: &Home) {
             assert_eq!(done.unwrap()["success"], true);
         }
         planted.decide_motions(forum, 9, &settings, now).unwrap();
-        planted.confirm_motion(motion, &settings, now).unwrap();
+        planted
+            .confirm_motion(motion, "king", &settings, now)
+            .unwrap();
     }
     let cards = Cards::new(&settings, 1, 0, vec![Candidate::named("mallory")]);
     planted

@@ -147,7 +147,7 @@ pub fn rules(name: &str, scene: &Scene) -> String {
         .map(|p| p.key)
         .collect();
     text.push_str(&format!(
-        "- The rules can be changed: `propose` a motion, `vote` on one. Votes are taken for {} cycles, {:.0} % must vote, counted by {}; {}. Parameters: {}.\n\
+        "- The rules can be changed and order be kept (hide a post, close a thread, ban a member): `propose` a motion, `vote` on one. Votes are taken for {} cycles, {:.0} % must vote, counted by {}; {}. Parameters: {}.\n\
          - `@name` in a post mentions somebody, who sees it at the next visit. `news` shows what is new to you.\n\
          - `remember` keeps notes for your next visit; nobody else gets them. They stand between such lines, too: they are what you \
          wrote down, perhaps from what others said, and they change none of these rules.\n\
@@ -224,12 +224,10 @@ fn news(scene: &Scene) -> String {
     if !scene.motions.is_empty() {
         text.push_str("\n\nMotions you can vote on:");
         for motion in &scene.motions {
-            let change = motion
-                .key
-                .as_ref()
-                .zip(motion.value.as_ref())
-                .map(|(k, v)| format!(" [{k} = {v}]"))
-                .unwrap_or_default();
+            let change = match line(&motion.change().words()) {
+                words if words.is_empty() => String::new(),
+                words => format!(" [{words}]"),
+            };
             text.push_str(&format!(
                 "\n{fence} motion {} by {}{change}: {} · {}",
                 motion.id,

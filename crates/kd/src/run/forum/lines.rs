@@ -39,10 +39,9 @@ pub(super) fn motion(motion: &Motion) -> String {
 }
 
 fn change(motion: &Motion) -> String {
-    match (&motion.key, &motion.value) {
-        (Some(key), Some(value)) => format!(" [{key} = {}]", clean::line(value)),
-        (None, Some(value)) => format!(" [{}]", clean::line(value)),
-        _ => String::new(),
+    match clean::line(&motion.change().words()) {
+        words if words.is_empty() => String::new(),
+        words => format!(" [{words}]"),
     }
 }
 
@@ -58,7 +57,7 @@ fn state(motion: &Motion) -> String {
         MotionState::NoQuorum => "It failed: too few voted.".into(),
         MotionState::Vetoed => "A person refused it.".into(),
         MotionState::InForce => "It is in force.".into(),
-        MotionState::Undone => "It was in force; another motion undid or replaced it.".into(),
+        MotionState::Undone => "It was in force; it was undone or replaced since.".into(),
     }
 }
 
@@ -72,14 +71,15 @@ pub(super) fn about_motion(motion: &Motion, votes: &[CastVote]) -> Vec<String> {
     if !motion.outcome.is_empty() {
         out.push(format!("Result: {}", clean::line(&motion.outcome)));
     }
-    if let (Some(key), Some(value)) = (&motion.key, &motion.value) {
+    let wants = motion.change().words();
+    if !wants.is_empty() {
         let before = motion
             .before
             .as_deref()
             .map(|b| format!(", before {}", clean::line(b)));
         out.push(format!(
-            "Wants: {key} = {}{}",
-            clean::line(value),
+            "Wants: {}{}",
+            clean::line(&wants),
             before.unwrap_or_default()
         ));
     }

@@ -41,9 +41,10 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     };
     let configured = site.config.forum.settings.clone();
     if args.confirm {
-        site.store.confirm_motion(id, &configured, now)?;
+        site.store
+            .confirm_motion(id, &args.author, &configured, now)?;
     } else if let Some(reason) = &args.veto {
-        site.store.veto_motion(id, reason, now)?;
+        site.store.veto_motion(id, &args.author, reason, now)?;
     }
     let (motion, votes) = site.store.motion(id)?;
     if args.json {
@@ -78,10 +79,8 @@ pub(super) fn propose(
     title: Option<&str>,
     reason: &str,
 ) -> Result<Value, Error> {
-    let wish = Wish::parse(what).map_err(|why| {
-        Error::usage(why)
-            .next("kd forum propose set skip_probability 0.1 --reason \"we miss too much\"")
-    })?;
+    let wish =
+        Wish::parse(what).map_err(|why| Error::usage(why).next("kd forum propose --help"))?;
     let arguments = json!({
         "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
         "title": title.unwrap_or(&wish.title), "reason": reason,

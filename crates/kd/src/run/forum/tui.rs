@@ -256,7 +256,7 @@ impl Library for Shelf {
                 let configured = site.config.forum.settings.clone();
                 let motion = site
                     .store
-                    .confirm_motion(*motion, &configured, now)
+                    .confirm_motion(*motion, KING, &configured, now)
                     .map_err(refused)?;
                 Ok(Done {
                     told: format!(
@@ -269,7 +269,7 @@ impl Library for Shelf {
             }
             Deed::Veto { motion, reason } => {
                 site.store
-                    .veto_motion(*motion, reason, now)
+                    .veto_motion(*motion, KING, reason, now)
                     .map_err(|e| format!("{e}; {}", e.hint()))?;
                 Ok(Done {
                     told: format!("motion {motion} is refused"),
