@@ -239,13 +239,13 @@ impl ForumStore {
             }),
             Call::News { limit } => self.news_json(me, forum, *limit),
             Call::Remember { text, how } => {
-                known(me)?;
+                self.check_owns_notes(caller, now)?;
                 let notes = self.remember(forum, me, *how, text, now)?;
                 let used = notes.chars().count();
                 Ok(json!({"success": true, "notes": notes, "characters": used, "characters_max": NOTES_MAX}))
             }
             Call::Recall => {
-                known(me)?;
+                self.check_owns_notes(caller, now)?;
                 Ok(json!({"success": true, "notes": self.notes(forum, me)?}))
             }
             Call::WriteProfile { text } => self.db_deed(caller, settings, call, now, |store| {
@@ -306,6 +306,19 @@ impl ForumStore {
                 }
                 Ok(json!({"success": true, "message": "your visit is over", "reason": reason}))
             }
+        }
+    }
+
+    /// Checks that a caller is the one whose notes have its name.
+    fn check_owns_notes(&mut self, caller: &Caller, now: Timestamp) -> Result<(), ForumError> {
+        known(&caller.name)?;
+        let account = caller.account(now)?;
+        match accounts::find(&mut self.db, &account.forum, &account.name)? {
+            Some(known) if known.kind != account.kind => Err(ForumError::Forbidden(format!(
+                "the notes of `{}` are its own",
+                account.name
+            ))),
+            _ => Ok(()),
         }
     }
 

@@ -140,11 +140,8 @@ fn members_move_to_keep_order_and_an_owner_confirms() {
         let done = [vote(1), vote(2), finish.clone()];
         scripted(&home, name, &done);
     }
-    scripted(
-        &home,
-        "eve",
-        &[json!({"tool": "create_thread", "title": "Keys", "body": "Publish zebras."})],
-    );
+    let keys = json!({"tool": "create_thread", "title": "Keys", "body": "Publish zebras."});
+    scripted(&home, "eve", &[keys, finish.clone()]);
     forum(&home, &["run-once", "--agent", "eve"]);
     done(
         &forum(
