@@ -517,7 +517,8 @@ fn every_kind_of_motion_is_moved_from_the_screen() {
         );
     }
     let mut reader = reader();
-    assert!(keys(&mut reader, b"2wrole eve\r").is_empty());
+    keys(&mut reader, b"2");
+    assert!(keys(&mut reader, b"wrole eve\r").is_empty());
     let told = shown(&mut reader, 80, 16);
     assert!(
         told.contains("write the motion as `role NAME ROLE`") && told.contains("role eve"),
