@@ -280,7 +280,8 @@ def loop(house: House, *args: str) -> tuple[threading.Thread, threading.Event, l
 
 
 def full_thread(house: House, rounds: int, number: int) -> tuple[int, int, int, list[str], list[str]]:
-    """So many rounds of theirs in a new thread, two at a time, beside ours. Messages of theirs and of ours, doubles, and
+    """So many rounds of theirs in a new thread, one after the other (two of theirs at once remove each other's stream file
+    and crash without us), beside ours. Messages of theirs and of ours, doubles, and
     what failed of theirs and of ours."""
     asked = house.theirs("council", "ask", "--no-watch", f"thread {number}")
     crashed = [] if asked.returncode == 0 else [said(asked)]
@@ -301,7 +302,7 @@ def full_thread(house: House, rounds: int, number: int) -> tuple[int, int, int, 
             running.remove(one)
             if one.returncode != 0:
                 crashed.append(one.communicate()[0][-800:])
-        while left > 0 and len(running) < 2:
+        while left > 0 and not running:
             line = [THEIR_KD, "council", "ask", "--continue", "--no-watch", f"round {left}"]
             running.append(subprocess.Popen(line, cwd=house.work, env=house.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
             left -= 1

@@ -458,6 +458,22 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
 }
 
 #[test]
+fn a_pipe_that_is_faster_than_the_members_loses_no_line() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    let typed: String = (0..100).map(|n| format!("@ann line {n}\n")).collect();
+    let said = piped(&home, &["chat"], &typed);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let lines = whole(&home.threads()[0]);
+    let king: Vec<&str> = lines
+        .iter()
+        .filter(|(_, m)| m.is_king())
+        .map(|(_, m)| m.body.trim())
+        .collect();
+    let wanted: Vec<String> = (0..100).map(|n| format!("@ann line {n}")).collect();
+    assert_eq!(king, wanted, "{}", said.out);
+}
+
+#[test]
 fn the_first_chat_in_a_folder_says_who_speaks_and_a_broken_model_fails_its_members_only() {
     let home = Home::new(&json!({}));
     std::fs::remove_dir_all(home.work().join(".kd")).expect("removed");

@@ -58,6 +58,9 @@ struct Turn {
     since: Timestamp,
 }
 
+/// The most lines of a pipe that wait to be said: fewer than a thread lets wait.
+const PIPED_MAX: usize = 32;
+
 impl ChatLines {
     /// A face on a thread as it stands.
     pub(crate) fn new(styles: Styles, view: View, echo: bool) -> Self {
@@ -91,6 +94,11 @@ impl ChatLines {
     /// Whether what the king sent last was taken or refused: only then is it known what the next line means.
     pub(crate) fn is_ready(&self) -> bool {
         !self.open && !self.wished
+    }
+
+    /// Whether a line that cannot be typed again may be read: what is sent now is not refused because too much waits.
+    pub(crate) fn has_room(&self) -> bool {
+        self.sent.len() < PIPED_MAX
     }
 
     /// Whether everything that the king sent is answered, as far as it will be.

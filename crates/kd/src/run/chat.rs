@@ -259,7 +259,10 @@ impl Room<'_> {
                         let _ = session.send(Op::Interrupt);
                     }
                 }
-                line = self.keyboard.lines.recv(), if typing && later.is_none() && face.is_ready() => match line {
+                line = self.keyboard.lines.recv(), if typing
+                    && later.is_none()
+                    && face.is_ready()
+                    && (self.keyboard.is_terminal || face.has_room()) => match line {
                     // What is piped in cannot be typed again: it is read when its time has come.
                     Some(line) if !self.keyboard.is_terminal && is_aside(&line) && !face.is_idle() => {
                         later = Some(line);

@@ -1,6 +1,7 @@
 //! `kd doctor`: who is called, all at once, and the table of what came of it.
 
 use super::here::{Here, os_var};
+use super::mcp::FAREWELL;
 use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
@@ -59,7 +60,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
             .into_iter()
             .collect::<Result<Vec<Report>, Error>>()
     });
-    drop(runtime);
+    // A server that never ends its answer may keep a thread busy.
+    runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
     let reports = reports?;
     let mut out = io::stdout().lock();
