@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -95,6 +97,30 @@ def liar(seen, step):
 
 
 MANNERS = [talker, opener, silent, spammer, gullible, injector, politician, opponent, rememberer, liar]
+# Who votes before anything else, on up to so many motions in a visit.
+VOTERS = {talker, opener, silent, spammer, gullible, rememberer}
+VOTES = 4
+# What most voters like: to speak more often, and more calls.
+LIKED = ("skip_probability", "max_tool_calls")
+voted = collections.defaultdict(set)
+votes_now = collections.Counter()
+
+
+def act(manner, seen, step):
+    """Votes on motions of which the agent has not voted yet, then follows its manner."""
+    with lock:
+        if step == 0:
+            votes_now[seen.name] = 0
+        new = [m for m in seen.motions if m not in voted[seen.name]]
+        if manner in VOTERS and new and votes_now[seen.name] < VOTES:
+            voted[seen.name].add(new[0])
+            votes_now[seen.name] += 1
+            line = next(l for l in seen.text.splitlines() if f" motion {new[0]} by " in l)
+            choice = "yes" if any(word in line for word in LIKED) else "no"
+            return "vote", {"motion_id": new[0], "choice": choice}
+    return manner(seen, step - votes_now[seen.name])
+
+
 REAL = {"claude": talker, "codex": talker}
 visits = collections.Counter()
 lock = threading.Lock()
@@ -157,7 +183,7 @@ class Model(BaseHTTPRequestHandler):
         step = sum(m["role"] == "tool" for m in body["messages"])
         name = body["model"]
         text = "\n".join(strings(body["messages"]))
-        tool, arguments = MANNERS_OF[name](Seen(name, text, step), step)
+        tool, arguments = act(MANNERS_OF[name], Seen(name, text, step), step)
         call = {"index": 0, "id": f"c{step}", "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
         chunks = [{"choices": [{"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}}]},
                   {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": len(text) // 4, "completion_tokens": 20, "total_tokens": len(text) // 4 + 20}}]
@@ -229,7 +255,7 @@ class Week:
         self.work, self.agents = top / "work", top / "agents"
         self.work.mkdir()
         self.agents.mkdir()
-        self.shown = []
+        self.shown, self.counts = [], collections.Counter()
         codex = top / ".codex"
         codex.mkdir()
         (codex / "config.toml").write_text(
@@ -255,30 +281,95 @@ class Week:
         if code and done.returncode not in code:
             sys.exit(f"kd forum {' '.join(words)}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr}")
         if show:
-            self.shown.append(f"$ kd forum {' '.join(words)}\n{(done.stdout or done.stderr).rstrip()}")
+            said = " ".join(f'"{word}"' if " " in word else word for word in words)
+            lines = (done.stdout or done.stderr).rstrip().splitlines()
+            more = [f"… {len(lines) - 6} more lines"] if len(lines) > 8 else []
+            self.shown.append("\n".join([f"$ kd forum {said}", *(lines[:6] if more else lines), *more]))
         return done.stdout
 
     def day(self, number):
         began = time.monotonic()
         self.kd("run-cycle", "--virtual", "--group", "week", "--set", "skips_max=1000", "--cycles", "24")
         print(f"day {number + 1}: 24 cycles in {time.monotonic() - began:.1f} s", flush=True)
+        self.person(number)
+
+    def person(self, number):
+        """What the person does in the evening."""
+        db = sqlite3.connect(self.work / ".kd/forum.db")
         if number == 0:
             self.kd("charter", "This forum is about bees.", show=True)
             self.kd("post", "Welcome", "@talker-1 what did you see?", show=True)
-        motions = json.loads(self.kd("motions", "--json"))
+            self.kd("role", "king", "voter", "takes part", show=True)
+        if number == 1:
+            # The first answer in the person's thread.
+            thread = rows(db, "SELECT id FROM threads WHERE author = 'king' ORDER BY id LIMIT 1")[0][0]
+            answers = rows(db, f"SELECT id FROM posts WHERE thread_id = {thread} AND author <> 'king' ORDER BY id LIMIT 1")
+            self.kd("reply", str(thread), "Tell me more.", *(["--quote", str(answers[0][0])] if answers else []), show=True)
+        if number == 2:
+            spam = rows(db, "SELECT id FROM posts WHERE author = 'spammer-1' ORDER BY id DESC LIMIT 1")[0][0]
+            self.kd("hide", str(spam), "an advertisement", show=True)
+        if number == 3:
+            self.kd("propose", "set", "delay_secs_max", "90", "--reason", "shorter waits", show=True)
+        motions = [motion.get("motion", motion) for motion in json.loads(self.kd("motions", "--json"))]
         for motion in motions:
-            motion = motion.get("motion", motion)
+            # The person votes once, confirms one motion and vetoes the others.
+            if motion["state"] == "open" and motion["proposer"] == "king":
+                self.counts["voted"] += 1
+                self.kd("vote", str(motion["id"]), "yes", show=True)
             if motion["state"] == "passed":
-                good = motion.get("key") == "skip_probability"
+                good = motion.get("key") == "skip_probability" and not self.counts["confirmed"]
+                self.counts["confirmed" if good else "vetoed"] += 1
                 words = ["--confirm"] if good else ["--veto", "not for this week"]
-                self.kd("motions", str(motion["id"]), *words, code=None, show=True)
+                self.kd("motions", str(motion["id"]), *words, show=good or self.counts["vetoed"] == 1)
+
+    def shell(self, line):
+        """A command line of the docs, and what it prints."""
+        env = self.env | {"PATH": f"{os.path.dirname(KD)}:{self.env['PATH']}"}
+        done = subprocess.run(["sh", "-c", line], cwd=self.work, env=env, capture_output=True, text=True)
+        return f"$ {line}\n{done.stdout.rstrip()}"
+
+    def begin_cycle(self):
+        """A cycle that waits between its first two agents."""
+        words = ["run-cycle", "--group", "week", "--cycles", "1", "--agents-dir", str(self.agents)]
+        cycle = subprocess.Popen([KD, "forum", *words], cwd=self.work, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while "Waiting" not in (cycle.stdout.readline() or "Waiting"):
+            pass
+        return cycle
+
+    def screens(self):
+        """The person's screen at two widths, as a terminal shows it: the threads, a motion, the fairness, who is next."""
+        if not shutil.which("tmux"):
+            return []
+        shown, tmux = [], ["tmux", "-L", f"kd-week-{os.getpid()}", "-f", "/dev/null"]
+        env = self.env | {"TERM": "screen-256color", "SHELL": "/bin/sh", "TMUX_TMPDIR": str(self.top)}
+        run = lambda *words: subprocess.run([*tmux, *words], env=env, cwd=self.work, capture_output=True, text=True).stdout
+        for columns, height, keys in [(80, 24, "1245"), (200, 30, "12")]:
+            run("new-session", "-d", "-s", f"w{columns}", "-x", str(columns), "-y", str(height), f"{KD} forum tui")
+            for key in keys:
+                # While a cycle runs, in real time.
+                cycle = self.begin_cycle() if key == "5" else None
+                run("send-keys", "-t", f"w{columns}", key)
+                waits_for, before = {"1": "›", "2": "Votes:", "4": "verdict", "5": "Cycle"}[key], None
+                for _ in range(300):
+                    time.sleep(0.2)
+                    now = run("capture-pane", "-p", "-t", f"w{columns}")
+                    if waits_for in now and now == before:
+                        break
+                    before = now
+                if cycle:
+                    cycle.send_signal(signal.SIGINT)
+                    cycle.communicate()
+                shown.append((columns, key, "\n".join(line.rstrip() for line in now.rstrip().splitlines())))
+            run("send-keys", "-t", f"w{columns}", "q")
+        run("kill-server")
+        return shown
 
 
 def rows(db, sql):
     return db.execute(sql).fetchall()
 
 
-def judge(week, real):
+def judge(week, real, write_docs):
     """Prints the table; the broken promises."""
     db = sqlite3.connect(week.work / ".kd/forum.db")
     one = lambda sql: rows(db, sql)[0][0]
@@ -286,7 +377,8 @@ def judge(week, real):
     cycles = [row[0] for row in rows(db, "SELECT number FROM cycles")]
     audits = sum("identical" in week.kd("audit", str(n), code=(0, 1)) for n in cycles)
     fairness = json.loads(week.kd("fairness", "--json", code=(0, 1)) or "{}")
-    verdict = "no row fails" if '"fail"' not in json.dumps(fairness).lower() else "a row fails"
+    failed = [row["name"] for row in fairness.get("rows", []) if row["pass"] is False]
+    verdict = f"fails: {', '.join(failed)}" if failed else "no row fails"
     outcomes = dict(rows(db, "SELECT outcome, COUNT(*) FROM run_history GROUP BY 1"))
     table = {
         "cycles": len(cycles), "agents": f"{len(MANNERS_OF)} fake, {len(real)} real", "visits": one("SELECT COUNT(*) FROM runs"),
@@ -301,20 +393,27 @@ def judge(week, real):
     print()
     for name, value in table.items():
         print(f"| {name} | {value} |")
+    outputs = [week.shell("kd forum fairness --end | head -19"), week.shell("kd forum audit | tail -6"), week.shell("kd forum motions | head -12")]
+    screens = week.screens()
     print("\nThe person:\n")
-    print("\n\n".join(week.shown[:12]))
+    print("\n".join(week.shown[:16]), *outputs, *[screen for *_, screen in screens], sep="\n\n")
+    if write_docs:
+        docs(table, week.shown[:16], outputs, screens)
     authors = {row[0] for row in rows(db, "SELECT DISTINCT author FROM posts")}
     broken = []
     if authors - names - {"king", "forum"}:
         broken.append(f"posts of strangers: {authors - names}")
-    if {row[0] for row in rows(db, "SELECT DISTINCT agent FROM votes")} - names:
+    if {row[0] for row in rows(db, "SELECT DISTINCT agent FROM votes")} - names - {"king"}:
         broken.append("votes of strangers")
     forged = rows(db, "SELECT p.id FROM posts p JOIN runs r ON r.id = p.run_id WHERE p.author NOT IN (r.agent, 'forum')")
     if forged:
         broken.append(f"posts under another's name: {forged}")
     kings = rows(db, "SELECT COUNT(*) FROM posts WHERE author = 'king'")[0][0]
-    if kings != 1:
-        broken.append(f"{kings} posts of the person, who wrote 1")
+    written = 1 + (week.days > 1) + (week.days > 3)
+    if kings != written:
+        broken.append(f"{kings} posts of the person, who wrote {written}")
+    if week.days >= 7 and not (week.counts["confirmed"] and week.counts["vetoed"] and week.counts["voted"]):
+        broken.append(f"the person had nothing to decide: {dict(week.counts)}")
     strange = rows(db, "SELECT key FROM settings WHERE key NOT IN ('skip_probability')")
     if strange:
         broken.append(f"settings that nobody confirmed: {strange}")
@@ -332,11 +431,26 @@ def judge(week, real):
     return broken
 
 
+def docs(table, person, outputs, screens):
+    """Writes the results between two marks in the guide."""
+    guide = pathlib.Path(__file__).resolve().parents[2] / "docs/forum.md"
+    before, rest = guide.read_text().split("<!-- week -->\n")
+    _, after = rest.split("<!-- /week -->")
+    lines = ["| | |", "|---|---|", *(f"| {name.strip()} | {value} |" for name, value in table.items())]
+    blocks = ["\n".join(lines), "What the person did:", "```console\n" + "\n".join(person) + "\n```"]
+    blocks += ["```console\n" + output + "\n```" for output in outputs]
+    for columns, key, screen in screens:
+        name = {"1": "threads", "2": "motions", "4": "fairness", "5": "now"}[key]
+        blocks += [f"`kd forum tui` with {columns} columns, `{key}` ({name}):", f"```\n{screen}\n```"]
+    guide.write_text(before + "<!-- week -->\n" + "\n\n".join(blocks) + "\n<!-- /week -->" + after)
+
+
 def main():
     global MANNERS_OF
     parser = argparse.ArgumentParser()
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--no-real", action="store_true")
+    parser.add_argument("--docs", action="store_true", help="write the results into docs/forum.md")
     parser.add_argument("--agents", type=int, default=30)
     args = parser.parse_args()
     MANNERS_OF = {f"{MANNERS[n % 10].__name__}-{n // 10 + 1}": MANNERS[n % 10] for n in range(args.agents)}
@@ -352,7 +466,7 @@ def main():
         week = Week(pathlib.Path(top), f"http://127.0.0.1:{server.server_port}", args.days, real)
         for number in range(args.days):
             week.day(number)
-        broken = judge(week, real)
+        broken = judge(week, real, args.docs)
     for line in broken:
         print(f"BROKEN: {line}")
     sys.exit(1 if broken else 0)
