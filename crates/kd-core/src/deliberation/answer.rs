@@ -202,6 +202,10 @@ impl AnswerKind {
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let side = side.or_else(|| {
+                    let yes = asked::lettered_side(question, reply)?;
+                    Some(if yes { "yes" } else { "no" })
+                });
+                let side = side.or_else(|| {
                     let yes = asked::echoed_side(question, reply)?;
                     Some(if yes { "yes" } else { "no" })
                 });

@@ -70,6 +70,8 @@ pub struct Answer {
     pub sample: u32,
     /// The words.
     pub text: String,
+    /// The reply that the answer is read from, as it came.
+    pub reply: String,
     /// What it is compared by; none for open text, and for an abstention.
     pub key: Option<String>,
     /// How sure it says it is.

@@ -13,6 +13,7 @@ use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
 use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
 use super::reader::Run;
+use super::settling::{self, Settled};
 use super::stages::{self, Asking, Conclusion, Desk, Reply, Stage, compose};
 use super::strategies::{self, Next};
 use super::verdict::{Dissenter, Verdict, heading, outcome};
@@ -189,6 +190,12 @@ impl Deliberation {
             Some(Step::Ask(stage)) if frame.begun => {
                 frame.begun = false;
                 frame.at += 1;
+                if stage.purpose == Purpose::Answer {
+                    self.settle(fx);
+                }
+                let Some(frame) = self.frames.last_mut() else {
+                    return;
+                };
                 let facts = (stage.end)(&mut frame.board, &self.plan);
                 facts.into_iter().for_each(|f| fact(fx, f));
             }
@@ -228,6 +235,38 @@ impl Deliberation {
                     frame.at += 1;
                 }
             }
+        }
+    }
+
+    /// Has the first answers tell how they compare. From then on that holds, in later rounds and in every vote.
+    fn settle(&mut self, fx: &mut Effects) {
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let Some(guess) = self.plan.take_guess() else {
+            return;
+        };
+        let replies: Vec<&str> = frame
+            .board
+            .answers
+            .iter()
+            .map(|a| a.reply.as_str())
+            .collect();
+        let (question, asked) = (&self.plan.question, &self.plan.answers);
+        let kinds = serde_json::to_string(&(asked, &guess)).unwrap_or_default();
+        let found: Option<Settled> = self.plan.reader.read(
+            "kind",
+            &format!("{kinds} {question}"),
+            &replies.join("\0"),
+            || settling::settle(question, asked, &guess, &replies),
+        );
+        let Some(Settled { answers, why }) = found else {
+            return;
+        };
+        self.plan.settle(&answers);
+        fact(fx, Fact::KindSettled { answers, why });
+        for read in stages::read_again(&mut frame.board, &self.plan) {
+            fact(fx, read);
         }
     }
 

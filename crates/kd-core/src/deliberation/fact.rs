@@ -1,6 +1,7 @@
 //! The facts of a deliberation, as the thread's log keeps them. They suffice to decide everything anew without a model
 //! ([`replay`](super::replay)) and to say why ([`why`](super::why)).
 
+use super::answer::AnswerKind;
 use super::iteration::Decision;
 use super::ledger::{Cut, Spent};
 use super::plan::Plan;
@@ -165,6 +166,13 @@ pub enum Fact {
         stage: String,
         /// What.
         text: String,
+    },
+    /// The first answers are of another kind than was planned. They were read again; from here on this kind holds.
+    KindSettled {
+        /// The kind.
+        answers: AnswerKind,
+        /// Why.
+        why: String,
     },
     /// Open answers were compared by meaning.
     Grouped(Grouping),

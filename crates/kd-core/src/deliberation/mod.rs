@@ -19,6 +19,7 @@ pub mod protocols;
 mod reader;
 mod replay;
 pub mod report;
+pub mod settling;
 pub mod stages;
 mod strategies;
 mod verdict;

@@ -42,6 +42,12 @@ pub struct Plan {
     /// they are decided again by the rules of their time.
     #[serde(default, skip_serializing_if = "is_first")]
     pub reading: u32,
+    /// What the form of the question suggests, where the first answers may tell another kind ([`settling`]). None where
+    /// the user named the kind, and in records made before answers could.
+    ///
+    /// [`settling`]: super::settling
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guess: Option<AnswerKind>,
     /// Whether open answers that differ in words are compared by meaning before they are counted. False in records made
     /// before that was possible, and where each answer was asked to stand for itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,6 +1,7 @@
 //! How the replies of a deliberation are read: each once, and noted, so that its record decides the same when a later
 //! version of [`reading`](crate::reading) understands more.
 
+use super::answer::AnswerKind;
 use super::plan::Plan;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -124,6 +125,17 @@ pub struct Run {
 impl Run {
     pub(super) fn new(plan: Plan, reader: Reader) -> Self {
         Self { plan, reader }
+    }
+
+    /// What the form of the question suggests, once.
+    pub(super) fn take_guess(&mut self) -> Option<AnswerKind> {
+        self.plan.guess.take()
+    }
+
+    /// From here on answers compare in another way than was planned.
+    pub(super) fn settle(&mut self, answers: &AnswerKind) {
+        self.plan.judged = answers.is_comparable();
+        self.plan.answers = answers.clone();
     }
 }
 

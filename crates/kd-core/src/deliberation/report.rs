@@ -1,5 +1,6 @@
 //! What faces show of a deliberation, folded from events: stages and who is at what, counts, comparisons, the trend. The same fold serves a live terminal, a replayed log and an export.
 
+use super::answer::AnswerKind;
 use super::fact::{Counted, Fact, Grouping, Rated};
 use super::iteration::Decision;
 use super::ledger::Spent;
@@ -24,6 +25,9 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// Comparisons of open answers, in order.
     pub groupings: Vec<Grouping>,
+    /// The kind that the first answers told, and why, where it is another than was planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<(AnswerKind, String)>,
     /// Counts in order.
     pub counts: Vec<Counted>,
     /// Reviews: who rated whose answer how, in the last pass.
@@ -158,6 +162,9 @@ impl Report {
                 let advice = failure.advice.as_ref();
                 let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
                 format!("  {seat}: failed: {}{advice}", failure.message)
+            }
+            Fact::KindSettled { answers, why } => {
+                format!("  compared as {}: {why}", answers.words())
             }
             Fact::Grouped(grouping) => format!("  same answers: {}", grouping.words()),
             Fact::Counted(counted) => format!(
@@ -344,6 +351,9 @@ impl Report {
             },
             // What it led to follows as facts of its own.
             Fact::Readings { .. } => {}
+            Fact::KindSettled { answers, why } => {
+                self.settled = Some((answers.clone(), why.clone()));
+            }
             Fact::Grouped(grouping) => {
                 self.noted(&grouping.notices);
                 self.groupings.push(grouping.clone());

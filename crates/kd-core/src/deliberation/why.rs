@@ -18,9 +18,13 @@ pub fn why(report: &Report) -> Vec<String> {
             plan.protocol,
             plan.meta.reasoning.trim_end_matches('.')
         ));
+        let (kind, told) = match &report.settled {
+            Some((kind, why)) => (kind, format!(", as {why}")),
+            None => (&plan.answers, String::new()),
+        };
         out.push(format!(
-            "Answers were compared as {}; the vote went by {}.",
-            plan.answers.words(),
+            "Answers were compared as {}{told}; the vote went by {}.",
+            kind.words(),
             plan.voting.method
         ));
     }

@@ -159,11 +159,12 @@ pub fn plan_with(
     let mut notices = Vec::new();
     let preset = settings.preset.as_deref().unwrap_or(found.preset);
     let preset = presets::find(preset).unwrap_or(&presets::PRESETS[1]);
-    let answers = settings
+    let named = settings
         .answer
         .as_deref()
-        .and_then(|a| AnswerKind::parse(a).ok())
-        .unwrap_or(found.answers.clone());
+        .and_then(|a| AnswerKind::parse(a).ok());
+    let guess = named.is_none().then(|| found.answers.clone());
+    let answers = named.unwrap_or(found.answers.clone());
     // Who names the kind wants each answer to stand for itself, or to be compared by a program alone.
     let judged = match answers {
         AnswerKind::Judged => true,
@@ -223,6 +224,12 @@ pub fn plan_with(
             "the rules would let this council begin anew where it does not agree: --iterate".into(),
         );
     }
+    // A guess must not put words into anybody's mouth: the answers tell how they compare.
+    let open = guess.is_some() && !found.is_told && task != Task::Estimate;
+    let (answers, judged) = match open {
+        true => (AnswerKind::Text, true),
+        false => (answers, judged),
+    };
     let plan = Plan {
         question: brief.question.to_owned(),
         meta: Meta {
@@ -283,6 +290,7 @@ pub fn plan_with(
         background: brief.background.clone(),
         seed: brief.seed,
         reading: READING,
+        guess,
         judged,
         spending: SPENDING,
         writing: WRITING,

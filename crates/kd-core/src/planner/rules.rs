@@ -20,6 +20,8 @@ pub struct Found {
     pub domain: &'static str,
     /// How answers can be compared.
     pub answers: AnswerKind,
+    /// Whether the form of the question tells so; else it is a guess.
+    pub is_told: bool,
     /// Why it is that sort of task.
     pub why: String,
     /// Why that preset.
@@ -154,7 +156,7 @@ const TASKS: &[(&[&str], Task)] = &[
 /// Plans a question by rules. `asked` is the question without context that was piped in below it.
 pub fn find(asked: &str) -> Found {
     let lower = format!("{} ", asked.to_lowercase());
-    let answers = answers_of(asked);
+    let (answers, is_told) = guessed(asked);
     let task = TASKS.iter().find_map(|(words, task)| {
         let hit = words.iter().find(|w| lower.contains(*w))?;
         Some((*task, format!("“{}” tells the task", hit.trim())))
@@ -193,6 +195,7 @@ pub fn find(asked: &str) -> Found {
         complexity,
         domain,
         answers,
+        is_told,
         why,
         why_preset,
     }
@@ -200,7 +203,13 @@ pub fn find(asked: &str) -> Found {
 
 /// How answers to a question can be compared, where its form tells; open text otherwise.
 pub fn answers_of(asked: &str) -> AnswerKind {
-    match kinds::of(asked) {
+    guessed(asked).0
+}
+
+/// How answers can be compared, and whether the form of the question tells so.
+fn guessed(asked: &str) -> (AnswerKind, bool) {
+    let (kind, is_told) = kinds::found(asked);
+    let answers = match kind {
         Kind::Choice(options) => AnswerKind::Choice { options },
         Kind::YesNo => AnswerKind::Choice {
             options: vec!["yes".into(), "no".into()],
@@ -211,7 +220,8 @@ pub fn answers_of(asked: &str) -> AnswerKind {
         Kind::Ranking => AnswerKind::Ranking,
         Kind::Code => AnswerKind::Code,
         Kind::Open => AnswerKind::Text,
-    }
+    };
+    (answers, is_told)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Alternatives without labels: what "or" joins (`Should we use SQLite or PostgreSQL?`, `今天还是明天`), what a stroke
 //! separates (`Rome / Oslo / Bonn`), and what a question compares (`Between Lyon and Nice, which …`).
 
-use super::asking::{Word, without_asides, words};
+use super::asking::{self, Word, without_asides, words};
 use super::language::{Language, is_han};
 use super::option_names;
 
@@ -95,6 +95,55 @@ pub(super) fn given(sentence: &str) -> Option<Vec<String>> {
     paired(sentence)
         .or_else(|| of(sentence))
         .or_else(|| behind_colon(sentence))
+}
+
+/// The alternatives that the first sentence of a text gives which gives any.
+pub(super) fn of_text(text: &str) -> Vec<String> {
+    let text = asking::bounded(text);
+    let sentences = asking::sentences(&text);
+    let quoted = given(&text).filter(|names| names.iter().all(|n| n.split(' ').count() <= 3));
+    let mut each = sentences.iter().map(|s| s.text);
+    each.find_map(of).or(quoted).unwrap_or_default()
+}
+
+/// Names between marks: `[tracing|log|slog]`, `{quarantine ; delete}`, `<opt>vite</opt><opt>webpack</opt>`.
+pub(super) fn enclosed(text: &str) -> Option<Vec<String>> {
+    const PAIRS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
+    let names = |inner: &str, stop: &[char]| -> Option<Vec<String>> {
+        let names: Vec<String> = inner.split(stop).map(bare).collect();
+        let is_name = |n: &String| {
+            (1..=4).contains(&n.split_whitespace().count()) && !n.contains(['$', '=', '(', '"'])
+        };
+        let all = names.len() >= 2 && names.iter().all(is_name);
+        distinct(names).filter(|_| all)
+    };
+    for (open, close) in PAIRS {
+        let mut rest = text;
+        while let Some((_, behind)) = rest.split_once(open) {
+            let Some((inner, after)) = behind.split_once(close) else {
+                break;
+            };
+            let stops: &[char] = match open {
+                '(' => &['|'],
+                _ => &['|', ';'],
+            };
+            if inner.contains(stops)
+                && let Some(options) = names(inner, stops)
+            {
+                return Some(options);
+            }
+            rest = after;
+        }
+    }
+    // The same element several times.
+    let (_, behind) = text.split_once('<')?;
+    let (element, _) = behind.split_once('>')?;
+    let is_element = !element.is_empty() && element.chars().all(|c| c.is_ascii_alphanumeric());
+    let (open, close) = (format!("<{element}>"), format!("</{element}>"));
+    let pieces = text.split(open.as_str()).skip(1);
+    let inner: Option<Vec<&str>> = pieces.map(|p| Some(p.split_once(&close)?.0)).collect();
+    let inner = inner.filter(|_| is_element)?;
+    names(&inner.join("|"), &['|'])
 }
 
 /// Names between commas behind a colon: `Pick a database: Postgres, MySQL, SQLite`.

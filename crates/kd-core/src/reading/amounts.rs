@@ -9,7 +9,7 @@ use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
     copula_between, follows_copula, is_bound, is_dated, is_derived, is_more, is_name, is_operand,
-    is_operand_left, is_rejected, is_share_of,
+    is_operand_left, is_per, is_rejected, is_share_of,
 };
 use super::prose::{self, Said};
 use super::sayings;
@@ -101,6 +101,12 @@ fn weighed(text: &str, language: Language) -> Said<String> {
             doubts.push(place);
         }
         all.append(&mut here);
+    }
+    // Two numbers, and nobody knows which.
+    let differ = all.iter().any(|w| w.key != all[0].key);
+    let lower = lines.join("\n").to_lowercase().replace('’', "'");
+    if differ && cues::has(&lower, cues::CANNOT_CHOOSE) {
+        return Said::Several;
     }
     resolve(&all, &doubts, &turns)
 }
@@ -260,7 +266,7 @@ fn weight(
         return Weight::Nothing;
     }
     if clause.in_brackets && !is_whole(sentence, clause) {
-        let pure = !clause.lower.chars().any(char::is_alphabetic);
+        let pure = is_unit_alone(&clause.lower);
         return if pure {
             Weight::Reported
         } else {
@@ -272,7 +278,11 @@ fn weight(
         Role::Report => return Weight::Reported,
         _ => {}
     }
-    if is_name(before) || is_dated(before, behind, &number.key) || is_share_of(before, behind) {
+    if is_name(before)
+        || is_dated(before, behind, &number.key)
+        || is_share_of(before, behind)
+        || is_per(before)
+    {
         return Weight::Nothing;
     }
     let same_clause: Vec<&Number> = numbers
@@ -407,6 +417,16 @@ fn weight(
         };
     }
     Weight::Named
+}
+
+/// Whether there are no words beside a number, or only a short unit: `(90)`, `(-4 °C)`, `(15 天)`.
+fn is_unit_alone(clause: &str) -> bool {
+    let letters: Vec<char> = clause.chars().filter(|c| c.is_alphabetic()).collect();
+    match letters.as_slice() {
+        [] => true,
+        [one] => is_han(*one) || clause.contains('°'),
+        _ => false,
+    }
 }
 
 fn is_last(all: &[&Number], number: &Number) -> bool {

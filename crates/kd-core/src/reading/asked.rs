@@ -7,6 +7,13 @@ use std::borrow::Cow;
 
 /// A reply with dates such as `12/10/1492` in the order of the question's language, day first but in English.
 pub fn with_days_first(reply: &str, question: &str) -> String {
+    // `9.12` is a day where a Chinese question asks for one.
+    if question.chars().any(is_han)
+        && let Some((month, day)) = reply.trim().trim_end_matches('。').split_once('.')
+        && let (Ok(month @ 1..=12), Ok(day @ 1..=31)) = (month.parse::<u8>(), day.parse::<u8>())
+    {
+        return format!("{month}月{day}日");
+    }
     let first = matches!(
         Language::of(question),
         Language::German | Language::French | Language::Spanish
@@ -60,10 +67,77 @@ fn has_words(text: &str) -> bool {
     words.filter(|word| word.chars().count() > 3).count() > 1
 }
 
+/// The side of a letter, where the question offers letters for yes and no: `doable y/n`, `V ou F`, `J/N?`.
+pub fn lettered_side(question: &str, reply: &str) -> Option<bool> {
+    const PAIRS: [(&str, &str); 8] = [
+        ("y", "n"),
+        ("j", "n"),
+        ("o", "n"),
+        ("s", "n"),
+        ("t", "f"),
+        ("w", "f"),
+        ("v", "f"),
+        ("r", "f"),
+    ];
+    let said = reply
+        .trim()
+        .trim_matches(['.', '!', '*', '`', ')', '('])
+        .to_lowercase();
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        words
+            .filter(|w| !w.is_empty())
+            .map(str::to_lowercase)
+            .collect()
+    };
+    let asked = words(question);
+    let offers = |(yes, no): &&(&str, &str)| {
+        asked.windows(2).any(|w| w[0] == *yes && w[1] == *no)
+            && question.to_lowercase().contains(&format!("{yes}/{no}"))
+            || asked.windows(3).any(|w| {
+                w[0] == *yes && matches!(w[1].as_str(), "or" | "oder" | "ou" | "o") && w[2] == *no
+            })
+    };
+    let (yes, no) = PAIRS.iter().find(offers)?;
+    const TRUE: &str = "true wahr richtig vrai verdadero cierto";
+    const FALSE: &str = "false falsch faux falso";
+    let first = words(&said).into_iter().next()?;
+    let is = |table: &str| table.split_whitespace().any(|w| w == first);
+    match () {
+        () if said == *yes || is(TRUE) => Some(true),
+        () if said == *no || is(FALSE) => Some(false),
+        () => None,
+    }
+}
+
+/// Whether a question offers yes and no: `y/n`, `oui/non`, `对不对`.
+pub fn offers_sides(question: &str) -> bool {
+    const PAIRS: [&str; 8] = [
+        "yes/no",
+        "ja/nein",
+        "oui/non",
+        "sí/no",
+        "si/no",
+        "true/false",
+        "wahr/falsch",
+        "vrai/faux",
+    ];
+    let lower = question.to_lowercase();
+    lettered_side(question, "n")
+        .or(lettered_side(question, "f"))
+        .is_some()
+        || PAIRS
+            .iter()
+            .any(|pair| lower.replace(' ', "").contains(pair))
+        || ["对不对", "是不是", "行不行", "可以吗"]
+            .iter()
+            .any(|end| lower.trim_end_matches(['?', '？', '。']).ends_with(end))
+}
+
 /// The side that a reply takes with its first word, where it names no other: `no hace falta`, `Nein besser nicht`.
 pub fn first_side(reply: &str) -> Option<bool> {
-    const YES: &str = "yes yeah yep ja oui sí si";
-    const NO: &str = "no nope nein non nee";
+    const YES: &str = "yes yeah yep yup ja jep oui ouais sí si sip";
+    const NO: &str = "no nope nop nah nein nö non nee";
     const NOT: &str = "not nicht pas kein keine nunca never";
     // `no doubt`, `no sé`, `si on attend`
     const OTHERS: &str = "doubt idea problem question one matter reason way sé se sabemos lo estoy sure seulement mal plus on il vous tu no wonder importa creo hay";

@@ -121,6 +121,29 @@ fn bare(text: &str) -> Option<String> {
     (text.len() <= LINE_BYTES_MAX && (short || looks_like_code(text))).then(|| text.to_owned())
 }
 
+/// Whether a line is code by its marks alone.
+pub(super) fn has_marks(text: &str) -> bool {
+    let formula = text.starts_with('=') && text[1..].starts_with(char::is_alphabetic);
+    let option = text.split_whitespace().any(|w| {
+        w.strip_prefix('-').is_some_and(|rest| {
+            rest.trim_start_matches('-')
+                .starts_with(char::is_alphabetic)
+        })
+    });
+    let pair = [
+        "()", "(\"", "('", "([", "[\"", "['", "^\\", "\\d", "\\w", "{}", "::", "&&", "=>", " | ",
+        "=\"",
+    ];
+    let found = pair.iter().any(|mark| text.contains(mark));
+    let lower = text.to_lowercase();
+    formula
+        || option
+        || found
+        || SQL
+            .iter()
+            .any(|word| lower.starts_with(word) && lower.contains(" from "))
+}
+
 /// Whether a text has marks that prose does not have, or begins as a statement of SQL does.
 fn looks_like_code(text: &str) -> bool {
     let lower = text.to_lowercase();

@@ -116,7 +116,14 @@ pub fn asks_year(question: &str) -> bool {
         .replace(['é', 'è'], "e")
         .replace('ñ', "n");
     const WORDS: &str = "what year|which year|in welchem jahr|welches jahr|quelle annee|que ano|year of|ano de|annee de|jahr der|jahr des|哪一年|哪年|year did|year was|jahreszahl";
-    WORDS.split('|').any(|phrase| lower.contains(phrase))
+    const YEAR: [&str; 7] = ["year", "yr", "jahr", "annee", "ano", "an", "年"];
+    const DAY: &str =
+        "day date when tag datum wann jour quand dia fecha cuando month monat mois mes years";
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let alone = |text: &str| words.clone().any(|w| w == text && w != "an");
+    let bare =
+        YEAR.iter().any(|year| alone(year)) && !words.any(|w| DAY.split(' ').any(|d| d == w));
+    bare || WORDS.split('|').any(|phrase| lower.contains(phrase))
 }
 
 /// The only year that a text names, of a date or alone.

@@ -33,7 +33,19 @@ pub enum Kind {
 
 /// The kind of a question.
 pub fn of(asked: &str) -> Kind {
+    found(asked).0
+}
+
+/// The kind of a question, and whether its form tells it. Where it does not, the kind is a guess, and the answers decide.
+pub fn found(asked: &str) -> (Kind, bool) {
     let text = asking::bounded(asked);
+    if super::asked::offers_sides(&text) {
+        return (Kind::YesNo, true);
+    }
+    let enclosed = alternatives::enclosed(&text);
+    if let Some(options) = enclosed.filter(|o| o.len() >= 2 && !is_yes_no(o)) {
+        return (Kind::Choice(options), true);
+    }
     let labelled = labels::of(&text);
     let rest = labelled.as_ref().map_or(text.as_str(), |(_, rest)| rest);
     let sentences = asking::sentences(rest);
@@ -42,10 +54,10 @@ pub fn of(asked: &str) -> Kind {
     let found = asking.and_then(|at| grammar::found(&sentences[at], alone));
     let (by_grammar, sure) = found.map_or((None, false), |(kind, sure)| (Some(kind), sure));
     if let Some((labelled, _)) = labelled {
-        return with_labels(labelled, by_grammar);
+        return (with_labels(labelled, by_grammar), true);
     }
     let Some(at) = asking else {
-        return Kind::Open;
+        return (Kind::Open, false);
     };
     let asks = by_grammar.as_ref().filter(|_| sure);
     if has_alternatives(&sentences[at], asks)
@@ -55,13 +67,13 @@ pub fn of(asked: &str) -> Kind {
             !matches!(asks, Some(Kind::Number | Kind::List)),
         )
     {
-        return options;
+        return (options, true);
     }
     match by_grammar {
-        None | Some(Kind::Open) if wants_list(&sentences, at) => Kind::List,
+        None | Some(Kind::Open) if wants_list(&sentences, at) => (Kind::List, true),
         // A year is a date without its month.
-        Some(Kind::Number) if date::asks_year(sentences[at].text) => Kind::Date,
-        kind => kind.unwrap_or(Kind::Open),
+        Some(Kind::Number) if date::asks_year(sentences[at].text) => (Kind::Date, true),
+        kind => (kind.unwrap_or(Kind::Open), sure),
     }
 }
 

@@ -41,7 +41,7 @@ fn stems(text: &str) -> Option<(Vec<String>, String)> {
     let places: Vec<usize> = ['甲', '乙', '丙', '丁']
         .iter()
         .map_while(|label| {
-            ['：', ':', '、', '.']
+            ['：', ':', '、', '.', '】']
                 .iter()
                 .find_map(|stop| text.find(&format!("{label}{stop}")))
         })
@@ -59,7 +59,7 @@ fn stems(text: &str) -> Option<(Vec<String>, String)> {
             .nth(2)
             .map_or("", |(from, _)| &piece[from..]);
         let cut = body
-            .find(['；', '。', '？', '?', ';', '\n'])
+            .find(['；', '。', '？', '?', ';', '【', '\n'])
             .unwrap_or(body.len());
         end = next - body.len() + cut;
         options.push(trimmed(&body[..cut]));

@@ -7,6 +7,7 @@ mod against;
 mod alternatives;
 mod amount_words;
 mod amounts;
+pub mod anchors;
 pub mod asked;
 mod asking;
 mod chinese;
@@ -237,6 +238,7 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
         return Err(Unread::Empty);
     }
     let text = prose::without_thoughts(reply);
+    let text = plain::without_input(&text);
     let text = text.trim();
     if text.is_empty() {
         return Err(Unread::Missing);
@@ -640,7 +642,10 @@ fn short(text: &str) -> Said<Answer> {
         Said::Several => return Said::Several,
         _ => return Said::Refused,
     };
-    if let Some(marked) = marked(text) {
+    if refusal::asks_for_more(text) {
+        return Said::Several;
+    }
+    if let Some(marked) = marked(text).or_else(|| behind_noun(text)) {
         return Said::Words(Answer::Text(marked));
     }
     let whole = prose::bare(text);
@@ -690,6 +695,31 @@ fn marked(text: &str) -> Option<String> {
         return Some(named);
     }
     named_in_quotes(text)
+}
+
+/// What stands behind a word that says what it is, and a colon: `Mot cherché : idempotence.`
+fn behind_noun(text: &str) -> Option<String> {
+    const NOUNS: &str = "word term name title phrase expression keyword spelling plural opposite synonym translation capital city country author \
+        wort begriff name titel ausdruck stichwort fachbegriff fachwort schreibweise gegenteil synonym übersetzung hauptstadt stadt land autor autorin \
+        mot terme nom titre expression synonyme contraire traduction capitale ville pays auteur orthographe \
+        palabra término nombre título expresión sinónimo traducción capital ciudad país autor ortografía";
+    const HAN: [&str; 9] = [
+        "词", "术语", "名称", "名字", "标题", "成语", "单词", "首都", "作者",
+    ];
+    let line = prose::bare(text);
+    let (head, rest) = line.split_once([':', '：'])?;
+    let words: Vec<String> = head
+        .to_lowercase()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let noun = words
+        .iter()
+        .any(|w| NOUNS.split_whitespace().any(|noun| noun == w))
+        || HAN.iter().any(|noun| head.trim().ends_with(noun));
+    let rest = rest.trim();
+    let one = !rest.contains([':', '：', '\n', ';']) && rest.split_whitespace().count() <= 6;
+    (noun && words.len() <= 3 && one && !rest.is_empty()).then(|| prose::bare(rest))
 }
 
 /// The quotation with which a short sentence ends: `Gesucht ist das Wort „Kulanz“.`

@@ -159,6 +159,39 @@ pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
         || behind.starts_with(['月', '日']))
 }
 
+/// How far before a number what it is counted by may stand, in bytes.
+const PER_BYTES_MAX: usize = 80;
+
+/// Whether a number measures what something else is counted by: `90 days per period of 180 days`, `pro 100 g`, `每 7 天`.
+pub(super) fn is_per(before: &str) -> bool {
+    const EACH: &str = "per par pro por each every any jede jeder jedes jeden je chaque cada";
+    const BETWEEN: &str = "period periods span window stretch interval of de von zeitraum période tranche periodo período rolling consecutive";
+    let from = before.ceil_char_boundary(before.len().saturating_sub(PER_BYTES_MAX));
+    let lower = before[from..].to_lowercase();
+    if lower.trim_end().ends_with('每') {
+        return true;
+    }
+    let words = lower.split_whitespace().rev();
+    let mut words = words
+        .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric()))
+        .skip_while(|w| BETWEEN.split_whitespace().any(|b| b == *w));
+    let found = words
+        .next()
+        .is_some_and(|w| EACH.split_whitespace().any(|e| e == w));
+    // `17 por 23` multiplies, `any 3` chooses.
+    let named = lower.trim_end().ends_with(" of")
+        || lower.trim_end().ends_with(" de")
+        || lower.trim_end().ends_with(" von");
+    found
+        && (named
+            || lower.split_whitespace().next_back().is_some_and(|w| {
+                matches!(
+                    w,
+                    "per" | "pro" | "every" | "chaque" | "cada" | "jede" | "alle"
+                )
+            }))
+}
+
 /// Whether a number counts a part of something: `3 of 8`.
 pub(super) fn is_share_of(before: &str, behind: &str) -> bool {
     // `14.5 out of 20`: the mark counts, its scale does not.

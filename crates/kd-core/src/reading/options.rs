@@ -38,12 +38,17 @@ pub(super) const SENTENCE_BYTES_MAX: usize = 2000;
 
 /// How yes and no are written in the five languages.
 const YES: &[&str] = &[
-    "yes", "yeah", "yep", "ja", "jawohl", "oui", "sí", "si", "是的", "是", "对", "true", "correct",
+    "yes", "yeah", "yep", "yup", "ja", "jep", "jawohl", "oui", "ouais", "sí", "si", "sip", "是的",
+    "是", "对", "true", "correct",
 ];
 
 pub(super) const NO: &[&str] = &[
     "no",
     "nope",
+    "nop",
+    "nah",
+    "nö",
+    "nee",
     "nein",
     "non",
     "否",

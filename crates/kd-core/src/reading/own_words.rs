@@ -39,6 +39,12 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     if negated || han && clause.contains(['不', '没', '别', '非', '都']) {
         return None;
     }
+    // `0-1` and `½-½` are no words: no part of one names it.
+    let is_score =
+        |option: &String| !option.chars().any(char::is_alphabetic) && option.contains('-');
+    if options.iter().all(is_score) {
+        return None;
+    }
     let own: Vec<Vec<String>> = (0..options.len())
         .map(|at| own_words(options, at))
         .collect();

@@ -52,6 +52,17 @@ pub fn bare(text: &str) -> String {
         .to_owned()
 }
 
+/// A session of an interpreter without what was typed into it: `>>> pick(["make", "just"])`.
+pub(super) fn without_input(text: &str) -> std::borrow::Cow<'_, str> {
+    let typed =
+        |line: &str| line.trim_start().starts_with(">>> ") || line.trim_start().starts_with("In [");
+    if !text.lines().any(typed) || text.lines().all(|l| typed(l) || l.trim().is_empty()) {
+        return text.into();
+    }
+    let said: Vec<&str> = text.lines().filter(|line| !typed(line)).collect();
+    said.join("\n").into()
+}
+
 /// The content of the brace that follows.
 pub(super) fn braced(rest: &str) -> String {
     let Some(inner) = rest.trim_start().strip_prefix('{') else {

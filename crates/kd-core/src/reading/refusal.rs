@@ -192,6 +192,75 @@ pub(super) fn of(text: &str) -> Option<Declined> {
     Some(declined)
 }
 
+/// Whether a reply only says what its author lacks to answer: `I would need to see the second page.`
+pub(super) fn asks_for_more(text: &str) -> bool {
+    const NEEDS: &[&str] = &[
+        "i would need",
+        "i'd need",
+        "i will need",
+        "i'll need",
+        "i need to see",
+        "i need to know",
+        "i need more",
+        "i would have to see",
+        "i'd have to see",
+        "please provide",
+        "please share",
+        "please send",
+        "could you provide",
+        "could you share",
+        "can you provide",
+        "can you share",
+        "without seeing",
+        "without more",
+        "without further",
+        "more information is needed",
+        "ich bräuchte",
+        "ich benötige",
+        "ich müsste erst",
+        "dafür müsste ich",
+        "dazu müsste ich",
+        "bitte schick",
+        "bitte nenn",
+        "ohne weitere",
+        "ohne mehr",
+        "il me faudrait",
+        "il faudrait que je",
+        "j'aurais besoin",
+        "j'ai besoin de voir",
+        "pourriez-vous",
+        "sans plus d",
+        "sans voir",
+        "necesitaría",
+        "necesito ver",
+        "necesito más",
+        "me haría falta",
+        "tendría que ver",
+        "sin más",
+        "我需要更多",
+        "我需要看到",
+        "我需要知道",
+        "需要先看",
+        "请提供",
+        "请发",
+        "信息不足",
+    ];
+    let lower = text.trim().to_lowercase().replace('’', "'");
+    let bare = [
+        "sorry,",
+        "sorry but",
+        "um das zu sagen,",
+        "to answer that,",
+        "hm,",
+        "well,",
+    ]
+    .iter()
+    .find_map(|lead| lower.strip_prefix(lead))
+    .unwrap_or(&lower)
+    .trim_start();
+    NEEDS.iter().any(|needs| bare.starts_with(needs))
+}
+
 /// Whether a reply declines and says nothing else.
 pub(super) fn is_all(text: &str) -> bool {
     of(text).is_some_and(|declined| declined.outright || declined.rest.is_empty())

@@ -52,6 +52,13 @@ const UNITS: &[&[&str]] = &[
     &["$", "usd", "dollar", "dollars", "dólares"],
 ];
 
+/// The usual spelling of a unit.
+pub(super) fn unit(word: &str) -> Option<&'static str> {
+    let word = word.trim_matches(['.', ',', '*', ')']).to_lowercase();
+    let known = UNITS.iter().find(|names| names.contains(&word.as_str()));
+    known.map(|names| names[0])
+}
+
 /// What an open answer is compared by.
 pub fn key(text: &str) -> String {
     let text = prose::without_thoughts(text);

@@ -54,6 +54,12 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
                 outright: false,
             });
         }
+        if ends_undecided(sentence, mentions) {
+            doubts.push(Doubt {
+                place: place + 1,
+                outright: true,
+            });
+        }
         const MAYBE: &[&str] = &[
             "maybe",
             "perhaps",
@@ -82,6 +88,20 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
     without_lists(&mut weighed, list_lines(text) > 2);
     resolve(&weighed, &doubts, &turns, &spoken, text, options)
+}
+
+/// Whether the last clause of a sentence says that nothing is chosen: `B is politer; a draw`.
+fn ends_undecided(sentence: &Sentence, mentions: &[Mention]) -> bool {
+    let [_, .., last] = sentence.clauses.as_slice() else {
+        return false;
+    };
+    let names = mentions
+        .iter()
+        .any(|m| (last.start..last.end).contains(&m.start));
+    let words = last.lower.split_whitespace().count();
+    !names
+        && words <= 5
+        && (cues::has(&last.lower, cues::UNDECIDED) || cues::has(&last.lower, cues::CANNOT_CHOOSE))
 }
 
 /// A sentence, the options in it, and its words in lower case without them.

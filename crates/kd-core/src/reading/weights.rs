@@ -39,6 +39,40 @@ pub(super) struct Weighed {
     pub(super) heads: Option<(Form, bool)>,
 }
 
+/// What was thought of on the way, and is no answer.
+const CONSIDERED: &[&str] = &[
+    "considered",
+    "i thought about",
+    "i thought of",
+    "at first",
+    "initially",
+    "originally",
+    "my first instinct",
+    "my first thought",
+    "was tempted",
+    "dachte zuerst",
+    "dachte erst",
+    "zuerst gedacht",
+    "zuerst dachte",
+    "anfangs",
+    "ursprünglich",
+    "erwogen",
+    "j'avais pensé",
+    "j'ai pensé à",
+    "j'ai envisagé",
+    "au début",
+    "initialement",
+    "consideré",
+    "pensé en",
+    "al principio",
+    "inicialmente",
+    "考虑过",
+    "一开始",
+    "起初",
+    "原本",
+    "本来想",
+];
+
 /// Weighs the mentions of a sentence.
 pub(super) fn of_sentence(
     sentence: &Sentence,
@@ -115,6 +149,12 @@ pub(super) fn of_sentence(
             || sentence.text.contains(['∴', '⇒', '→', '➜', '👉']);
     }
     out
+}
+
+/// `还是坐高铁吧`, `就 4090 吧`
+fn proposes_in_han(lower: &str) -> bool {
+    let end = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
+    end.ends_with('吧') && (lower.contains('就') || lower.contains("还是") || lower.contains('选'))
 }
 
 /// Whether a clause is the number of an option: `Option 2`.
@@ -207,6 +247,9 @@ pub(super) fn weight(
         _ => {}
     }
     if is_between(sentence, mention) || is_later(clause, mention) {
+        return (Weight::Nothing, alone);
+    }
+    if cues::has(&clause.lower, CONSIDERED) && !cues::has(&clause.lower, cues::TURNS) {
         return (Weight::Nothing, alone);
     }
     if clause.in_brackets {
@@ -315,6 +358,7 @@ pub(super) fn weight(
         return (Weight::Nothing, alone);
     }
     if says(cues::CHOOSES)
+        || !many && proposes_in_han(&clause.lower)
         || has_modal(clause, mention) && (!hypothetical || cues::has(&clause.lower, cues::OWN))
     {
         return (Weight::Chosen, alone);

@@ -80,6 +80,7 @@ pub(crate) fn plan() -> Plan {
         background: String::new(),
         seed: 7,
         reading: kd_core::deliberation::READING,
+        guess: None,
         judged: false,
         spending: kd_core::deliberation::SPENDING,
         writing: kd_core::deliberation::WRITING,

@@ -18,6 +18,7 @@ pub(super) mod vote;
 
 pub(super) use compress::extract;
 pub(super) use conclude::{Conclusion, MATERIAL_BYTES_MAX, chairs, compose};
+pub(super) use opinions::read_again;
 pub(super) use vote::{calls as calls_of_a_vote, needs_ballots};
 
 use super::blind;

@@ -264,6 +264,30 @@ pub(super) fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact
     put(board, plan, reply, answer_in(plan, reply), false)
 }
 
+/// Reads the answers on the table again, by another kind than they were asked for.
+pub(in crate::deliberation) fn read_again(board: &mut Board, plan: &Run) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for answer in &mut board.answers {
+        let (key, notice) = match plan.answers {
+            AnswerKind::Text => (None, None),
+            _ => match self::answer(plan, &plan.question, &answer.reply) {
+                Ok((key, step)) => (Some(key), note(step)),
+                Err(why) => (None, Some(format!("it abstains: {}", why.words()))),
+            },
+        };
+        answer.key.clone_from(&key);
+        facts.push(Fact::AnswerRead {
+            seat: plan.seats[answer.seat].name().clone(),
+            round: board.round,
+            key,
+            confidence: answer.confidence,
+            message: answer.message,
+            notice,
+        });
+    }
+    facts
+}
+
 /// Puts what was read in a reply on the table, as the answer of its seat.
 pub(super) fn put(
     board: &mut Board,
@@ -284,6 +308,7 @@ pub(super) fn put(
         seat: reply.seat,
         sample: reply.sample,
         text: body(plan, reply.text),
+        reply: reply.decisive().to_owned(),
         key,
         confidence,
         message: reply.message,

@@ -274,7 +274,13 @@ fn plan(report: &Report, out: &mut String) {
         "<h2>The plan</h2><p>Protocol {}, rule {}, {}. {}</p><div class=\"wide\"><table><tr><th>Seat</th><th>Role</th><th>Persona</th><th>Weight</th><th>Model</th></tr>",
         escape(&plan.protocol),
         escape(&plan.voting.method),
-        escape(&plan.answers.words()),
+        escape(
+            &report
+                .settled
+                .as_ref()
+                .map_or(&plan.answers, |(kind, _)| kind)
+                .words()
+        ),
         escape(&plan.meta.reasoning)
     );
     for seat in &plan.seats {

@@ -12,13 +12,27 @@ use kd_core::spending::{Certainty, money};
 /// The heights of a small chart.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
+/// How answers compare, as far as the plan knows.
+fn kind(plan: &Plan) -> String {
+    match &plan.guess {
+        Some(guess) if *guess != plan.answers => {
+            format!(
+                "{} (perhaps {}: the answers tell)",
+                plan.answers.words(),
+                guess.words()
+            )
+        }
+        _ => plan.answers.words(),
+    }
+}
+
 /// The plan as people read it before it runs.
 pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
     let dot = styles.glyph("·", "-");
     let mut out = vec![styles.bold(&format!(
         "Plan {dot} {} {dot} {} {dot} rule {}",
         plan.protocol,
-        plan.answers.words(),
+        kind(plan),
         plan.voting.method
     ))];
     out.push(format!("  why: {}", clean::line(&plan.meta.reasoning)));

@@ -1,0 +1,180 @@
+//! How answers compare, told by the answers themselves. The form of a question may leave it open (`EOL py3.9?`) or
+//! mislead (`What will the crossing come to?`), and the first answers then tell: bare numbers, dates, yes and no, code,
+//! lists, or things that the question names. Input: the question, what its form suggests, the first replies. Output: the
+//! kind, where it is another than was planned. The same input gives the same kind.
+//!
+//! A bare answer is an anchor. A kind holds where most of those who answer give an anchor of it, and more can be read
+//! by it. Where in doubt, answers stay apart.
+
+use super::answer::AnswerKind;
+use crate::reading::anchors::{Head, are_orders, heads, named};
+use serde::{Deserialize, Serialize};
+
+/// A kind that the answers tell, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// The kind.
+    pub answers: AnswerKind,
+    /// Why.
+    pub why: String,
+}
+
+/// What the answers tell about one kind.
+struct Tally {
+    kind: AnswerKind,
+    /// Whether it is a choice among what the question names and answers repeat.
+    names: bool,
+    /// Answers that are bare.
+    anchors: usize,
+    /// Answers that can be read by it.
+    readable: usize,
+}
+
+/// The kind of the first replies; `None` where the planned one holds. `asked` is how members were asked, `guess` what
+/// the form of the question suggests.
+pub fn settle(
+    question: &str,
+    asked: &AnswerKind,
+    guess: &AnswerKind,
+    replies: &[&str],
+) -> Option<Settled> {
+    let heads = heads(replies);
+    if heads.len() < 2 {
+        return None;
+    }
+    let most = (2 * heads.len()).div_ceil(3);
+    let half = heads.len().div_ceil(2);
+    let is_told = asked == guess && asked.is_keyed();
+    let tallies = tallies(question, guess, is_told, &heads);
+    let own = tallies.iter().find(|t| t.kind == *guess);
+    let best = tallies
+        .iter()
+        .filter(|t| t.readable >= most && t.anchors >= half)
+        // Of equals the first.
+        .rev()
+        .max_by_key(|t| (t.names && t.anchors >= most, t.anchors, t.kind == *guess));
+    // What the form of the question tells holds while it can be read so, and nothing clearer contradicts it.
+    if is_told
+        && let Some(own) = own
+        && own.readable >= half
+        && !best.is_some_and(|b| overrules(b, own, most))
+    {
+        return None;
+    }
+    let found = match (best, own) {
+        (Some(best), _) => Some(best),
+        (None, Some(own)) if own.anchors > 0 && own.readable >= most => Some(own),
+        _ => None,
+    };
+    match found {
+        Some(found) if found.kind == *asked => None,
+        Some(found) => Some(Settled {
+            answers: found.kind.clone(),
+            why: format!(
+                "{} of {} answers are of this kind",
+                found.readable,
+                heads.len()
+            ),
+        }),
+        // Votes for what cannot be read are not lost.
+        None if is_told => {
+            let short = heads.iter().filter(|h| h.is_short).count();
+            let (answers, why) = match short >= most {
+                true => (AnswerKind::Judged, "short texts"),
+                false => (AnswerKind::Text, "texts"),
+            };
+            let read = own.map_or(0, |own| own.readable);
+            Some(Settled {
+                answers,
+                why: format!(
+                    "{read} of {} answers can be read as {}: they are {why}",
+                    heads.len(),
+                    asked.words()
+                ),
+            })
+        }
+        None => None,
+    }
+}
+
+/// Whether answers speak for another kind so clearly that the form of the question does not count.
+fn overrules(other: &Tally, own: &Tally, most: usize) -> bool {
+    let is_order = own.kind == AnswerKind::Set && other.kind == AnswerKind::Ranking;
+    let is_clear = other.anchors >= most && other.kind != own.kind;
+    let has_better_options = other.names && other.anchors > own.readable;
+    is_order || is_clear && (own.anchors == 0 || has_better_options)
+}
+
+/// What the answers tell about each kind, the guess first.
+fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]) -> Vec<Tally> {
+    let mut kinds: Vec<AnswerKind> = Vec::new();
+    if guess.is_keyed() {
+        kinds.push(guess.clone());
+    }
+    let options = named(question, heads);
+    let is_sum = is_told && *guess == AnswerKind::Number;
+    let choice = AnswerKind::Choice { options };
+    if matches!(&choice, AnswerKind::Choice { options } if options.len() >= 2) && !is_sum {
+        kinds.push(choice.clone());
+    }
+    kinds.push(AnswerKind::Choice {
+        options: vec!["yes".into(), "no".into()],
+    });
+    let lists = match are_orders(question, heads) {
+        true => AnswerKind::Ranking,
+        false => AnswerKind::Set,
+    };
+    kinds.extend([
+        AnswerKind::Date,
+        AnswerKind::Number,
+        lists,
+        AnswerKind::Code,
+    ]);
+    let dated = heads.iter().any(Head::has_month);
+    let mut out: Vec<Tally> = Vec::new();
+    for kind in kinds {
+        if out.iter().any(|t| t.kind == kind) {
+            continue;
+        }
+        let is_guess = kind == *guess;
+        let is_likely = is_guess || dated;
+        let reads = |h: &&Head| kind.read_for(question, h.reply).is_ok();
+        let anchors = heads
+            .iter()
+            .filter(|h| is_anchor(&kind, question, h, is_likely));
+        let tally = Tally {
+            anchors: anchors.filter(|h| reads(h)).count(),
+            readable: heads.iter().filter(reads).count(),
+            names: kind == choice,
+            kind,
+        };
+        // Advice has clauses too: of a list that nobody asked for the members name as many things.
+        let counts: Vec<usize> = heads
+            .iter()
+            .filter(|h| h.is_list())
+            .map(Head::count)
+            .collect();
+        let usual = counts
+            .iter()
+            .map(|c| counts.iter().filter(|o| *o == c).count())
+            .max();
+        let ragged =
+            tally.kind == AnswerKind::Set && !is_guess && 3 * usual.unwrap_or(0) < 2 * heads.len();
+        let mixed = ragged || tally.kind == AnswerKind::Number && Head::mix_units(heads);
+        out.extend((!mixed).then_some(tally));
+    }
+    out
+}
+
+/// Whether an answer is nothing but an answer of a kind.
+fn is_anchor(kind: &AnswerKind, question: &str, head: &Head<'_>, is_likely: bool) -> bool {
+    match kind {
+        AnswerKind::Choice { options } if *options == ["yes", "no"] => head.is_side(question),
+        AnswerKind::Choice { options } => head.names_one(options),
+        AnswerKind::Number => head.is_number(),
+        AnswerKind::Date => head.is_date(question, is_likely),
+        AnswerKind::Set | AnswerKind::Ranking => head.is_list(),
+        AnswerKind::Code => head.is_code(),
+        _ => false,
+    }
+}

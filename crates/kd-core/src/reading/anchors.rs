@@ -1,0 +1,322 @@
+//! Bare answers: what a reply says first, and whether that is nothing but a number, a day, yes or no, a list, code, or
+//! something that the question names. Input: a question and replies to it. They tell how the answers compare where the
+//! form of the question does not.
+
+use super::kind_words::{IN_ORDER, TOOLS, any_in, has};
+use super::language::{Language, is_han};
+use super::options::Options;
+use super::{
+    Answer, Unread, Wanted, alternatives, asked, code, date, lists, number, own_words, prose,
+    sameness,
+};
+
+/// The most words of a text that is short.
+const SHORT_WORDS_MAX: usize = 12;
+/// The most words of a text that is one statement, whatever points stand in it: `Mo 26. Mai`.
+const BARE_WORDS_MAX: usize = 5;
+/// The most words of a thing in a list, and of one that the question names.
+const THING_WORDS_MAX: usize = 4;
+/// The most Chinese characters of such a thing.
+const THING_HAN_MAX: usize = 8;
+
+/// A reply that answers.
+#[derive(Clone, Debug)]
+pub struct Head<'a> {
+    /// As it came.
+    pub reply: &'a str,
+    /// What it states: the answer of its JSON, else all of it.
+    whole: String,
+    /// The first sentence of that.
+    first: String,
+    /// Whether it is a few words.
+    pub is_short: bool,
+}
+
+/// The replies that answer: not those that are empty or decline.
+pub fn heads<'a>(replies: &[&'a str]) -> Vec<Head<'a>> {
+    replies.iter().filter_map(|reply| head(reply)).collect()
+}
+
+fn head(reply: &str) -> Option<Head<'_>> {
+    let whole = match super::read(&Wanted::Short, reply) {
+        Ok((Answer::Text(text), _)) => text,
+        Err(Unread::Empty | Unread::Refused) => return None,
+        _ => {
+            let text = prose::without_thoughts(reply);
+            let lines = text.lines().filter(|l| !prose::is_about_confidence(l));
+            lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+        }
+    };
+    if !whole.chars().any(char::is_alphanumeric) {
+        return None;
+    }
+    let words = whole.split_whitespace().count();
+    let first = match words <= BARE_WORDS_MAX {
+        true => whole.clone(),
+        false => prose::sentences(&whole).into_iter().next()?,
+    };
+    let first = prose::bare(&first);
+    let is_short = words <= SHORT_WORDS_MAX && !whole.contains('\n');
+    Some(Head {
+        reply,
+        whole,
+        first,
+        is_short,
+    })
+}
+
+impl Head<'_> {
+    /// Whether it says yes or no with its first words.
+    pub fn is_side(&self, question: &str) -> bool {
+        let clause = clause(&self.first);
+        asked::lettered_side(question, &clause).is_some()
+            || asked::first_side(&clause).is_some()
+            || asked::chinese_side(&self.first).is_some()
+            || asked::echoed_side(question, &self.first).is_some()
+    }
+
+    /// Whether it is a number with a unit, or a sum with its result.
+    pub fn is_number(&self) -> bool {
+        let read = super::read(&Wanted::Number, &self.first).is_ok();
+        // A regular expression, a list of numbers.
+        if self.first.contains(['\\', '{', '[', '^'].as_slice()) && !self.first.contains('=')
+            || !self.first.contains(['=', '≈']) && self.is_several()
+        {
+            return false;
+        }
+        let words = alphabetic(&self.first);
+        let han = self.first.chars().filter(|c| is_han(*c)).count();
+        read && words <= 3 && han <= 6 && !self.has_month()
+    }
+
+    /// Whether it is a day, or a year where one is asked for.
+    pub fn is_date(&self, question: &str, is_likely: bool) -> bool {
+        let words = alphabetic(&self.first);
+        if words > 8 {
+            return false;
+        }
+        if self.has_month() || date::weekday(&self.first).is_some() && words <= 2 {
+            return true;
+        }
+        let year = date::only_year(&self.first).is_some() && words <= 4;
+        let in_digits = date::only(&asked::with_days_first(&self.first, question)).is_some();
+        (is_likely || asks_time(question)) && (year || in_digits)
+    }
+
+    /// Whether it names a month.
+    pub fn has_month(&self) -> bool {
+        date::only(&self.first).is_some_and(|key| key.len() > 4)
+    }
+
+    /// Whether several short things stand in it.
+    fn is_several(&self) -> bool {
+        let Some(items) = lists::in_order(&self.whole) else {
+            return false;
+        };
+        let short = |item: &String| match item.chars().any(is_han) {
+            true => item.chars().count() <= THING_HAN_MAX,
+            false => item.split(' ').count() <= THING_WORDS_MAX,
+        };
+        items.len() >= 2 && items.iter().all(short)
+    }
+
+    /// Whether it names several things and says nothing else.
+    pub fn is_list(&self) -> bool {
+        self.is_several() && !self.is_code()
+    }
+
+    /// How many things it names.
+    pub fn count(&self) -> usize {
+        lists::in_order(&self.whole).map_or(0, |items| items.len())
+    }
+
+    /// Whether it is code: between marks, or a line that is no prose.
+    pub fn is_code(&self) -> bool {
+        let text = self.reply.trim();
+        if text.contains("```") || text.starts_with('`') && text.matches('`').count() == 2 {
+            return true;
+        }
+        let whole = self.whole.trim_matches('`');
+        let first = whole.split_whitespace().next().unwrap_or_default();
+        const COMMANDS: &str = "rm mv cp ls chmod chown mkdir rmdir scp sudo apt apt-get brew lsof netstat df du ps wget unzip tar dig robocopy";
+        let runs =
+            (has(TOOLS, first) || has(COMMANDS, first)) && whole.split_whitespace().count() > 1;
+        (runs || code::has_marks(whole)) && !whole.ends_with(['.', '!'])
+    }
+
+    /// Whether it names one of these options.
+    pub fn names_one(&self, options: &[String]) -> bool {
+        if self.lists_given(&options.join("\n")) {
+            return false;
+        }
+        let wanted = Wanted::Option(Options::new(options));
+        let clause = clause(&self.first);
+        let short = clause.split_whitespace().count() <= THING_WORDS_MAX + 2;
+        short
+            && (super::read(&wanted, &clause).is_ok()
+                || own_words::of(options, "", &clause).is_some())
+    }
+
+    /// Whether it lists what a text names.
+    fn lists_given(&self, given: &str) -> bool {
+        let given = given.to_lowercase();
+        let items = lists::in_order(&self.whole).unwrap_or_default();
+        self.is_several() && items.iter().all(|item| given.contains(item.as_str()))
+    }
+
+    /// Whether the same number has several units: 3 days and 3 weeks.
+    pub fn mix_units(heads: &[Head<'_>]) -> bool {
+        let mut seen: Vec<(String, String)> = Vec::new();
+        for head in heads {
+            let all = number::numbers(&head.first, Language::of(&head.first));
+            let [one] = all.as_slice() else { continue };
+            let behind = head.first.get(one.end..).unwrap_or_default();
+            let unit = behind.split_whitespace().next().unwrap_or_default();
+            let Some(unit) = sameness::unit(unit) else {
+                continue;
+            };
+            if seen
+                .iter()
+                .any(|(key, other)| *key == one.key && *other != unit)
+            {
+                return true;
+            }
+            seen.push((one.key.clone(), unit.to_owned()));
+        }
+        false
+    }
+}
+
+/// Whether lists are in an order: the question asks for one, an answer marks one, or answers differ in it alone.
+pub fn are_orders(question: &str, heads: &[Head<'_>]) -> bool {
+    const MARKS: [&str; 8] = ["→", "->", " > ", " < ", "≻", "➜", ">", "<"];
+    let lists: Vec<Vec<String>> = heads
+        .iter()
+        .filter(|h| h.is_list())
+        .filter_map(|h| lists::in_order(&h.whole))
+        .collect();
+    let sorted = |list: &Vec<String>| {
+        let mut sorted = list.clone();
+        sorted.sort();
+        sorted
+    };
+    let marked = heads
+        .iter()
+        .any(|h| MARKS.iter().any(|m| h.whole.contains(m)));
+    // What the question gives to be ordered.
+    let lower = question.to_lowercase();
+    let given = |list: &Vec<String>| {
+        list.iter()
+            .filter(|item| lower.contains(item.as_str()))
+            .count()
+            >= 2
+    };
+    let moved = lists.iter().enumerate().any(|(at, one)| {
+        lists[at + 1..]
+            .iter()
+            .any(|other| one != other && sorted(one) == sorted(other))
+    });
+    any_in(IN_ORDER, &lower) || marked || moved && lists.iter().any(given)
+}
+
+/// The things of a question that short answers name: `spaces` and `tabs` for `tabs v spaces py`. The longest form of each.
+pub fn named(question: &str, heads: &[Head<'_>]) -> Vec<String> {
+    let asked = tokens(question);
+    let mut out: Vec<String> = Vec::new();
+    for head in heads.iter().filter(|h| !h.lists_given(question)) {
+        let clause = clause(&head.first);
+        let Some(name) = name_in(question, &asked, &clause) else {
+            continue;
+        };
+        let low = name.to_lowercase();
+        let holds = |other: &String| other.to_lowercase().contains(&low);
+        if out.iter().any(holds) {
+            continue;
+        }
+        out.retain(|other| !low.contains(&other.to_lowercase()));
+        out.push(name);
+    }
+    // One name alone: the others that the question gives beside it.
+    if let [one] = out.as_slice() {
+        let given = alternatives::of_text(question);
+        let low = one.to_lowercase();
+        if given.iter().any(|other| other.to_lowercase() == low) {
+            return given;
+        }
+    }
+    out
+}
+
+/// The words of an answer, where they are words of the question in its order and nothing else.
+fn name_in(question: &str, asked: &[String], clause: &str) -> Option<String> {
+    const LEADS: [&str; 8] = ["我选", "建议", "选择", "选", "用", "先", "听", "坐"];
+    let lead = LEADS.iter().find_map(|lead| clause.strip_prefix(lead));
+    let clause = lead.unwrap_or(clause).trim();
+    if clause.chars().any(is_han) {
+        let length = clause.chars().count();
+        let fits = (2..=THING_HAN_MAX).contains(&length) && question.contains(clause);
+        return fits.then(|| clause.to_owned());
+    }
+    let words = tokens(clause);
+    if words.is_empty() || words.len() > THING_WORDS_MAX {
+        return None;
+    }
+    let found = asked.windows(words.len()).any(|here| here == words);
+    found.then(|| {
+        clause
+            .trim()
+            .trim_matches(['`', '"', '*', '.', '„', '“', '”', '«', '»'])
+            .to_owned()
+    })
+}
+
+/// The words that name something, in lower case.
+fn tokens(text: &str) -> Vec<String> {
+    const EMPTY: &str = "the a an of to in on at der die das den dem ein eine zu im am le la les l un une des du à au en el los las una unos del al";
+    text.split(|c: char| is_han(c) || !c.is_alphanumeric() && !matches!(c, '.' | '+' | '#' | '-'))
+        .map(|word| word.trim_matches(['.', '-']).to_lowercase())
+        .filter(|word| !word.is_empty() && !has(EMPTY, word))
+        .collect()
+}
+
+/// The first clause of a sentence.
+fn clause(sentence: &str) -> String {
+    let chars: Vec<(usize, char)> = sentence.char_indices().collect();
+    let end = chars.iter().enumerate().find_map(|(at, (place, c))| {
+        let next = chars.get(at + 1).map(|(_, c)| *c);
+        let mark = matches!(
+            c,
+            ',' | ';' | ':' | '!' | '，' | '；' | '：' | '。' | '！' | '–' | '—' | '(' | '（'
+        );
+        let point = *c == '.' && next.is_none_or(char::is_whitespace);
+        let within = next.is_some_and(|n| n.is_ascii_digit()) && matches!(c, ',' | ':');
+        (at > 0 && (mark && !within || point)).then_some(*place)
+    });
+    sentence
+        .get(..end.unwrap_or(sentence.len()))
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Words of letters, of more than one.
+fn alphabetic(text: &str) -> usize {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words
+        .filter(|w| {
+            w.chars()
+                .filter(|c| c.is_alphabetic() && !is_han(*c))
+                .count()
+                > 1
+        })
+        .count()
+}
+
+/// Whether a question speaks of a day or a year.
+fn asks_time(question: &str) -> bool {
+    const TIME: &str = "year yr date day when since deadline eol released birth jahr datum tag wann seit frist année annee an date jour quand depuis échéance \
+        año fecha día cuándo cuando desde plazo vence";
+    let lower = question.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| has(TIME, word)) || any_in("年|哪天|几号|日期|什么时候|何时", &lower)
+}
