@@ -78,6 +78,9 @@ impl Head<'_> {
     /// Whether it is a number with a unit, or a sum with its result.
     pub fn is_number(&self) -> bool {
         let read = super::read(&Wanted::Number, &self.first).is_ok();
+        if code::has_marks(&self.first) {
+            return false;
+        }
         // A regular expression, a list of numbers.
         if self.first.contains(['\\', '{', '[', '^'].as_slice()) && !self.first.contains('=')
             || !self.first.contains(['=', '≈']) && self.is_several()

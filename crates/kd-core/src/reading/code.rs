@@ -132,7 +132,7 @@ pub(super) fn has_marks(text: &str) -> bool {
     });
     let pair = [
         "()", "(\"", "('", "([", "[\"", "['", "^\\", "\\d", "\\w", "{}", "::", "&&", "=>", " | ",
-        "=\"",
+        "=\"", "* *",
     ];
     let found = pair.iter().any(|mark| text.contains(mark));
     let lower = text.to_lowercase();

@@ -491,6 +491,22 @@ pub(super) const UNDECIDED: &[&str] = &[
 
 /// Words of somebody who says that they do not choose, whatever came before.
 pub(super) const CANNOT_CHOOSE: &[&str] = &[
+    "cannot settle on",
+    "can't settle on",
+    "could not settle on",
+    "unable to reconcile",
+    "cannot reconcile",
+    "can't reconcile",
+    "couldn't reconcile",
+    "basis for preferring",
+    "kann mich nicht entscheiden",
+    "nicht vereinbaren",
+    "n'arrive pas à trancher",
+    "pas trancher",
+    "no logro decidir",
+    "sin poder decidir",
+    "无法取舍",
+    "拿不定主意",
     "cannot tell which",
     "can't tell which",
     "could not tell which",

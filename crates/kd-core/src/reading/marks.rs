@@ -129,12 +129,15 @@ pub(super) fn placed_first(text: &str, options: &Options) -> Option<usize> {
     if options.is_yes_no() || !ranks.iter().any(|w| lower.contains(w)) {
         return None;
     }
+    // An aside tells what was thought on the way, and "at first" tells no rank.
+    let (text, _) = super::asking::without_asides(text);
     let mut first = Vec::new();
     for part in text.split([',', ';', '.', ':', '\n', '，', '。', '；', '：']) {
         let mentions = options.mentions(part);
         let [one] = mentions.as_slice() else { continue };
         let part = part.trim().to_lowercase();
-        if !one.rejected && FIRST.iter().any(|w| part.ends_with(w)) {
+        let ranked = FIRST.iter().any(|w| part.ends_with(w)) && !part.ends_with("at first");
+        if !one.rejected && ranked {
             first.push(one.item);
         }
     }

@@ -67,6 +67,7 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
     });
     match labelled {
         Taken::One(at) if is_taken_back(text, &stated, at, options) => return Said::Several,
+        Taken::One(at) if ends_otherwise(text, at, options) => return Said::Several,
         Taken::One(at) if has_rival(text, &stated, at, options) => return Said::Several,
         Taken::One(at) => return Said::Labelled(at),
         Taken::Several => return Said::Several,
@@ -156,6 +157,13 @@ fn is_taken_back(text: &str, stated: &[Stated], at: usize, options: &Options) ->
             .mentions(&rest)
             .iter()
             .any(|m| !m.rejected && m.item != at)
+}
+
+/// Whether the last line is nothing but another option.
+fn ends_otherwise(text: &str, at: usize, options: &Options) -> bool {
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    let stated = last.and_then(|line| options.stated(&bare(line)));
+    stated.is_some_and(|other| other != at)
 }
 
 /// Whether a text chooses another option as clearly as its label does, and no mind changes.
