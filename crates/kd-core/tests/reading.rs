@@ -22,6 +22,8 @@ fn corpus(file: &str) -> &'static str {
         "engineers.jsonl" => include_str!("data/replies/engineers.jsonl"),
         "small-models.jsonl" => include_str!("data/replies/small-models.jsonl"),
         "everyday.jsonl" => include_str!("data/replies/everyday.jsonl"),
+        "context.jsonl" => include_str!("data/replies/context.jsonl"),
+        "terse.jsonl" => include_str!("data/replies/terse.jsonl"),
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
@@ -72,6 +74,11 @@ fn cases(text: &str) -> impl Iterator<Item = Value> {
 
 /// Reads a corpus: how many replies can be read, and how many were; the misread ones are an error at once.
 fn measured(file: &str) -> (usize, usize) {
+    measured_to(file, 97)
+}
+
+/// The same, with another share that must be read at least, in percent.
+fn measured_to(file: &str, floor: usize) -> (usize, usize) {
     let text = corpus(file);
     let (mut readable, mut unread, mut misread) = (0, Vec::new(), Vec::new());
     for case in cases(text) {
@@ -94,7 +101,7 @@ fn measured(file: &str) -> (usize, usize) {
         misread.join("\n")
     );
     assert!(
-        100 * unread.len() <= 3 * readable,
+        100 * unread.len() <= (100 - floor) * readable,
         "{file}: {} of {readable} are not read:\n{}",
         unread.len(),
         unread.join("\n")
@@ -120,6 +127,9 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     ] {
         measured(later);
     }
+    // Repaired by class alone: fewer are read, and none is misread.
+    measured_to("context.jsonl", 92);
+    measured_to("terse.jsonl", 95);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 

@@ -178,3 +178,103 @@ fn is_anchor(kind: &AnswerKind, question: &str, head: &Head<'_>, is_likely: bool
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> AnswerKind {
+        AnswerKind::parse(text).expect("a kind")
+    }
+
+    /// The kind of the answers to a question whose form tells nothing.
+    fn told(question: &str, guess: &str, replies: &[&str]) -> String {
+        let found = settle(question, &AnswerKind::Text, &kind(guess), replies);
+        found.map_or("text".to_owned(), |found| found.answers.written())
+    }
+
+    #[test]
+    fn bare_answers_tell_the_kind() {
+        for (question, guess, replies, want) in [
+            (
+                "usable hosts of a /22",
+                "text",
+                &["1022", "1024", "1,022 hosts"][..],
+                "number",
+            ),
+            (
+                "EOL py3.9??",
+                "yes-no",
+                &["October 2025", "2025-10", "Oct 2026"],
+                "date",
+            ),
+            (
+                "rename foo to bar in git",
+                "text",
+                &["`git mv foo bar`", "git mv foo bar", "mv foo bar"],
+                "code",
+            ),
+            (
+                "ACID. 4 words.",
+                "text",
+                &[
+                    "atomicity, consistency, isolation, durability",
+                    "Atomicity / consistency",
+                    "1. Atomicity\n2. Consistency\n3. Isolation\n4. Durability",
+                ],
+                "set",
+            ),
+            (
+                "tabs v spaces py",
+                "text",
+                &["spaces", "tabs", "Spaces, as PEP 8 says."],
+                "choice:spaces,tabs",
+            ),
+            (
+                "fits in memory? 70B on 24 GB",
+                "number",
+                &["no", "No, about 40 GB.", "yes"],
+                "yes-no",
+            ),
+            (
+                "fastest first: L2, DRAM, L1",
+                "set",
+                &["L1, L2, DRAM", "L1 > L2 > DRAM", "L2, L1, DRAM"],
+                "ranking",
+            ),
+            (
+                "What should we do?",
+                "text",
+                &[
+                    "Talk to them first.",
+                    "Wait until Monday.",
+                    "Call the bank.",
+                ],
+                "text",
+            ),
+            (
+                "How long?",
+                "text",
+                &["3 days", "3 weeks", "2 days"],
+                "text",
+            ),
+            ("How long?", "number", &["3 days"], "text"),
+        ] {
+            assert_eq!(told(question, guess, replies), want, "{question}");
+        }
+    }
+
+    #[test]
+    fn what_the_form_of_a_question_tells_holds_while_it_can_be_read() {
+        let number = kind("number");
+        let told =
+            |replies: &[&str]| settle("How many?", &number, &number, replies).map(|s| s.answers);
+        assert_eq!(told(&["12", "It is 12, I think.", "many"]), None);
+        assert_eq!(told(&["yes, a lot", "no", "Yes."]), Some(kind("yes-no")));
+        // Votes that no number can be read in still count.
+        assert_eq!(
+            told(&["a handful", "a handful", "some"]),
+            Some(AnswerKind::Judged)
+        );
+    }
+}

@@ -23,6 +23,11 @@ const UNSEEN: [&str; 4] = [
     include_str!("../data/replies/mixed-curt.jsonl"),
     include_str!("../data/replies/mixed-daily.jsonl"),
 ];
+/// Two hundred more, with long context before the question and in telegraphic form: the answers tell the kind of most.
+const TOLD_BY_ANSWERS: [&str; 2] = [
+    include_str!("../data/replies/mixed-context.jsonl"),
+    include_str!("../data/replies/mixed-telegraphic.jsonl"),
+];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
 /// Of kinds, of pairs of equal answers, of winners, in percent.
 const FLOOR: usize = 95;
@@ -367,6 +372,18 @@ fn questions_by_people_who_have_not_seen_the_reader_are_too() {
     let rows: Vec<Row> = UNSEEN.iter().flat_map(|text| Row::all(text)).collect();
     assert!(rows.len() >= 400, "{}", rows.len());
     hold(&rows);
+}
+
+#[test]
+fn answers_tell_the_kind_where_the_question_does_not() {
+    let rows = TOLD_BY_ANSWERS.iter().flat_map(|text| Row::all(text));
+    let all = measure(&rows.collect::<Vec<_>>());
+    let holds = |part: usize, of: usize, floor: usize| 100 * part >= floor * of;
+    assert!(holds(all.kinds, all.rows, FLOOR), "{}", all.wrong);
+    assert!(holds(all.winners, all.rows, FLOOR), "{}", all.wrong);
+    assert!(holds(all.merged, all.equal, 90), "{}", all.wrong);
+    // At most 0.5 percent.
+    assert!(200 * all.merged_wrongly <= all.unequal, "{}", all.wrong);
 }
 
 /// Prints the figures of the corpus that `KD_QUESTIONS` names.
