@@ -333,7 +333,7 @@ impl ForumStore {
         let (mentions, mention_count) = self.mentions(forum, me, limit)?;
         let open = |motion: &Motion| motion.state == MotionState::Open;
         let motions: Vec<Motion> = self
-            .motions(forum, limit)?
+            .motions_for(Sight::Public, forum, limit)?
             .into_iter()
             .filter(open)
             .collect();

@@ -54,6 +54,7 @@ fn seen_by_agents(store: &mut ForumStore, name: &str) -> String {
             json!({"query": "eve", "search_in": "author"}),
         ),
         ("list_motions", json!({})),
+        ("news", json!({})),
         ("read_log", json!({})),
     ] {
         let mut answer = call(store, name, tool, arguments);
