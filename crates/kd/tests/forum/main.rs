@@ -14,6 +14,7 @@ mod tiny;
 mod writer;
 
 mod company;
+mod cycles;
 mod hints;
 mod kills;
 mod order;
