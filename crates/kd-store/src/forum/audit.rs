@@ -364,7 +364,8 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
             run.agent
         ));
     }
-    let of_motion = |row: &&Row| !proposed.contains(&row.int(1));
+    // An agent may reply in the thread of its own motion.
+    let of_motion = |row: &&Row| !proposed.contains(&row.int(1)) || wrote.contains(&row.int(0));
     let there: Vec<i64> = rows
         .iter()
         .filter(of_motion)
