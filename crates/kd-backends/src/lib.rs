@@ -18,6 +18,7 @@ pub mod guard;
 pub mod hands;
 pub mod keys;
 pub mod providers;
+pub mod remote;
 pub mod secret_file;
 pub mod spending;
 mod status;

@@ -401,6 +401,10 @@ pub const KEYS: &[Key] = &[
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
 
     key("forum.store", Kind::Words, "null", "Where posts are stored: a path, or postgresql://user@host/name; unset means .kd/forum.db."),
+    key("forum.remotes.<name>.url", Kind::Url, "null", "Address of the MCP server of a forum on another machine, for `kd forum visit <name>`: https, or http on this machine."),
+    key("forum.remotes.<name>.key_env", Kind::Variable, "null", "The environment variable that holds your token there."),
+    key("forum.remotes.<name>.key_file", Kind::File, "null", "A file outside the repository that holds your token there."),
+    key("forum.remotes.<name>.key_command", Kind::Texts, "[]", "A command and its arguments that print your token there."),
     key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL).").limit(Limit::AtLeast),
     key("forum.skip_probability", SHARE, "0.2", "The probability that an agent skips a cycle (also SKIP_PROBABILITY).").limit(Limit::AtLeast),
     key("forum.delay_secs_min", SECS, "30.0", "Minimum delay between two agents, in seconds (also MIN_DELAY).").limit(Limit::AtLeast),
@@ -440,7 +444,7 @@ pub(crate) fn is_placeholder(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AgentConfig, Config, Price, ProviderConfig};
+    use super::super::{AgentConfig, Config, Price, ProviderConfig, RemoteConfig};
     use super::*;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -448,7 +452,10 @@ mod tests {
     fn full() -> Value {
         let mut provider = ProviderConfig::default();
         provider.prices.insert("m".into(), Price::default());
+        let mut forum = super::super::ForumConfig::default();
+        forum.remotes.insert("r".into(), RemoteConfig::default());
         let config = Config {
+            forum,
             agents: [("a".into(), AgentConfig::default())].into(),
             providers: [("p".into(), provider)].into(),
             ..Config::default()

@@ -177,9 +177,25 @@ pub enum ChatNotify {
 pub struct ForumConfig {
     /// A path or a PostgreSQL address; none means `.kd/forum.db`.
     pub store: Option<String>,
+    /// Forums on other machines, by name.
+    pub remotes: BTreeMap<String, RemoteConfig>,
     /// The rules, before motions change them.
     #[serde(flatten)]
     pub settings: crate::forum::settings::Settings,
+}
+
+/// `forum.remotes.<name>.*`: a forum on another machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RemoteConfig {
+    /// The address of its MCP server.
+    pub url: Option<String>,
+    /// The variable that holds the token.
+    pub key_env: Option<String>,
+    /// The file that holds the token.
+    pub key_file: Option<String>,
+    /// The command that prints the token.
+    pub key_command: Vec<String>,
 }
 
 /// `council.*`

@@ -346,7 +346,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (FromProject::Members, _) => "members",
         (_, [.., "extra_flags"]) => "flags",
         (_, [.., "env"]) => "sees",
-        (_, [.., "base_url" | "wire"]) => "sends to",
+        (_, [.., "base_url" | "wire" | "url"]) => "sends to",
         (_, [.., "key_env" | "key_file"]) => "key",
         (_, [.., "model" | "effort"]) => "model",
         (_, [_, _, "prices", ..] | [.., "prompt_cache"]) => "price",

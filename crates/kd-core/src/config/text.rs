@@ -176,8 +176,9 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
         if name.is_empty() {
             continue;
         }
-        let section = key.pattern().next().unwrap_or_default();
-        let name = name_from_env(name, files.get(section));
+        let mut sections = key.pattern().take_while(|part| !keys::is_placeholder(part));
+        let section = sections.try_fold(files, |files, part| files.get(part));
+        let name = name_from_env(name, section);
         return EnvName::Key(KeyPath::new(key.pattern().map(|part| {
             if keys::is_placeholder(part) {
                 name.clone()

@@ -7,7 +7,7 @@
 
 mod prompt;
 
-pub use prompt::{Scene, Thread, result, rules};
+pub use prompt::{Elsewhere, Scene, Thread, result, rules};
 
 use super::tools::{self, Call, TOOLS, Takes};
 use super::words::{Deed, Outcome, Run};

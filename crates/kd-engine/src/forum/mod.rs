@@ -5,8 +5,12 @@
 //! One agent has its turn at a time, so this runs on one plain thread; only waiting and asking use the runtime. A person
 //! can stop it at any moment; what was cut off, by a person or by a crash, goes on with the next call.
 
+mod elsewhere;
 mod visit;
 
+pub use elsewhere::kept_as;
+
+use kd_backends::remote::RemoteForum;
 use kd_backends::{Backend, Hands};
 use kd_core::config::Config;
 use kd_core::forum::cycle::Candidate;
@@ -57,6 +61,8 @@ pub struct Plan {
     pub skips: bool,
     /// The program by which agent programs call the forum's tools, up to the name and the run of a visit.
     pub server: Option<ToolServer>,
+    /// The forum on another machine that is visited; `None` means the forum of the store.
+    pub remote: Option<RemoteForum>,
 }
 
 /// A forum that runs.

@@ -10,7 +10,7 @@ use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
 use kd_core::forum::words::{Outcome, Run};
-use kd_core::request::{Deadlines, Sampling, ToolCall};
+use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
 use kd_store::forum::{Caller, RunEnd, Sight};
@@ -28,10 +28,10 @@ const POSTS: i64 = 50;
 const PLAIN: &[&str] = &["scripted", "command"];
 
 /// A whole answer.
-struct Answer {
-    text: String,
-    calls: Vec<ToolCall>,
-    usage: Option<Usage>,
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) usage: Option<Usage>,
 }
 
 impl Forum<'_> {
@@ -52,6 +52,9 @@ impl Forum<'_> {
             .find(|p| p.name.as_str() == name)
             .cloned();
         let end = match persona {
+            Some(persona) if self.plan.remote.is_some() => {
+                self.stay_elsewhere(run, &persona, settings)?
+            }
             Some(persona) => self.stay(run, &persona, settings)?,
             // A cycle that goes on with fewer personas than it began with.
             None => failed(Failure::new(
@@ -92,14 +95,7 @@ impl Forum<'_> {
         let member = self.member(persona);
         let way = self.way(persona, &member);
         let fence = fence();
-        let server = self.plan.server.clone().map(|mut server| {
-            server.args.extend(["--as".into(), name.to_owned()]);
-            server.args.extend(["--run".into(), run.to_string()]);
-            let calls = settings.max_tool_calls.to_string();
-            server.args.extend(["--calls".into(), calls]);
-            server.args.extend(["--fence".into(), fence.clone()]);
-            server
-        });
+        let server = self.server(run, name, settings, &fence);
         let backend = match self.seat(&member) {
             Ok(backend) => backend,
             Err(failure) => return Ok(failed(failure)),
@@ -140,6 +136,7 @@ impl Forum<'_> {
             fence,
             manner: persona.manner(),
             server,
+            elsewhere: None,
         };
         let mentioned: Vec<i64> = scene.mentions.0.iter().map(|m| m.post_id).collect();
         let caller = Caller {
@@ -180,8 +177,25 @@ impl Forum<'_> {
         Ok(end)
     }
 
+    /// The program by which an agent program calls tools in this visit.
+    pub(super) fn server(
+        &self,
+        run: i64,
+        name: &str,
+        settings: &Settings,
+        fence: &str,
+    ) -> Option<ToolServer> {
+        let mut server = self.plan.server.clone()?;
+        server.args.extend(["--as".into(), name.to_owned()]);
+        server.args.extend(["--run".into(), run.to_string()]);
+        let calls = settings.max_tool_calls.to_string();
+        server.args.extend(["--calls".into(), calls]);
+        server.args.extend(["--fence".into(), fence.to_owned()]);
+        Some(server)
+    }
+
     /// How an agent calls tools.
-    fn way(&self, persona: &Persona, member: &Member) -> Way {
+    pub(super) fn way(&self, persona: &Persona, member: &Member) -> Way {
         let served = self.plan.server.is_some() && self.hands.is_agent(member);
         match (persona.tools.as_deref(), persona.backend.as_str()) {
             (Some("json"), _) => Way::Json,
@@ -195,7 +209,7 @@ impl Forum<'_> {
         }
     }
 
-    fn member(&self, persona: &Persona) -> Member {
+    pub(super) fn member(&self, persona: &Persona) -> Member {
         let likes = &persona.preferences;
         let council = &self.config.council;
         let name = persona.name.as_str();
@@ -227,7 +241,7 @@ impl Forum<'_> {
     }
 
     /// Seats are kept: a service's limits and a script's place in it go on from visit to visit.
-    fn seat(&mut self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
+    pub(super) fn seat(&mut self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
         let name = member.name.as_str();
         if let Some(seat) = self.seats.get(name) {
             return Ok(Arc::clone(seat));
@@ -237,7 +251,11 @@ impl Forum<'_> {
         Ok(seat)
     }
 
-    fn ask(&mut self, backend: &Arc<dyn Backend>, request: Request) -> Result<Answer, Failure> {
+    pub(super) fn ask(
+        &mut self,
+        backend: &Arc<dyn Backend>,
+        request: Request,
+    ) -> Result<Answer, Failure> {
         let mut stop = self.stop.clone();
         self.runtime.block_on(async {
             tokio::select! {
@@ -287,7 +305,7 @@ async fn collect(backend: &Arc<dyn Backend>, request: Request) -> Result<Answer,
     ))
 }
 
-fn failed(failure: Failure) -> End {
+pub(super) fn failed(failure: Failure) -> End {
     End {
         outcome: Outcome::Failed,
         reason: Some(failure.to_string()),
@@ -297,7 +315,7 @@ fn failed(failure: Failure) -> End {
 }
 
 /// A word that no post could know beforehand.
-fn fence() -> String {
+pub(super) fn fence() -> String {
     // Each state of the standard library has keys of the system's randomness.
     format!("#{:016x}#", RandomState::new().build_hasher().finish())
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
-use kd_core::forum::account::{Account, Kind, Proof};
+use kd_core::forum::account::{Account, Kind, Proof, Role};
 use kd_core::forum::company::{self, NOTES_MAX};
 use kd_core::forum::fairness::Look;
 use kd_core::forum::governance::{Motion, MotionState};
@@ -115,26 +115,10 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Value, ForumError> {
         let settings = &self.narrow(&caller.forum, settings)?;
-        let mut number = 0;
-        if let Some(run) = caller.run {
-            // Nobody acts in the visit of another.
-            let of = (caller.forum.as_str(), caller.name.as_str());
-            let counted = match tools::leaves(name, arguments) {
-                true => runs::check_open(&mut self.db, run, of),
-                false => runs::count_call(&mut self.db, run, of),
-            };
-            number = match counted {
-                Ok(number) => number,
-                Err(error) if error.is_refusal() => return Ok(refused(&error.to_string())),
-                Err(error) => return Err(error),
-            };
-            if number > i64::from(settings.max_tool_calls) {
-                return Ok(refused(&format!(
-                    "tool call limit exceeded ({} a visit): your visit is over",
-                    settings.max_tool_calls
-                )));
-            }
-        }
+        let number = match self.count(caller, settings, name, arguments)? {
+            Ok(number) => number,
+            Err(answer) => return Ok(answer),
+        };
         let call = match tools::read(name, arguments) {
             Ok(call) => call,
             Err(why) => return Ok(refused(&why)),
@@ -145,7 +129,38 @@ impl ForumStore {
         }
     }
 
-    fn act(
+    /// Counts a call of a visit; its number, else the answer that refuses it.
+    pub(super) fn count(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<Result<i64, Value>, ForumError> {
+        let Some(run) = caller.run else {
+            return Ok(Ok(0));
+        };
+        // Nobody acts in the visit of another.
+        let of = (caller.forum.as_str(), caller.name.as_str());
+        let counted = match tools::leaves(name, arguments) {
+            true => runs::check_open(&mut self.db, run, of),
+            false => runs::count_call(&mut self.db, run, of),
+        };
+        let number = match counted {
+            Ok(number) => number,
+            Err(error) if error.is_refusal() => return Ok(Err(refused(&error.to_string()))),
+            Err(error) => return Err(error),
+        };
+        if number > i64::from(settings.max_tool_calls) {
+            return Ok(Err(refused(&format!(
+                "tool call limit exceeded ({} a visit): your visit is over",
+                settings.max_tool_calls
+            ))));
+        }
+        Ok(Ok(number))
+    }
+
+    pub(super) fn act(
         &mut self,
         caller: &Caller,
         settings: &Settings,
@@ -266,7 +281,9 @@ impl ForumStore {
                     .set()
                     .map(|(rule, value)| json!({"rule": rule.key, "value": value, "means": rule.doc}))
                     .collect();
-                Ok(json!({"success": true, "charter": self.charter(forum)?, "rules": set}))
+                let account = accounts::find(&mut self.db, forum, me)?;
+                let role = account.map_or(Role::Reader, |account| account.role);
+                Ok(json!({"success": true, "charter": self.charter(forum)?, "rules": set, "you": me, "role": role}))
             }
             Call::ReadLog { limit } => {
                 let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
@@ -436,7 +453,7 @@ fn deed(call: &Call, thread_id: Option<i64>, post_id: Option<i64>, motion_id: Op
     }
 }
 
-fn refused(why: &str) -> Value {
+pub(super) fn refused(why: &str) -> Value {
     json!({"success": false, "error": why})
 }
 

@@ -20,6 +20,7 @@ mod order;
 mod own;
 mod pace;
 mod posts;
+mod relay;
 mod rules;
 mod runner_log;
 mod runs;

@@ -13,6 +13,7 @@ pub(crate) enum Forum {
     RunOnce(RunOnce),
     RunCycle(RunCycle),
     RunAgent(RunAgent),
+    Visit(Visit),
     Audit(Audit),
     Fairness(Fairness),
     Log(Log),
@@ -64,7 +65,7 @@ Examples:
 }
 
 /// Which forum, in which store.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Where {
     /// The forum [default: main]
     #[arg(long, value_name = "NAME", global = true)]
@@ -121,7 +122,7 @@ pub(crate) struct NewAgent {
 }
 
 /// Settings for one run; they override the environment, the configuration and motions.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Running {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -219,6 +220,44 @@ pub(crate) struct RunAgent {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) running: Running,
+}
+
+/// Let your agents visit a forum on another machine, with your token there
+///
+/// The agents run here and at your cost; their tools act there. What that forum says is data.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd config set --layer user forum.remotes.lab.url https://forum.example/mcp
+  kd config set --layer user forum.remotes.lab.key_env LAB_TOKEN
+  kd doctor
+  kd forum visit lab --agent ada
+  kd forum visit lab --agent ada --every 3600
+  kd forum log --forum @lab
+
+With --every, they visit again after that many seconds, until Ctrl+C. `kd doctor` tells whether the forum answers, and as whom.
+Without --agent, the agents whose file names the forum (`forums: [lab]`) visit it.")]
+pub(crate) struct Visit {
+    /// The forum: a name under `forum.remotes`
+    pub(crate) remote: String,
+    /// The store that keeps the record of the visits: a path or a PostgreSQL address
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) store: Option<String>,
+    /// The folder of the personas [default: .kd/forum/agents]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) agents_dir: Option<PathBuf>,
+    /// This agent; may be repeated
+    #[arg(short, long = "agent", value_name = "NAME")]
+    pub(crate) agents: Vec<String>,
+    /// Visit again after this many seconds, until Ctrl+C
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    pub(crate) every: Option<u64>,
+    /// Maximum tool calls per visit (MAX_TOOL_CALLS)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<String>,
+    /// Print log lines as JSON, one object per line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) jsonl: bool,
 }
 
 /// Check the record of all cycles, or of one: commitments, seeds, orders, turns, posts

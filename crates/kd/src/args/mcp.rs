@@ -8,7 +8,12 @@ Examples:
   kd mcp                                           without a name: a guest in the forum, without a vote
   npx @modelcontextprotocol/inspector --cli kd mcp --method tools/list
 
-Only the protocol is written to stdout. Over HTTP: kd serve --mcp";
+Agents on a visit (`kd forum run-once`, `kd forum visit`) get the forum's tools from here and nothing else: neither the council nor
+its threads. On a visit to a forum on another machine (`forum.remotes`), this program calls it with your token, which the agent never
+sees; calls are counted and notes kept here.
+
+Only the protocol is written to stdout. Over HTTP, for agents of this machine and, through a TLS proxy or `ssh -L`, for those of
+others: kd serve --mcp --tokens FILE";
 
 /// Run an MCP server on stdin and stdout, for an agent
 #[derive(Debug, Args)]
@@ -35,6 +40,15 @@ pub(crate) struct Mcp {
     /// The folder to work in: an agent that visits has another
     #[arg(long, value_name = "DIR", requires = "run", hide = true)]
     pub(crate) folder: Option<std::path::PathBuf>,
+    /// The forum on another machine in which that visit acts: its name
+    #[arg(long, value_name = "NAME", requires_all = ["run", "remote_url", "remote_token"], hide = true)]
+    pub(crate) remote: Option<String>,
+    /// Its address
+    #[arg(long, value_name = "URL", requires = "remote", hide = true)]
+    pub(crate) remote_url: Option<String>,
+    /// A file with the token
+    #[arg(long, value_name = "FILE", requires = "remote", hide = true)]
+    pub(crate) remote_token: Option<std::path::PathBuf>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]

@@ -12,9 +12,11 @@ use futures::future::join_all;
 use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
+use kd_backends::remote::RemoteForum;
 use kd_backends::transport::process;
 use kd_backends::{Env, Hands};
 use kd_core::Member;
+use kd_core::clean::clean_line;
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::seating::{self, LOCAL, Wishes};
 use kd_store::UserDirs;
@@ -60,23 +62,84 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
             .into_iter()
             .collect::<Result<Vec<Report>, Error>>()
     });
+    let remotes = match args.members.is_empty() {
+        true => runtime.block_on(remotes(&config)),
+        false => Vec::new(),
+    };
     // A server that never ends its answer may keep a thread busy.
     runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
     let reports = reports?;
     let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", json::text(&reports, true)?)?;
+        let mut all: Vec<serde_json::Value> = Vec::new();
+        for report in &reports {
+            all.extend(serde_json::to_value(report).ok());
+        }
+        all.extend(remotes.iter().map(Remote::json));
+        writeln!(out, "{}", json::text(&all, true)?)?;
     } else {
         write!(out, "{}", table(&reports, here))?;
+        remotes
+            .iter()
+            .try_for_each(|remote| writeln!(out, "{}", remote.line()))?;
     }
     out.flush()?;
-    let well = reports.iter().filter(|report| is_well(report)).count();
+    let well = reports.iter().filter(|report| is_well(report)).count()
+        + remotes.iter().filter(|remote| remote.role.is_ok()).count();
     Ok(match well {
-        n if n == reports.len() => Exit::Done,
+        n if n == reports.len() + remotes.len() => Exit::Done,
         0 => Exit::Failed,
         _ => Exit::Partial,
     })
+}
+
+/// A forum on another machine, and whether it answers.
+struct Remote {
+    name: String,
+    /// Under which name and with which role, else why not.
+    role: Result<(String, String), String>,
+}
+
+impl Remote {
+    fn line(&self) -> String {
+        match &self.role {
+            Ok((name, role)) => format!("forum {}: answers; you are {name} ({role})", self.name),
+            Err(why) => format!("forum {}: {}", self.name, clean::line(why)),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let (found, error) = (self.role.as_ref().ok(), self.role.as_ref().err());
+        serde_json::json!({
+            "forum": self.name, "answered": found.is_some(), "as": found.map(|(name, _)| name), "role": found.map(|(_, role)| role),
+            "error": error,
+        })
+    }
+}
+
+/// Asks each forum of the configuration who we are there.
+async fn remotes(config: &Config) -> Vec<Remote> {
+    let env = Env::process();
+    let calls = config.forum.remotes.iter().map(|(name, config)| {
+        let env = &env;
+        async move {
+            let ask = async {
+                let mut forum = RemoteForum::open(name, config, env).await?;
+                forum.call("read_rules", &serde_json::json!({})).await
+            };
+            let role = ask.await.map_err(|why| why.to_string()).map(|answer| {
+                let word = |key: &str| match answer[key].as_str() {
+                    Some(word) => clean_line(word, 64),
+                    None => "unknown".to_owned(),
+                };
+                (word("you"), word("role"))
+            });
+            let name = name.clone();
+            Remote { name, role }
+        }
+    });
+    join_all(calls).await
 }
 
 /// A folder for the agents: in the user's own state, where nobody else can put files above it, if there is one.

@@ -10,6 +10,7 @@ mod motions;
 mod order;
 mod talk;
 mod tui;
+mod visit;
 
 use super::ask::notice_line;
 use super::here::{Here, user_dirs};
@@ -33,6 +34,7 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::RunOnce(args) => return cycles::once(args, here),
         Forum::RunCycle(args) => return cycles::many(args, here),
         Forum::RunAgent(args) => return cycles::one_agent(args, here),
+        Forum::Visit(args) => return visit::run(args, here),
         Forum::Audit(args) => return fairness::audit(args, here),
         Forum::Fairness(args) => return fairness::table(args, here),
         Forum::Log(args) => talk::log(args, here)?,
@@ -71,6 +73,7 @@ impl Forum {
     pub(super) fn wants_json(&self) -> bool {
         match self {
             Forum::Agents(args) => args.json,
+            Forum::Visit(args) => args.jsonl,
             Forum::Audit(args) => args.json,
             Forum::Fairness(args) => args.json,
             Forum::Read(args) => args.json,

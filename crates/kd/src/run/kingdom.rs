@@ -7,19 +7,21 @@ use super::{ask, forum, model, seats, think, thread, trust};
 use crate::args::Color;
 use crate::error::Error;
 use crate::render::clean;
+use kd_backends::remote::RemoteForum;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
 use kd_core::forum::account::{Account, Kind, Proof};
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
-use kd_core::{Address, Message, Op, Timestamp};
+use kd_core::{Address, Failure, Message, Op, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
 use kd_store::config::Project;
 use kd_store::forum::{Caller, ForumError, ForumStore};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// A topic is the beginning of the first question.
@@ -34,6 +36,15 @@ pub(super) struct Visit {
     pub(super) calls: Option<u32>,
     /// The word of the lines around each answer.
     pub(super) fence: Option<String>,
+}
+
+/// The forum on another machine in which a visit acts.
+#[derive(Clone, Debug)]
+pub(super) struct Elsewhere {
+    pub(super) name: String,
+    pub(super) url: String,
+    /// A file with the token.
+    pub(super) token: PathBuf,
 }
 
 /// This folder, its settings, and an engine.
@@ -56,6 +67,10 @@ pub(super) struct House {
     tokens: Vec<String>,
     /// Opened when first needed.
     forum: Mutex<Option<ForumStore>>,
+    /// Where the visit acts, if not here.
+    elsewhere: Option<Elsewhere>,
+    /// Opened when first needed.
+    remote: Mutex<Option<RemoteForum>>,
 }
 
 impl House {
@@ -81,6 +96,8 @@ impl House {
             visit: None,
             tokens: Vec::new(),
             forum: Mutex::default(),
+            elsewhere: None,
+            remote: Mutex::default(),
         })
     }
 
@@ -97,6 +114,31 @@ impl House {
             visit,
             ..self
         }
+    }
+
+    /// The same house, whose visit acts in a forum on another machine.
+    pub(super) fn with_remote(self, elsewhere: Elsewhere) -> Self {
+        Self {
+            elsewhere: Some(elsewhere),
+            ..self
+        }
+    }
+
+    /// Calls a tool in the forum on another machine. Waits: servers call it off their loop.
+    fn send(&self, elsewhere: &Elsewhere, tool: &str, arguments: &Value) -> Result<Value, String> {
+        let mut open = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = async {
+            let forum = match &mut *open {
+                Some(forum) => forum,
+                none => {
+                    let Elsewhere { name, url, token } = elsewhere;
+                    none.insert(RemoteForum::with_key_file(name, url, token).await?)
+                }
+            };
+            forum.call(tool, arguments).await
+        };
+        let done: Result<Value, Failure> = tokio::runtime::Handle::current().block_on(call);
+        done.map_err(|why| why.to_string())
     }
 
     /// The same house, whose callers have tokens with these names.
@@ -282,10 +324,17 @@ impl Kingdom for House {
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {
+        // A visit is to the forum alone: what the user asked the council is nobody's business there.
+        if self.visit.is_some() {
+            return Ok(Vec::new());
+        }
         self.listed().map_err(refusal)
     }
 
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal> {
+        if self.visit.is_some() {
+            return Err(Refusal("a visit has no threads of the council".into()));
+        }
         let read = || -> Result<Vec<Message>, Error> {
             let place = thread::resolve(&self.here.layout()?, Some(id))?;
             Ok(Thread::open(&place)?.messages()?.messages)
@@ -310,7 +359,18 @@ impl Kingdom for House {
             if let Some(calls) = self.visit.as_ref().and_then(|visit| visit.calls) {
                 settings.max_tool_calls = calls;
             }
-            store.call(&caller, &settings, tool, arguments, Timestamp::now())
+            let now = Timestamp::now();
+            match &self.elsewhere {
+                Some(elsewhere) => store.relay(
+                    &caller,
+                    &settings,
+                    tool,
+                    arguments,
+                    now,
+                    |tool, arguments| self.send(elsewhere, tool, arguments),
+                ),
+                None => store.call(&caller, &settings, tool, arguments, now),
+            }
         };
         self.on_forum(call)
     }

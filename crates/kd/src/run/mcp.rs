@@ -1,7 +1,7 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
 use super::here::Here;
-use super::kingdom::{House, Visit};
+use super::kingdom::{Elsewhere, House, Visit};
 use super::signals::{Signals, Wish};
 use crate::args::mcp::Mcp;
 use crate::error::Error;
@@ -34,6 +34,14 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
             fence: args.fence.clone(),
         }),
     );
+    let house = match (&args.remote, &args.remote_url, &args.remote_token) {
+        (Some(name), Some(url), Some(token)) => house.with_remote(Elsewhere {
+            name: name.clone(),
+            url: url.clone(),
+            token: token.clone(),
+        }),
+        _ => house,
+    };
     let server = Server::new(Arc::new(house), name(args.name.as_deref())?);
     let runtime = runtime()?;
     let served = runtime.block_on(async {

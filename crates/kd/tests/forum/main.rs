@@ -21,6 +21,7 @@ mod order;
 mod people;
 mod programs;
 mod reader;
+mod remote;
 mod visits;
 
 use kd_store::forum::{ForumStore, Place};

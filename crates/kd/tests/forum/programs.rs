@@ -103,24 +103,32 @@ fn check(home: &Home, note: &std::path::Path, out: &str) {
     assert_eq!(posts[1].run_id, Some(run.id));
 }
 
-#[test]
-fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
-    let home = house(&json!({}), &[]);
-    forum(&home, &["post", "Bees", "Why do they dance?"]);
-    let state = state(&home);
-    lay_out(&home);
+/// A fake Claude Code that makes these calls, and the configuration of the agent `ada` that starts it. It notes what it
+/// saw in the folder.
+pub(super) fn program(home: &Home) -> (std::path::PathBuf, Value) {
+    let state = state(home);
     let (note, file) = (state.join("note.json"), home.path().join("claude.json"));
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "I replied.",
         "session_id": "s", "usage": {"input_tokens": 5, "output_tokens": 2}});
     let init = json!({"type": "system", "subtype": "init", "session_id": "s", "model": "fake-1", "tools": []});
     let script = json!([{"record": state.join("seen.json")}, {"print": format!("{init}\n")}, calls(&note), {"print": format!("{result}\n")}]);
     std::fs::write(&file, script.to_string()).expect("written");
+    let agent = json!({"agents": {"ada": {"backend": "claude_code", "command": ["/bin/sh", greedy(home, &state), kd_fake::fake_agent(), "--script", file], "state": [state]}}});
+    (state, agent)
+}
+
+#[test]
+fn claude_code_is_given_the_server_and_its_calls_are_its_visit() {
+    let home = house(&json!({}), &[]);
+    forum(&home, &["post", "Bees", "Why do they dance?"]);
+    lay_out(&home);
+    let (state, agent) = program(&home);
+    let note = state.join("note.json");
     persona(
         &home,
         "ada",
         "backend: claude_code\nsystem_prompt: You love bees.\n",
     );
-    let agent = json!({"agents": {"ada": {"backend": "claude_code", "command": ["/bin/sh", greedy(&home, &state), kd_fake::fake_agent(), "--script", file], "state": [state]}}});
     std::fs::write(home.config_file(), agent.to_string()).expect("written");
     let ran = run_once(&home);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);

@@ -59,6 +59,7 @@ fn scene(body: &str) -> Scene {
         mentions: (Vec::new(), 0),
         charter: String::new(),
         own: Rules::default(),
+        elsewhere: None,
         fence: "#4f2a#".into(),
         manner: vec!["Write briefly.".into()],
         server: None,

@@ -3,6 +3,7 @@
 use super::super::ask::notice_line;
 use super::super::here::{self, Here};
 use super::super::trust;
+use super::visit::Remote;
 use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
@@ -77,7 +78,7 @@ pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
 
 /// How time passes in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clock {
+pub(super) enum Clock {
     Real,
     /// Nobody waits, and the record says that they did.
     Virtual,
@@ -124,7 +125,11 @@ fn wishes(
 }
 
 /// The personas that are meant, and the names of all that belong to the forum.
-fn chosen(args: &Running, site: &Site) -> Result<(Vec<Persona>, Vec<String>), Error> {
+fn chosen(
+    args: &Running,
+    site: &Site,
+    remote: Option<&str>,
+) -> Result<(Vec<Persona>, Vec<String>), Error> {
     let (forum, folder) = (&site.forum, &site.agents);
     let mut personas = agents::load(folder, site.project.judged_personas.as_ref())?;
     for name in &args.agents {
@@ -141,7 +146,11 @@ fn chosen(args: &Running, site: &Site) -> Result<(Vec<Persona>, Vec<String>), Er
             }));
         }
     }
-    personas.retain(|p| p.forums.is_empty() || p.forums.contains(forum));
+    personas.retain(|p| match remote {
+        // Nobody is sent to strangers because its file names no forum.
+        Some(remote) => !args.agents.is_empty() || p.forums.iter().any(|name| name == remote),
+        None => p.forums.is_empty() || p.forums.contains(forum),
+    });
     let is_held = |p: &&Persona| site.project.personas.contains(p.name.as_str());
     let residents = personas.iter().filter(|p| !is_held(p));
     let residents = residents.map(|p| p.name.to_string()).collect();
@@ -171,6 +180,18 @@ fn with_forum(
     clock: Clock,
     act: impl FnOnce(&mut Forum<'_>) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
+    with_plan(args, here, own, clock, None, |forum, _| act(forum))
+}
+
+/// Runs the forum of the store, or visits the forum elsewhere that has this name; `act` gets the names of the agents, too.
+pub(super) fn with_plan(
+    args: &Running,
+    here: &Here,
+    own: &[(&str, &str)],
+    clock: Clock,
+    remote: Option<&str>,
+    act: impl FnOnce(&mut Forum<'_>, &[String]) -> Result<Exit, RunError>,
+) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
     let mut wishes = wishes(args, own, here)?;
     let named = wishes
@@ -178,7 +199,7 @@ fn with_forum(
         .map(|(key, value)| (key.as_str(), value.as_str()));
     let mut settings = site.settings()?;
     settings.set_all(named).map_err(RunError::from)?;
-    let (mut personas, residents) = chosen(args, &site)?;
+    let (mut personas, residents) = chosen(args, &site, remote)?;
     trust::check_personas(&site.project, &args.agents, &mut personas)?;
     let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
     let waits = clock != Clock::Once || is_named("delay_secs_");
@@ -226,6 +247,18 @@ fn with_forum(
             },
         });
     }
+    let remote = remote.map(|name| Remote::find(name, &site)).transpose()?;
+    let server = server(args, &site);
+    let server = match &remote {
+        Some(remote) => server.and_then(|server| remote.serve(server)),
+        None => server,
+    };
+    // The file with the token is removed when the visits are over.
+    let (remote, _token) = match remote.map(Remote::split) {
+        Some((forum, token)) => (Some(forum), Some(token)),
+        None => (None, None),
+    };
+    let names: Vec<String> = personas.iter().map(|p| p.name.to_string()).collect();
     let plan = Plan {
         forum: site.forum.clone(),
         personas,
@@ -236,7 +269,8 @@ fn with_forum(
         is_virtual: clock == Clock::Virtual,
         waits,
         skips,
-        server: server(args, &site),
+        server,
+        remote,
     };
     let mut forum = Forum::new(
         plan,
@@ -247,7 +281,7 @@ fn with_forum(
         Box::new(say),
     )?;
     forum.settings()?;
-    let ended = act(&mut forum);
+    let ended = act(&mut forum, &names);
     drop(forum);
     kd_backends::transport::process::settle(std::time::Duration::from_secs(3));
     Ok(ended?)

@@ -1,0 +1,177 @@
+//! A visit to a forum on another machine: the agent runs here, its tools act there. Calls, notes and the record of the
+//! visit are kept in the own store, under the name `@NAME`.
+
+use super::visit::{failed, fence};
+use super::{Forum, RunError, Stop};
+use kd_backends::remote::RemoteForum;
+use kd_core::clean::clean_line;
+use kd_core::forum::account::Proof;
+use kd_core::forum::company::CHARTER_MAX;
+use kd_core::forum::persona::Persona;
+use kd_core::forum::rules::Rules;
+use kd_core::forum::settings::Settings;
+use kd_core::forum::visit::{self, Elsewhere, End, Scene, Step, Visit, Way};
+use kd_core::forum::words::Run;
+use kd_core::{Failure, FailureKind};
+use kd_store::forum::Caller;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// Items of each kind in the news that an agent is shown unasked.
+const NEWS: i64 = 8;
+
+/// The name under which visits to a forum elsewhere are kept in the own store.
+pub fn kept_as(remote: &str) -> String {
+    format!("@{remote}")
+}
+
+impl Forum<'_> {
+    /// Lets these agents visit the forum elsewhere, one after another; with `every`, again and again until a person stops
+    /// it.
+    ///
+    /// # Errors
+    /// The store fails, or an agent is on a visit already.
+    pub fn visits(
+        &mut self,
+        names: &[String],
+        every: Option<Duration>,
+    ) -> Result<Vec<Run>, RunError> {
+        let forum = self.plan.forum.clone();
+        loop {
+            let mut runs = Vec::with_capacity(names.len());
+            let now = self.now();
+            self.store.close_cut_visits(&forum, now)?;
+            for name in names {
+                if *self.stop.borrow() != Stop::No {
+                    return Ok(runs);
+                }
+                let settings = self.settings()?;
+                let now = self.now();
+                let (run, held) = self.store.begin_visit(&forum, name, now)?;
+                let ended = self.visit(run, name, &settings);
+                self.store.end_visit(held)?;
+                runs.push(ended?);
+            }
+            match every {
+                Some(every) if self.wait(every) => {}
+                _ => return Ok(runs),
+            }
+        }
+    }
+
+    pub(super) fn stay_elsewhere(
+        &mut self,
+        run: i64,
+        persona: &Persona,
+        settings: &Settings,
+    ) -> Result<End, RunError> {
+        let name = persona.name.as_str();
+        let member = self.member(persona);
+        let way = match self.way(persona, &member) {
+            // Its prompt is made of posts, which are read there.
+            Way::Small => Way::Json,
+            way => way,
+        };
+        let fence = fence();
+        let server = self.server(run, name, settings, &fence);
+        let backend = match self.seat(&member) {
+            Ok(backend) => backend,
+            Err(failure) => return Ok(failed(failure)),
+        };
+        let Some(remote) = self.plan.remote.as_mut() else {
+            return Ok(failed(Failure::new(
+                FailureKind::Missing,
+                "no forum to visit",
+            )));
+        };
+        let mut first = |tool: &str, arguments: Value| {
+            carry(&self.runtime, &self.stop, remote, tool, &arguments)
+        };
+        let news = match first("news", json!({"limit": NEWS})) {
+            Ok(news) => news,
+            Err(failure) => return Ok(failed(failure)),
+        };
+        // A server of an older version has no such tool.
+        let owner = first("read_rules", json!({})).unwrap_or_default();
+        let text = |key: &str| owner[key].as_str().unwrap_or_default();
+        let known_as = match text("you") {
+            "" => "the name of your token".to_owned(),
+            name => clean_line(name, 64),
+        };
+        let forum = self.plan.forum.clone();
+        let scene = Scene {
+            forum: remote.name().to_owned(),
+            settings: settings.clone(),
+            skip_probability: 0.0,
+            news: Vec::new(),
+            motions: Vec::new(),
+            notes: self.store.notes(&forum, name)?,
+            mentions: (Vec::new(), 0),
+            charter: text("charter").chars().take(CHARTER_MAX).collect(),
+            own: Rules::default(),
+            fence,
+            manner: persona.manner(),
+            server,
+            elsewhere: Some(Elsewhere { known_as, news }),
+        };
+        let caller = Caller {
+            run: Some(run),
+            ..Caller::new(name, &forum)?.proven(Proof::Persona)
+        };
+        let mut visit = Visit::new(member, way, &scene);
+        let mut step = visit.begin();
+        let end = loop {
+            step = match step {
+                Step::Ask(request) => match self.ask(&backend, *request) {
+                    Ok(answer) => visit.answered(&answer.text, answer.calls, answer.usage.as_ref()),
+                    Err(failure) if failure.kind == FailureKind::Cancelled => visit.stopped(),
+                    Err(failure) => visit.failed(&failure),
+                },
+                Step::Call { name, arguments } => {
+                    let now = self.now();
+                    let Some(remote) = self.plan.remote.as_mut() else {
+                        break failed(Failure::new(FailureKind::Missing, "no forum to visit"));
+                    };
+                    let (runtime, stop) = (&self.runtime, &self.stop);
+                    let send = |tool: &str, arguments: &Value| {
+                        carry(runtime, stop, remote, tool, arguments).map_err(|why| why.to_string())
+                    };
+                    let done = self
+                        .store
+                        .relay(&caller, settings, &name, &arguments, now, send);
+                    visit.called(&done?)
+                }
+                Step::Over(end) => break end,
+            };
+        };
+        Ok(match way {
+            Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
+            _ => end,
+        })
+    }
+}
+
+/// Calls a tool there, unless a person stops it.
+fn carry(
+    runtime: &Runtime,
+    stop: &watch::Receiver<Stop>,
+    remote: &mut RemoteForum,
+    tool: &str,
+    arguments: &Value,
+) -> Result<Value, Failure> {
+    let mut stop = stop.clone();
+    runtime.block_on(async {
+        let stopped = async {
+            // A front end that is gone stops nothing.
+            if stop.wait_for(|stop| *stop == Stop::Now).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            answer = remote.call(tool, arguments) => answer,
+            () = stopped => Err(Failure::new(FailureKind::Cancelled, "stopped by a person")),
+        }
+    })
+}

@@ -1,0 +1,74 @@
+//! The local record of a visit to a forum elsewhere: calls are counted and bounded here, deeds entered, notes kept. What
+//! the other side answers is data and changes nothing else.
+
+use super::act::{Caller, refused};
+use super::error::ForumError;
+use super::{ForumStore, runs};
+use jiff::Timestamp;
+use kd_core::forum::settings::Settings;
+use kd_core::forum::tools::{self, Call};
+use kd_core::forum::words::Deed;
+use serde_json::Value;
+
+impl ForumStore {
+    /// Reads a call of a visit and carries it out: leaving and notes here, everything else by `send`, which gets the tool
+    /// and its checked arguments. A refusal of `send` is told to the agent.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn relay(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        arguments: &Value,
+        now: Timestamp,
+        send: impl FnOnce(&str, &Value) -> Result<Value, String>,
+    ) -> Result<Value, ForumError> {
+        if let Err(answer) = self.count(caller, settings, name, arguments)? {
+            return Ok(answer);
+        }
+        let call = match tools::read(name, arguments) {
+            Ok(call) => call,
+            Err(why) => return Ok(refused(&why)),
+        };
+        if matches!(
+            call,
+            Call::Skip { .. } | Call::Finish { .. } | Call::Remember { .. } | Call::Recall
+        ) {
+            return match self.act(caller, settings, &call, 0, now) {
+                Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
+                done => done,
+            };
+        }
+        let answer = match send(call.tool(), &sent(&call)) {
+            Ok(answer) => answer,
+            Err(why) => return Ok(refused(&why)),
+        };
+        if let (Some(run), true) = (caller.run, call.acts() && answer["success"] == true) {
+            let number = |key: &str| answer[key].as_i64();
+            let deed = Deed {
+                tool: call.tool().to_owned(),
+                thread_id: number("thread_id"),
+                post_id: number("post_id"),
+                motion_id: number("motion_id"),
+            };
+            match self.db.whole(|db| runs::did(db, run, deed)) {
+                Err(error) if error.is_refusal() => return Ok(refused(&error.to_string())),
+                done => done?,
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The arguments of a call as they are sent: only those that the tool has, in the form in which they were understood.
+fn sent(call: &Call) -> Value {
+    let mut value = serde_json::to_value(call).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.remove("tool");
+        // `0` stands for the beginning.
+        fields.retain(|name, value| !value.is_null() && !(name == "after_post_id" && *value == 0));
+    }
+    value
+}

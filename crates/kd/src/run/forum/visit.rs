@@ -1,0 +1,123 @@
+//! `kd forum visit`: agents of this machine visit a forum on another one.
+
+use super::super::ask::notice_line;
+use super::super::here::{Here, user_dirs};
+use super::Site;
+use super::cycles::{Clock, with_plan};
+use crate::args::forum::{Running, Visit, Where};
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::Env;
+use kd_backends::remote::RemoteForum;
+use kd_core::Failure;
+use kd_core::forum::words::Outcome;
+use kd_core::request::ToolServer;
+use kd_engine::forum::kept_as;
+use kd_store::user_dirs::make_private;
+use std::time::Duration;
+
+/// A forum elsewhere, ready to be called, and its token for the server of tools that an agent program starts.
+pub(super) struct Remote {
+    forum: RemoteForum,
+    /// Only the user can read it, and it is removed after the visits: agent programs are never told the token.
+    token: tempfile::NamedTempFile,
+}
+
+impl Remote {
+    /// Finds a forum in the configuration, with its token.
+    pub(super) fn find(name: &str, site: &Site) -> Result<Self, Error> {
+        let Some(config) = site.config.forum.remotes.get(name) else {
+            let known: Vec<&str> = site
+                .config
+                .forum
+                .remotes
+                .keys()
+                .map(String::as_str)
+                .collect();
+            let error = Error::usage(format!("there is no forum `{name}` under `forum.remotes`"));
+            return Err(match known.as_slice() {
+                [] => error.next(format!(
+                    "kd config set --layer user forum.remotes.{name}.url https://HOST/mcp"
+                )),
+                known => error.because(format!("forums are: {}", known.join(", "))),
+            });
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let forum = runtime.block_on(RemoteForum::open(name, config, &Env::process()));
+        let forum = forum.map_err(refused)?;
+        let folder = user_dirs().runtime()?;
+        make_private(&folder)?;
+        let mut token = tempfile::Builder::new()
+            .prefix("kd-visit-")
+            .tempfile_in(&folder)?;
+        forum.save_key(token.as_file_mut())?;
+        Ok(Self { forum, token })
+    }
+
+    /// The forum, and the file that is there as long as this is kept.
+    pub(super) fn split(self) -> (RemoteForum, tempfile::NamedTempFile) {
+        (self.forum, self.token)
+    }
+
+    /// The server of tools for an agent program: it acts in that forum.
+    pub(super) fn serve(&self, mut server: ToolServer) -> Option<ToolServer> {
+        let token = self.token.path().to_str()?.to_owned();
+        let words = [
+            ("--remote", self.forum.name()),
+            ("--remote-url", self.forum.url()),
+            ("--remote-token", token.as_str()),
+        ];
+        for (flag, value) in words {
+            server.args.extend([flag.to_owned(), value.to_owned()]);
+        }
+        Some(server)
+    }
+}
+
+fn refused(failure: Failure) -> Error {
+    let error = Error::new("forum", Exit::Error, failure.message.clone());
+    match failure.advice {
+        Some(advice) => error.next(advice),
+        None => error,
+    }
+}
+
+pub(super) fn run(args: &Visit, here: &Here) -> Result<Exit, Error> {
+    let running = Running {
+        place: Where {
+            forum: Some(kept_as(&args.remote)),
+            store: args.store.clone(),
+            agents_dir: args.agents_dir.clone(),
+        },
+        agents: args.agents.clone(),
+        max_tool_calls: args.max_tool_calls.clone(),
+        jsonl: args.jsonl,
+        ..Running::default()
+    };
+    let every = args.every.map(Duration::from_secs);
+    with_plan(
+        &running,
+        here,
+        &[],
+        Clock::Once,
+        Some(&args.remote),
+        |forum, names| {
+            if names.len() > 1 {
+                notice_line("all of them write under the one name of your token");
+            }
+            let runs = forum.visits(names, every)?;
+            let failed = runs
+                .iter()
+                .filter(|run| run.outcome == Outcome::Failed)
+                .count();
+            Ok(match failed {
+                _ if forum.was_stopped() => Exit::Interrupted,
+                0 => Exit::Done,
+                n if n < runs.len() => Exit::Partial,
+                _ => Exit::Failed,
+            })
+        },
+    )
+}
