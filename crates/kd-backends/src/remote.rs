@@ -316,11 +316,14 @@ impl RemoteForum {
                     )
                     .advise("ask for less: `limit`, `after_post_id`"));
             }
+            // What came before has no end of a line.
+            let mut look = body.len();
             body.extend_from_slice(&chunk);
-            while streams && let Some(end) = body[at..].iter().position(|byte| *byte == b'\n') {
-                let line = &body[at..at + end];
-                at += end + 1;
-                if let Some(message) = event(line).filter(|message| message["id"] == id) {
+            while streams && let Some(end) = memchr::memchr(b'\n', &body[look..]) {
+                let line = &body[at..look + end];
+                look += end + 1;
+                at = look;
+                if let Some(message) = event(line).filter(|message| answers(message, id)) {
                     return Ok(message);
                 }
             }
@@ -330,7 +333,7 @@ impl RemoteForum {
             false => serde_json::from_slice(&body).ok(),
         };
         message
-            .filter(|message| message["id"] == id)
+            .filter(|message| answers(message, id))
             .ok_or_else(|| {
                 self.failure(
                     FailureKind::Decode,
@@ -342,6 +345,11 @@ impl RemoteForum {
     fn failure(&self, kind: FailureKind, what: String) -> Failure {
         Failure::new(kind, format!("the forum `{}` {what}", self.name))
     }
+}
+
+/// Whether this is the answer to a request. A request of the other side has numbers of its own.
+fn answers(message: &Value, id: u64) -> bool {
+    message["id"] == id && message.get("method").is_none()
 }
 
 /// The message of a line of a stream of events. MCP servers send each in one line.
