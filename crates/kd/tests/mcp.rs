@@ -877,3 +877,64 @@ fn a_client_is_told_when_something_in_the_forum_is_new_to_it() {
     ada.call("resources/unsubscribe", json!({"uri": NEWS}));
     ada.leave();
 }
+
+#[test]
+fn a_visit_has_tools_and_no_resources() {
+    let home = debaters();
+    let mut client = Client::start(&home, &["--as", "ada"]);
+    let answer = client.tool("think", json!({"question": "Is it so?"}));
+    let thread = answer["result"]["structuredContent"]["thread"].clone();
+    let thread = format!("kd://thread/{}", thread.as_str().expect("a thread"));
+    let made = client.forum("create_thread", json!({"title": "Bees", "body": "Why?"}));
+    assert_eq!(made["success"], true, "{made}");
+    let uris = [thread.as_str(), "kd://forum/news"];
+    // Without a visit all of them are there.
+    let listed = client.call("resources/list", json!({})).to_string();
+    assert!(uris.iter().all(|uri| listed.contains(uri)), "{listed}");
+    for uri in uris {
+        let read = client.call("resources/read", json!({"uri": uri}));
+        assert!(read["error"].is_null(), "{read}");
+    }
+    let templates = client.call("resources/templates/list", json!({}));
+    assert!(
+        templates.to_string().contains("kd://thread/"),
+        "{templates}"
+    );
+    client.leave();
+
+    for elsewhere in [false, true] {
+        let mut args = vec!["--as", "ada", "--run", "1"];
+        if elsewhere {
+            let remote = [
+                "--remote",
+                "lab",
+                "--remote-url",
+                "https://forum.example/mcp",
+            ];
+            args.extend(remote);
+            args.extend(["--remote-token", "token"]);
+        }
+        let mut visit = Client::start(&home, &args);
+        let tools = visit.call("tools/list", json!({})).to_string();
+        assert!(
+            tools.contains("reply_to_thread") && !tools.contains("ask_council"),
+            "{tools}"
+        );
+        let listed = visit.call("resources/list", json!({}));
+        assert_eq!(listed["result"]["resources"], json!([]), "{listed}");
+        let templates = visit.call("resources/templates/list", json!({}));
+        let none = &templates["result"]["resourceTemplates"];
+        assert_eq!(*none, json!([]), "{templates}");
+        for method in ["resources/read", "resources/subscribe"] {
+            for uri in uris {
+                let refused = visit.call(method, json!({"uri": uri}));
+                let told = refused["error"]["message"].as_str().unwrap_or_default();
+                assert!(
+                    told.contains("a visit has tools"),
+                    "{method} {uri}: {refused}"
+                );
+            }
+        }
+        visit.leave();
+    }
+}
