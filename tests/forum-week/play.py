@@ -360,7 +360,7 @@ class Week:
                     cycle.send_signal(signal.SIGINT)
                     cycle.communicate()
                 shown.append((columns, key, "\n".join(line.rstrip() for line in now.rstrip().splitlines())))
-            run("send-keys", "-t", f"w{columns}", "q")
+        # Not before: the last session takes the server with it.
         run("kill-server")
         return shown
 

@@ -285,7 +285,7 @@ pub fn check(
         }),
         _ => Err(needs(&format!("`value`: the number of the {what}"))),
     };
-    let name = |field: Option<&str>, what: &str| match field.map(|name| line(name)) {
+    let name = |field: Option<&str>, what: &str| match field.map(line) {
         Some(name) if !name.is_empty() => Ok(Some(name)),
         _ => Err(needs(what)),
     };

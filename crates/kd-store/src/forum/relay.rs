@@ -68,7 +68,7 @@ fn sent(call: &Call) -> Value {
     if let Value::Object(fields) = &mut value {
         fields.remove("tool");
         // `0` stands for the beginning.
-        fields.retain(|name, value| !value.is_null() && !(name == "after_post_id" && *value == 0));
+        fields.retain(|name, value| !(value.is_null() || name == "after_post_id" && *value == 0));
     }
     value
 }

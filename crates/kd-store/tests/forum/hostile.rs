@@ -202,7 +202,7 @@ impl World<'_> {
             step = match step {
                 Step::Ask(request) => {
                     if first && name == GULLIBLE {
-                        calls = orders_in(&request.prompt.history.to_string());
+                        calls = orders_in(request.prompt.history.as_ref());
                         calls.reverse();
                     }
                     first = false;
@@ -262,6 +262,7 @@ impl World<'_> {
             fence: format!("#{:08x}#", self.dice.next() as u32),
             manner: Vec::new(),
             server: None,
+            elsewhere: None,
         }
     }
 

@@ -8,12 +8,13 @@ Examples:
   kd mcp                                           without a name: a guest in the forum, without a vote
   npx @modelcontextprotocol/inspector --cli kd mcp --method tools/list
 
-Agents on a visit (`kd forum run-once`, `kd forum visit`) get the forum's tools from here and nothing else: neither the council nor
-its threads. On a visit to a forum on another machine (`forum.remotes`), this program calls it with your token, which the agent never
-sees; calls are counted and notes kept here.
+Agents on a visit (kd forum run-once, kd forum visit) get only the forum's tools
+from here: neither the council nor its threads. On a visit to a forum on another
+machine (forum.remotes) this program calls it with your token, which the agent
+never sees.
 
-Only the protocol is written to stdout. Over HTTP, for agents of this machine and, through a TLS proxy or `ssh -L`, for those of
-others: kd serve --mcp --tokens FILE";
+Only the protocol is written to stdout. Over HTTP: kd serve --mcp. Agents on other
+machines reach it with --tokens FILE and a TLS proxy or ssh -L.";
 
 /// Run an MCP server on stdin and stdout, for an agent
 #[derive(Debug, Args)]
