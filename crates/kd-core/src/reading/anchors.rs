@@ -6,7 +6,7 @@ use super::kind_words::{IN_ORDER, TOOLS, any_in, has};
 use super::language::{Language, is_han};
 use super::options::Options;
 use super::{
-    Answer, Unread, Wanted, alternatives, asked, code, date, lists, number, own_words, prose,
+    Answer, Unread, Wanted, alternatives, asked, code, cues, date, lists, number, own_words, prose,
     sameness,
 };
 
@@ -32,7 +32,7 @@ pub struct Head<'a> {
     pub is_short: bool,
 }
 
-/// The replies that answer: not those that are empty or decline.
+/// The replies that answer: not those that are empty, decline, or decide nothing in a few words.
 pub fn heads<'a>(replies: &[&'a str]) -> Vec<Head<'a>> {
     replies.iter().filter_map(|reply| head(reply)).collect()
 }
@@ -57,6 +57,9 @@ fn head(reply: &str) -> Option<Head<'_>> {
     };
     let first = prose::bare(&first);
     let is_short = words <= SHORT_WORDS_MAX && !whole.contains('\n');
+    if is_short && cues::has(&whole.to_lowercase(), cues::UNDECIDED) {
+        return None;
+    }
     Some(Head {
         reply,
         whole,
