@@ -112,6 +112,9 @@ pub enum Event {
     },
     /// A message file exists.
     MessageAdded {
+        /// Whether another process wrote it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        found: bool,
         /// The message.
         message: Message,
         /// The turn it came from.

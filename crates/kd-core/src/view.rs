@@ -187,7 +187,16 @@ impl View {
     pub fn fold(&mut self, event: &Event) {
         match event {
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
-            Event::MessageAdded { message, turn } => self.message_added(message, *turn),
+            Event::MessageAdded {
+                message,
+                turn,
+                found,
+            } => {
+                if !found {
+                    self.said(message);
+                }
+                self.message_added(message, *turn);
+            }
             Event::SayQueued { body, to } => self.waiting.push_back((body.clone(), to.clone())),
             Event::SayTakenBack { .. } => {
                 self.waiting.pop_back();
@@ -380,7 +389,8 @@ impl View {
         self.put(at, lost);
     }
 
-    fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
+    /// What waited is said. Another process may say the same words meanwhile.
+    fn said(&mut self, message: &Message) {
         if message.is_king()
             && self
                 .waiting
@@ -389,6 +399,9 @@ impl View {
         {
             self.waiting.pop_front();
         }
+    }
+
+    fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
         let place = match turn {
             // The end of the turn follows and needs the place.
             Some(turn) => self.turns.get(&turn).copied(),
@@ -631,6 +644,7 @@ mod tests {
         view.fold(&Event::MessageAdded {
             message: message(2, "codex", "So."),
             turn: Some(TurnId(2)),
+            found: false,
         });
         let usage = Usage {
             output_tokens: 3,
@@ -663,6 +677,7 @@ mod tests {
         view.fold(&Event::MessageAdded {
             message: message(3, "claude", "Be"),
             turn: Some(TurnId(1)),
+            found: false,
         });
         view.fold(&Event::TurnFailed {
             turn: TurnId(1),
@@ -686,6 +701,7 @@ mod tests {
         view.fold(&Event::MessageAdded {
             message: message(4, "gemini", "Far away."),
             turn: None,
+            found: false,
         });
         assert_eq!(bodies(&view), ["gemini: Far away."]);
     }
@@ -698,6 +714,7 @@ mod tests {
         view.fold(&Event::MessageAdded {
             message: message(2, "claude", "x"),
             turn: None,
+            found: false,
         });
         view.fold(&Event::TurnFinished {
             turn: TurnId(1),
@@ -725,13 +742,16 @@ mod tests {
         };
         assert!(view.fold_record(&record(1, wait)));
         assert_eq!(view.waiting.len(), 1);
-        let said = Event::MessageAdded {
-            message: message(7, "king", "next"),
+        let said = |seq, found| Event::MessageAdded {
+            message: message(seq, "king", "next"),
             turn: None,
+            found,
         };
-        assert!(view.fold_record(&record(2, said)));
+        assert!(view.fold_record(&record(2, said(6, true))));
+        assert_eq!(view.waiting.len(), 1, "another window said the same");
+        assert!(view.fold_record(&record(3, said(7, false))));
         assert!(view.waiting.is_empty());
-        assert!(!view.fold_record(&record(4, queued(1, "claude"))));
+        assert!(!view.fold_record(&record(5, queued(1, "claude"))));
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn records_come_back_and_deltas_do_not() {
     all[1].event = Event::MessageAdded {
         message,
         turn: Some(TurnId(1)),
+        found: false,
     };
     let mut log = EventLog::open(&thread).unwrap();
     log.append(&all).unwrap();

@@ -405,7 +405,7 @@ impl App {
     fn record(&mut self, record: &Record, fx: &mut Vec<Effect>) {
         self.dirty = true;
         match &record.event {
-            Event::MessageAdded { message, turn } => {
+            Event::MessageAdded { message, turn, .. } => {
                 if turn.is_none() && self.log.knows(message) {
                     return;
                 }

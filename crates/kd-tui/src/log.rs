@@ -137,6 +137,7 @@ impl Log {
                 self.view.fold(&kd_core::Event::MessageAdded {
                     message,
                     turn: None,
+                    found: false,
                 });
             }
         }

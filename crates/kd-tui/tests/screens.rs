@@ -272,6 +272,7 @@ fn errors_timeouts_interrupts_and_passes() {
         play.hear(Event::MessageAdded {
             message: failed,
             turn: Some(TurnId(turn)),
+            found: false,
         });
         play.hear(Event::TurnFailed {
             turn: TurnId(turn),
@@ -285,6 +286,7 @@ fn errors_timeouts_interrupts_and_passes() {
     play.hear(Event::MessageAdded {
         message: pass,
         turn: None,
+        found: false,
     });
     snapshot("failed", &mut play);
     assert_eq!(
@@ -403,6 +405,7 @@ fn reading_one_member_while_something_comes() {
         play.hear(Event::MessageAdded {
             message: message(seq, "codex", "new words"),
             turn: None,
+            found: false,
         });
     }
     snapshot("focus", &mut play);
@@ -490,6 +493,7 @@ fn who_reads_is_not_moved_and_is_told_what_came() {
     play.hear(Event::MessageAdded {
         message: message(41, "codex", "new words"),
         turn: Some(TurnId(1)),
+        found: false,
     });
     let after = play.screen((80, 24));
     assert!(after.contains("1 new ↓"), "{after}");
@@ -767,6 +771,7 @@ fn who_fell_behind_sees_everything_that_was_said() {
     play.hear(Event::MessageAdded {
         message: message(6, "claude", "before the gap"),
         turn: None,
+        found: false,
     });
     let mut session = View::default();
     session.members = vec![seat("claude"), seat("codex")];
@@ -774,6 +779,7 @@ fn who_fell_behind_sees_everything_that_was_said() {
         session.fold(&Event::MessageAdded {
             message: message(seq, "claude", body),
             turn: None,
+            found: false,
         });
     }
     for _ in 0..2 {

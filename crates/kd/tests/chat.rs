@@ -473,6 +473,32 @@ fn a_pipe_that_is_faster_than_the_members_loses_no_line() {
     assert_eq!(king, wanted, "{}", said.out);
 }
 
+/// Two chats in one thread say the same words: each waits until its own are said.
+#[test]
+fn the_same_words_from_two_windows_are_both_said() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    let first = piped(&home, &["chat"], "begin\n");
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let typed: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    let chats: Vec<Said> = std::thread::scope(|scope| {
+        let open = || scope.spawn(|| piped(&home, &["chat"], &typed));
+        let chats = [open(), open()];
+        chats.map(|chat| chat.join().expect("it ends")).into()
+    });
+    for chat in &chats {
+        assert_eq!(chat.code, Some(0), "{}\n{}", chat.out, chat.err);
+    }
+    let messages = whole(&home.threads()[0]);
+    for n in 0..20 {
+        let words = format!("line {n}");
+        let said = messages
+            .iter()
+            .filter(|(_, m)| m.is_king() && m.body.trim() == words);
+        assert_eq!(said.count(), 2, "{words}: {}", chats[0].out);
+    }
+    assert_eq!(queues(&home), [""; 0].map(PathBuf::from), "all is said");
+}
+
 #[test]
 fn the_first_chat_in_a_folder_says_who_speaks_and_a_broken_model_fails_its_members_only() {
     let home = Home::new(&json!({}));

@@ -317,7 +317,7 @@ impl Council {
 
     /// Takes in a message that another machine of this session saved.
     pub(crate) fn learn(&mut self, message: Message) {
-        self.add(message, None, &mut Effects::default());
+        self.add(message, None, false, &mut Effects::default());
     }
 
     /// Begins what has waited, if nothing is under way.
@@ -681,7 +681,7 @@ impl Council {
                 let Some((turn, end)) = self.floor.close(id) else {
                     return;
                 };
-                self.add(message, Some(id), fx);
+                self.add(message, Some(id), false, fx);
                 self.close_turn(id, turn, end, Some(seq), fx);
             }
             None => {
@@ -691,7 +691,7 @@ impl Council {
                 let (id, to, call) = (words.id.take(), words.to.clone(), words.call);
                 let (ask, halted, told) = (words.ask, words.halted, words.told);
                 let first = !any_answer(&self.history);
-                self.add(message, None, fx);
+                self.add(message, None, false, fx);
                 self.stage = Stage::Idle;
                 if ask {
                     let mut round = Round::new(to, call, first);
@@ -816,13 +816,17 @@ impl Council {
     }
 
     /// Takes a message on disk into the history, once.
-    fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
+    fn add(&mut self, mut message: Message, turn: Option<TurnId>, found: bool, fx: &mut Effects) {
         message.clean();
         let place =
             |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
         if let Err(at) = self.history.binary_search_by(place) {
             self.history.insert(at, message.clone());
-            fx.events.push(Event::MessageAdded { message, turn });
+            fx.events.push(Event::MessageAdded {
+                message,
+                turn,
+                found,
+            });
         }
     }
 }

@@ -29,7 +29,7 @@ impl Council {
     /// A message that another process wrote.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
         let before = fx.events.len();
-        self.add(message.clone(), None, fx);
+        self.add(message.clone(), None, true, fx);
         if fx.events.len() == before {
             // It was known.
             return;

@@ -138,7 +138,7 @@ impl Machine for Deliberation {
             Input::Failed { turn, failure } => self.turn_failed(now, turn, failure, &mut fx),
             Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
-            Input::Found { message } => self.add(message, None, &mut fx),
+            Input::Found { message } => self.add(message, None, true, &mut fx),
             Input::FoundDelta { seat, mut delta } => {
                 if let Delta::Text { text } | Delta::Thinking { text } = &mut delta {
                     Cleaner::default().clean_in_place(text);
@@ -816,7 +816,7 @@ impl Deliberation {
     fn saved(&mut self, now: Timestamp, turn: Option<TurnId>, message: Message, fx: &mut Effects) {
         let seq = message.seq;
         let king = message.is_king();
-        self.add(message, turn, fx);
+        self.add(message, turn, false, fx);
         match turn {
             None if king && matches!(self.phase, Phase::Saving) => self.begin(now, fx),
             None => self.finish(Some(seq), fx),
@@ -900,10 +900,14 @@ impl Deliberation {
     }
 
     /// Announces a message once.
-    fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
+    fn add(&mut self, mut message: Message, turn: Option<TurnId>, found: bool, fx: &mut Effects) {
         message.clean();
         if self.seen.insert((message.seq, message.from.clone())) {
-            fx.events.push(Event::MessageAdded { message, turn });
+            fx.events.push(Event::MessageAdded {
+                message,
+                turn,
+                found,
+            });
         }
     }
 

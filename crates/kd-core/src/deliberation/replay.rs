@@ -201,7 +201,14 @@ fn say() -> Op {
 /// What had come from outside for this event to be the next.
 fn input(event: &Event) -> Option<Input> {
     Some(match event {
-        Event::MessageAdded { message, turn } => Input::Saved {
+        Event::MessageAdded {
+            message,
+            found: true,
+            ..
+        } => Input::Found {
+            message: message.clone(),
+        },
+        Event::MessageAdded { message, turn, .. } => Input::Saved {
             turn: *turn,
             message: message.clone(),
         },

@@ -149,7 +149,7 @@ impl Machine for Duet {
             Input::Failed { turn, failure } => self.failed(now, turn, failure, &mut fx),
             Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
-            Input::Found { message } => self.add(message, None, &mut fx),
+            Input::Found { message } => self.add(message, None, true, &mut fx),
             // A duet keeps nothing until it is answered, and follows nobody.
             Input::FoundDelta { .. }
             | Input::FoundEnd { .. }

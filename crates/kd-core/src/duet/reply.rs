@@ -161,7 +161,7 @@ impl Duet {
                 if let Stage::Speaking(round) = &mut self.stage {
                     round.exchange.said.push(message.clone());
                 }
-                self.add(message, Some(id), fx);
+                self.add(message, Some(id), false, fx);
                 if let Some(end) = turn.end.take() {
                     self.close(now, turn, end, Some(seq), fx);
                 }
@@ -170,7 +170,7 @@ impl Duet {
                 let Stage::Saving(ask) = self.stage else {
                     return;
                 };
-                self.add(message, None, fx);
+                self.add(message, None, false, fx);
                 self.stage = Stage::Idle;
                 if ask {
                     let mut round = Round {
@@ -348,13 +348,23 @@ impl Duet {
     }
 
     /// Takes a message on disk into the history, once.
-    pub(super) fn add(&mut self, mut message: Message, turn: Option<TurnId>, fx: &mut Effects) {
+    pub(super) fn add(
+        &mut self,
+        mut message: Message,
+        turn: Option<TurnId>,
+        found: bool,
+        fx: &mut Effects,
+    ) {
         message.clean();
         let key = |m: &Message| (m.seq, m.from.clone());
         let place = key(&message);
         if !self.history.iter().any(|m| key(m) == place) {
             self.history.push(message.clone());
-            fx.events.push(Event::MessageAdded { message, turn });
+            fx.events.push(Event::MessageAdded {
+                message,
+                turn,
+                found,
+            });
         }
     }
 }

@@ -75,6 +75,7 @@ impl Answer {
             Event::MessageAdded {
                 message,
                 turn: Some(turn),
+                ..
             } => {
                 let purpose = self.purposes.get(turn).copied().unwrap_or(Purpose::Answer);
                 self.messages.push((message.clone(), purpose));
@@ -83,6 +84,7 @@ impl Answer {
             Event::MessageAdded {
                 message,
                 turn: None,
+                ..
             } if message.from == COUNCIL => {
                 self.messages.push((message.clone(), Purpose::Conclude));
                 None

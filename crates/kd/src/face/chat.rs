@@ -182,12 +182,14 @@ impl ChatLines {
                 self.turns.insert(*turn, begun);
             }
             Event::TurnDelta { turn, delta } => self.delta(*turn, delta, out)?,
-            Event::MessageAdded { message, turn } => {
-                match turn.filter(|t| self.turns.contains_key(t)) {
-                    Some(turn) => self.said(turn, message, out)?,
-                    None => self.added(message, out)?,
-                }
-            }
+            Event::MessageAdded {
+                message,
+                turn,
+                found,
+            } => match turn.filter(|t| self.turns.contains_key(t)) {
+                Some(turn) => self.said(turn, message, out)?,
+                None => self.added(message, *found, out)?,
+            },
             Event::TurnFinished { turn, usage, .. } => {
                 if let Some(turn) = self.turns.remove(turn) {
                     self.answered += 1;
@@ -383,9 +385,11 @@ impl ChatLines {
     }
 
     /// A message that no turn of ours brought: the king's, or another program's.
-    fn added(&mut self, message: &Message, out: &mut dyn Write) -> io::Result<()> {
+    fn added(&mut self, message: &Message, found: bool, out: &mut dyn Write) -> io::Result<()> {
         self.elsewhere.retain(|s| s.as_str() != message.from);
-        let ours = message.is_king() && self.sent.front().is_some_and(|sent| message.body == *sent);
+        let ours = message.is_king()
+            && !found
+            && self.sent.front().is_some_and(|sent| message.body == *sent);
         if ours {
             self.sent.pop_front();
             self.open &= !self.sent.is_empty();

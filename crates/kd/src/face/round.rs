@@ -144,7 +144,7 @@ impl Round {
         self.thread = Some(record.thread.clone());
         match &record.event {
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
-            Event::MessageAdded { message, turn } => self.message(message, *turn),
+            Event::MessageAdded { message, turn, .. } => self.message(message, *turn),
             Event::TurnQueued {
                 turn,
                 seat,

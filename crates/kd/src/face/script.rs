@@ -171,6 +171,7 @@ impl Script {
                 body: body.into(),
             },
             turn,
+            found: false,
         });
     }
 

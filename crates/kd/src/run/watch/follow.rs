@@ -202,6 +202,7 @@ impl Follow {
             return self.tell(Event::MessageAdded {
                 message,
                 turn: None,
+                found: false,
             });
         }
         self.turn.push(message.clone());
@@ -216,6 +217,7 @@ impl Follow {
         self.tell(Event::MessageAdded {
             message,
             turn: Some(turn),
+            found: false,
         });
         self.tell(match failure {
             None => Event::TurnFinished {
