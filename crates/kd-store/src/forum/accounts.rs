@@ -62,6 +62,17 @@ pub(super) fn look_alike(
     Ok(row.map(|row| account(&row)))
 }
 
+/// Refuses a name that looks like that of another account.
+pub(super) fn check_look(db: &mut Db, forum: &str, name: &str) -> Result<(), ForumError> {
+    match look_alike(db, forum, name)? {
+        Some(other) => Err(ForumError::Forbidden(format!(
+            "`{name}` looks like `{}`, who is a member: take another name",
+            other.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Keeps an account as it is given. A row of the name is replaced.
 pub(super) fn put(db: &mut Db, account: &Account) -> Result<(), ForumError> {
     db.run(
@@ -90,12 +101,7 @@ pub(super) fn put(db: &mut Db, account: &Account) -> Result<(), ForumError> {
 pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
     super::posts::lock(db, &new.forum)?;
     let Some(old) = find(db, &new.forum, &new.name)? else {
-        if let Some(other) = look_alike(db, &new.forum, &new.name)? {
-            return Err(ForumError::Forbidden(format!(
-                "`{}` looks like `{}`, who is a member: take another name",
-                new.name, other.name
-            )));
-        }
+        check_look(db, &new.forum, &new.name)?;
         put(db, new)?;
         return Ok(new.clone());
     };

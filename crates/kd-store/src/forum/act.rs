@@ -335,7 +335,8 @@ impl ForumStore {
                 "the notes of `{}` are its own",
                 account.name
             ))),
-            _ => Ok(()),
+            Some(_) => Ok(()),
+            None => accounts::check_look(&mut self.db, &account.forum, &account.name),
         }
     }
 
