@@ -5,12 +5,11 @@ use super::visit::{failed, fence};
 use super::{Forum, RunError, Stop};
 use kd_backends::remote::RemoteForum;
 use kd_core::clean::clean_line;
-use kd_core::forum::account::Proof;
 use kd_core::forum::company::CHARTER_MAX;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::rules::Rules;
 use kd_core::forum::settings::Settings;
-use kd_core::forum::visit::{self, Elsewhere, End, Scene, Step, Visit, Way};
+use kd_core::forum::visit::{Elsewhere, End, Scene, Visit, Way};
 use kd_core::forum::words::Run;
 use kd_core::{Failure, FailureKind};
 use kd_store::forum::Caller;
@@ -116,40 +115,22 @@ impl Forum<'_> {
             server,
             elsewhere: Some(Elsewhere { known_as, news }),
         };
-        let caller = Caller {
-            run: Some(run),
-            ..Caller::new(name, &forum)?.proven(Proof::Persona)
-        };
-        let mut visit = Visit::new(member, way, &scene);
-        let mut step = visit.begin();
-        let end = loop {
-            step = match step {
-                Step::Ask(request) => match self.ask(&backend, *request) {
-                    Ok(answer) => visit.answered(&answer.text, answer.calls, answer.usage.as_ref()),
-                    Err(failure) if failure.kind == FailureKind::Cancelled => visit.stopped(),
-                    Err(failure) => visit.failed(&failure),
-                },
-                Step::Call { name, arguments } => {
-                    let now = self.now();
-                    let Some(remote) = self.plan.remote.as_mut() else {
-                        break failed(Failure::new(FailureKind::Missing, "no forum to visit"));
-                    };
-                    let (runtime, stop) = (&self.runtime, &self.stop);
-                    let send = |tool: &str, arguments: &Value| {
-                        carry(runtime, stop, remote, tool, arguments).map_err(|why| why.to_string())
-                    };
-                    let done = self
-                        .store
-                        .relay(&caller, settings, &name, &arguments, now, send);
-                    visit.called(&done?)
-                }
-                Step::Over(end) => break end,
+        let visit = Visit::new(member, way, &scene);
+        let caller = Caller::new(name, &forum)?;
+        let call = |forum: &mut Self, caller: &Caller, name: &str, arguments: &Value| {
+            let now = forum.now();
+            let (runtime, stop) = (&forum.runtime, &forum.stop);
+            let remote = forum.plan.remote.as_mut();
+            let send = |tool: &str, arguments: &Value| {
+                let remote = remote.ok_or("no forum to visit")?;
+                carry(runtime, stop, remote, tool, arguments).map_err(|why| why.to_string())
             };
+            forum
+                .store
+                .relay(caller, settings, name, arguments, now, send)
         };
-        Ok(match way {
-            Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
-            _ => end,
-        })
+        let end = self.converse(run, visit, &backend, caller, call)?;
+        self.by_record(run, way, end, settings)
     }
 }
 

@@ -13,7 +13,8 @@ use kd_core::forum::words::{Outcome, Run};
 use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
-use kd_store::forum::{Caller, RunEnd, Sight};
+use kd_store::forum::{Caller, ForumError, RunEnd, Sight};
+use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,30 +140,14 @@ impl Forum<'_> {
             elsewhere: None,
         };
         let mentioned: Vec<i64> = scene.mentions.0.iter().map(|m| m.post_id).collect();
-        let caller = Caller {
-            run: Some(run),
-            ..Caller::new(name, &forum)?.proven(Proof::Persona)
+        let visit = Visit::new(member, way, &scene);
+        let caller = Caller::new(name, &forum)?;
+        let call = |forum: &mut Self, caller: &Caller, name: &str, arguments: &Value| {
+            let now = forum.now();
+            forum.store.call(caller, settings, name, arguments, now)
         };
-        let mut visit = Visit::new(member, way, &scene);
-        let mut step = visit.begin();
-        let end = loop {
-            step = match step {
-                Step::Ask(request) => match self.ask(&backend, *request) {
-                    Ok(answer) => visit.answered(&answer.text, answer.calls, answer.usage.as_ref()),
-                    Err(failure) if failure.kind == FailureKind::Cancelled => visit.stopped(),
-                    Err(failure) => visit.failed(&failure),
-                },
-                Step::Call { name, arguments } => {
-                    let now = self.now();
-                    visit.called(&self.store.call(&caller, settings, &name, &arguments, now)?)
-                }
-                Step::Over(end) => break end,
-            };
-        };
-        let end = match way {
-            Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
-            _ => end,
-        };
+        let end = self.converse(run, visit, &backend, caller, call)?;
+        let end = self.by_record(run, way, end, settings)?;
         if end.outcome.is_success() || end.outcome == Outcome::LimitExceeded {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
@@ -175,6 +160,49 @@ impl Forum<'_> {
             self.store.settle(&forum, name, news.through)?;
         }
         Ok(end)
+    }
+
+    /// Asks and carries calls out, each by `call`, until the visit is over.
+    pub(super) fn converse(
+        &mut self,
+        run: i64,
+        mut visit: Visit,
+        backend: &Arc<dyn Backend>,
+        caller: Caller,
+        call: impl Fn(&mut Self, &Caller, &str, &Value) -> Result<Value, ForumError>,
+    ) -> Result<End, RunError> {
+        let caller = Caller {
+            run: Some(run),
+            ..caller.proven(Proof::Persona)
+        };
+        let mut step = visit.begin();
+        loop {
+            step = match step {
+                Step::Ask(request) => match self.ask(backend, *request) {
+                    Ok(answer) => visit.answered(&answer.text, answer.calls, answer.usage.as_ref()),
+                    Err(failure) if failure.kind == FailureKind::Cancelled => visit.stopped(),
+                    Err(failure) => visit.failed(&failure),
+                },
+                Step::Call { name, arguments } => {
+                    visit.called(&call(self, &caller, &name, &arguments)?)
+                }
+                Step::Over(end) => return Ok(end),
+            };
+        }
+    }
+
+    /// How a visit ended; one whose calls were made elsewhere, as the record tells.
+    pub(super) fn by_record(
+        &mut self,
+        run: i64,
+        way: Way,
+        end: End,
+        settings: &Settings,
+    ) -> Result<End, RunError> {
+        Ok(match way {
+            Way::Mcp => visit::by_record(end, &self.store.run(run)?, settings.max_tool_calls),
+            _ => end,
+        })
     }
 
     /// The program by which an agent program calls tools in this visit.

@@ -115,22 +115,32 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Value, ForumError> {
         let settings = &self.narrow(&caller.forum, settings)?;
-        let number = match self.count(caller, settings, name, arguments)? {
-            Ok(number) => number,
+        let (number, call) = match self.read(caller, settings, name, arguments)? {
+            Ok(read) => read,
             Err(answer) => return Ok(answer),
         };
-        let call = match tools::read(name, arguments) {
-            Ok(call) => call,
-            Err(why) => return Ok(refused(&why)),
-        };
-        match self.act(caller, settings, &call, number, now) {
-            Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
-            done => done,
-        }
+        told(self.act(caller, settings, &call, number, now))
+    }
+
+    /// Counts and reads a call: its number in the visit and what it asks for, else the answer that refuses it.
+    pub(super) fn read(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<Result<(i64, Call), Value>, ForumError> {
+        let counted = self.count(caller, settings, name, arguments)?;
+        Ok(
+            counted.and_then(|number| match tools::read(name, arguments) {
+                Ok(call) => Ok((number, call)),
+                Err(why) => Err(refused(&why)),
+            }),
+        )
     }
 
     /// Counts a call of a visit; its number, else the answer that refuses it.
-    pub(super) fn count(
+    fn count(
         &mut self,
         caller: &Caller,
         settings: &Settings,
@@ -451,6 +461,14 @@ fn deed(call: &Call, thread_id: Option<i64>, post_id: Option<i64>, motion_id: Op
         thread_id,
         post_id,
         motion_id,
+    }
+}
+
+/// What a call brought; a refusal is an answer too.
+pub(super) fn told(done: Result<Value, ForumError>) -> Result<Value, ForumError> {
+    match done {
+        Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
+        done => done,
     }
 }
 

@@ -1,12 +1,12 @@
 //! The local record of a visit to a forum elsewhere: calls are counted and bounded here, deeds entered, notes kept. What
 //! the other side answers is data and changes nothing else.
 
-use super::act::{Caller, refused};
+use super::act::{Caller, refused, told};
 use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
 use kd_core::forum::settings::Settings;
-use kd_core::forum::tools::{self, Call};
+use kd_core::forum::tools::Call;
 use kd_core::forum::words::Deed;
 use serde_json::Value;
 
@@ -25,21 +25,15 @@ impl ForumStore {
         now: Timestamp,
         send: impl FnOnce(&str, &Value) -> Result<Value, String>,
     ) -> Result<Value, ForumError> {
-        if let Err(answer) = self.count(caller, settings, name, arguments)? {
-            return Ok(answer);
-        }
-        let call = match tools::read(name, arguments) {
-            Ok(call) => call,
-            Err(why) => return Ok(refused(&why)),
+        let call = match self.read(caller, settings, name, arguments)? {
+            Ok((_, call)) => call,
+            Err(answer) => return Ok(answer),
         };
         if matches!(
             call,
             Call::Skip { .. } | Call::Finish { .. } | Call::Remember { .. } | Call::Recall
         ) {
-            return match self.act(caller, settings, &call, 0, now) {
-                Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
-                done => done,
-            };
+            return told(self.act(caller, settings, &call, 0, now));
         }
         let answer = match send(call.tool(), &sent(&call)) {
             Ok(answer) => answer,
@@ -53,10 +47,8 @@ impl ForumStore {
                 post_id: number("post_id"),
                 motion_id: number("motion_id"),
             };
-            match self.db.whole(|db| runs::did(db, run, deed)) {
-                Err(error) if error.is_refusal() => return Ok(refused(&error.to_string())),
-                done => done?,
-            }
+            let entered = self.db.whole(|db| runs::did(db, run, deed));
+            return told(entered.map(|()| answer));
         }
         Ok(answer)
     }

@@ -3,6 +3,7 @@
 //! `KD_CHANGES=10000 cargo test -p kd-store --test forum bytes -- --nocapture` tries more of them.
 
 use crate::chain::{RECORD, audited, lead, live, live_otherwise};
+use crate::dice::Dice;
 use crate::servers::{Site, each};
 use crate::talk::at;
 use kd_core::forum::MAIN;
@@ -18,19 +19,6 @@ const AROUND: &[(&str, &str, &[&str])] = &[
     ("threads", "id", &["forum", "author", "created_at"]),
     ("motions", "id", &["title"]),
 ];
-
-/// SplitMix64: the same changes at every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
 
 /// The database, behind kd's back.
 enum Direct {

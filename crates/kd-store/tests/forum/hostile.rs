@@ -16,6 +16,7 @@
 //!
 //! `cargo test` plays 10 runs; `KD_HOSTILE_RUNS=1000` plays as many as it says, `KD_HOSTILE_SEED` begins elsewhere.
 
+use crate::dice::Dice;
 use crate::servers::each_file;
 use crate::talk::at;
 use kd_core::SeatName;
@@ -62,27 +63,6 @@ const FOR_PEOPLE: [&str; 7] = [
 ];
 /// Begins the titles of honest motions that need a person.
 const RISKY: &str = "Risky";
-
-/// Random numbers of a seed (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
-        from.get(self.below(from.len())).cloned()
-    }
-}
 
 /// What the honest members did, beside the forum's own record of it.
 #[derive(Default)]

@@ -10,6 +10,7 @@ mod bytes;
 mod chain;
 mod company;
 mod decided;
+mod dice;
 mod governance;
 mod hostile;
 mod logs;
