@@ -6,6 +6,7 @@
 //! can stop it at any moment; what was cut off, by a person or by a crash, goes on with the next call.
 
 mod elsewhere;
+mod threads;
 mod visit;
 
 pub use elsewhere::kept_as;
@@ -24,6 +25,7 @@ use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use threads::Threads;
 use tokio::sync::watch;
 
 /// How far a person wants it to stop.
@@ -71,7 +73,7 @@ pub struct Forum<'a> {
     store: &'a mut ForumStore,
     hands: Hands,
     config: Config,
-    runtime: tokio::runtime::Runtime,
+    runtime: Threads,
     stop: watch::Receiver<Stop>,
     say: Box<dyn FnMut(&LogLine) + 'a>,
     seats: BTreeMap<String, Arc<dyn Backend>>,
@@ -120,13 +122,7 @@ impl<'a> Forum<'a> {
         stop: watch::Receiver<Stop>,
         say: Box<dyn FnMut(&LogLine) + 'a>,
     ) -> Result<Self, RunError> {
-        // One thread for the agent, and one for the timers: a service that never stops sending must not hold up its own
-        // deadline. The built-in model brings its own.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(RunError::Runtime)?;
+        let runtime = Threads::start().map_err(RunError::Runtime)?;
         Ok(Self {
             plan,
             store,
