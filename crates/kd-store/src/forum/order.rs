@@ -12,6 +12,7 @@ use kd_core::forum::order::{self, Entry, Order, Right, Subject, Target};
 use kd_core::forum::rules;
 use kd_core::ids::KING;
 use kd_core::names::{GUEST, READER};
+use std::collections::BTreeSet;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
 
@@ -232,6 +233,16 @@ pub(super) fn motions_about(
     Ok(rows.iter().map(|row| row.int(0)).collect())
 }
 
+/// The members whose status or role has its present state by a motion.
+fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, ForumError> {
+    let rows = db.rows(
+        "SELECT o.target FROM orders o WHERE o.forum = $1 AND o.what IN ('status', 'role') AND o.motion_id IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM orders n WHERE n.forum = o.forum AND n.what = o.what AND n.target = o.target AND n.id > o.id)",
+        args![forum],
+    )?;
+    Ok(rows.iter().map(|row| row.line(0)).collect())
+}
+
 /// What an order of a motion would affect.
 fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumError> {
     let mut of = Subject::default();
@@ -271,21 +282,20 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
             of.name
         )));
     }
-    of.set_by_member = newest(db, forum, &order.target)?.is_some_and(|entry| entry.by != CLERK);
-    for account in accounts::all(db, Some(forum))? {
-        if account.is_elector() {
-            of.electors += 1;
-        } else if account.votes {
-            let mut by_motion = false;
-            for target in [
-                Target::Status(account.name.clone()),
-                Target::Role(account.name.clone()),
-            ] {
-                let newest = newest(db, forum, &target)?;
-                by_motion |= newest.is_some_and(|entry| entry.motion_id.is_some());
-            }
-            of.excluded += usize::from(by_motion);
+    match order.target {
+        Target::Post(_) | Target::Thread(_) => {
+            let newest = newest(db, forum, &order.target)?;
+            of.set_by_member = newest.is_some_and(|entry| entry.by != CLERK);
         }
+        Target::Status(_) | Target::Role(_) => {
+            let lowered = lowered_by_motions(db, forum)?;
+            for account in accounts::all(db, Some(forum))? {
+                of.electors += usize::from(account.is_elector());
+                let excluded = account.votes && !account.is_elector();
+                of.excluded += usize::from(excluded && lowered.contains(&account.name));
+            }
+        }
+        Target::Votes(_) | Target::Rule(_) | Target::Charter(_) => {}
     }
     Ok(of)
 }
