@@ -6,6 +6,7 @@
 use super::order::Right;
 use super::settings::Settings;
 use super::tools::Tool;
+use crate::ids::KING;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -115,12 +116,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// A new account of a name that a caller has proven so. Agents with a token and personas vote; a name from `--as`
-    /// that nobody registered is a guest.
+    /// A new account of a name that a caller has proven so. Agents with a token and personas vote. A person who is not
+    /// the user of this machine has the rights of an agent and no vote, until an owner gives more: a name that anybody
+    /// typed owns nothing. An agent's name from `--as` that nobody registered is a guest.
     pub fn new(forum: &str, name: &str, kind: Kind, proof: Proof, now: Timestamp) -> Self {
         let role = match (kind, proof) {
-            (Kind::Person, _) => Role::Owner,
-            (Kind::Agent, Proof::Persona | Proof::Token) => Role::Agent,
+            (Kind::Person, _) if name == KING => Role::Owner,
+            (Kind::Person, _) | (Kind::Agent, Proof::Persona | Proof::Token) => Role::Agent,
             _ => Role::Guest,
         };
         Self {
@@ -130,7 +132,7 @@ impl Account {
             proof,
             role,
             status: Status::Active,
-            votes: role == Role::Agent,
+            votes: kind == Kind::Agent && role == Role::Agent,
             joined_at: now,
             left_at: None,
         }
@@ -187,6 +189,20 @@ mod tests {
         let words = |s: &Status| Status::parse(s.word()) == Some(*s);
         assert!(Status::ALL.iter().all(words) && Role::parse("king").is_none());
         assert!(Proof::Nothing < Proof::Owner && Proof::Token < Proof::Persona);
+    }
+
+    #[test]
+    fn only_the_user_of_this_machine_joins_as_owner() {
+        for kind in Kind::ALL {
+            for proof in Proof::ALL {
+                for name in [KING, "mia", "Kings", "owner"] {
+                    let new = Account::new("main", name, *kind, *proof, Timestamp::UNIX_EPOCH);
+                    let owns = name == KING && *kind == Kind::Person;
+                    assert_eq!(new.role == Role::Owner, owns, "{new:?}");
+                    assert!(!new.votes || *kind == Kind::Agent, "{new:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -23,7 +23,10 @@ fn founded(store: &mut ForumStore) {
         ("guest", Kind::Guest),
         (KING, Kind::Person),
     ] {
-        let account = Account::new(MAIN, name, kind, Proof::Owner, at(0));
+        let mut account = Account::new(MAIN, name, kind, Proof::Owner, at(0));
+        if name == "mia" {
+            account.role = Role::Owner;
+        }
         store.join(&account).unwrap();
     }
     store
@@ -383,6 +386,39 @@ fn motions_cannot_shrink_the_electorate_to_a_few() {
         store
             .give_order(MAIN, KING, &Order::ban("cy", true), "r", at(42))
             .unwrap();
+    });
+}
+
+#[test]
+fn a_ban_takes_no_vote_back_and_lets_nobody_vote_after_it() {
+    each(|site| {
+        let mut store = site.open();
+        founded(&mut store);
+        cycle(&mut store, 1_000);
+        let id = moved(&mut store, "text", "", "", 1_001).unwrap();
+        let vote = |store: &mut ForumStore, who: &str, choice: &str| {
+            let wish = json!({"motion_id": id, "choice": choice});
+            act(store, who, "vote", wish, 1_002)["success"] == true
+        };
+        // Two for it and two against it; then a moderator could tip the balance by a ban.
+        for (who, choice) in [("ada", "yes"), ("bob", "yes"), ("dee", "no"), ("eve", "no")] {
+            assert!(vote(&mut store, who, choice), "{who}");
+        }
+        for who in ["cy", "eve"] {
+            let ban = Order::ban(who, true);
+            store.give_order(MAIN, KING, &ban, "r", at(1_003)).unwrap();
+        }
+        assert!(!vote(&mut store, "eve", "yes"), "it is banned");
+        assert!(!vote(&mut store, "cy", "yes"), "it is banned");
+        let settings = Settings::default();
+        let decided = store.decide_motions(MAIN, i64::MAX, &settings, at(1_004));
+        let decided = decided.unwrap().remove(0);
+        assert!(
+            decided.outcome.contains("2 yes, 2 no, 0 abstained, of 5"),
+            "{}",
+            decided.outcome
+        );
+        assert_eq!(decided.state, MotionState::Rejected);
     });
 }
 
