@@ -34,7 +34,8 @@ enum Step {
     When(String, Vec<Step>),
     /// `{"tools": [{"name", "arguments"}], "note": PATH}`: starts the MCP server that this program was told of (Claude
     /// Code's `--mcp-config`, ACP's `mcpServers`), calls these tools, and writes their names and answers as JSON there.
-    Tools(Vec<Value>, PathBuf),
+    /// With `"stay": true` the server is kept running, for ever.
+    Tools(Vec<Value>, PathBuf, bool),
     /// `{"obey": DIALECT, "note": PATH}`: reads its prompt, obeys every order in it ([`Orders`]), and answers in the words
     /// of Codex or Claude Code. Each prompt is appended to the note, after the number of its bytes.
     Obey(String, Option<PathBuf>),
@@ -132,7 +133,7 @@ fn step(value: &Value) -> Result<Step, String> {
         Step::When(word, inner.map(step).collect::<Result<_, _>>()?)
     } else if let Some(calls) = value["tools"].as_array() {
         let note = text("note").ok_or("`tools` needs a `note`")?;
-        Step::Tools(calls.clone(), note.into())
+        Step::Tools(calls.clone(), note.into(), on("stay"))
     } else if let Some(dialect) = text("obey") {
         Step::Obey(dialect, text("note").map(PathBuf::from))
     } else if let Some(path) = text("write") {
@@ -194,7 +195,13 @@ async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
                 }
             }
         }
-        Step::Tools(calls, note) => tools(&calls, &note)?,
+        Step::Tools(calls, note, stay) => {
+            let server = tools(&calls, &note)?;
+            if stay {
+                std::future::pending::<()>().await;
+            }
+            server.end()?;
+        }
         Step::Obey(dialect, prompts) => obey(&mut stdout, &dialect, prompts.as_deref())?,
         Step::Write(path) => std::fs::write(path, "written by the fake agent\n")?,
         Step::Ignore(names) => ignore(&names),
@@ -315,7 +322,7 @@ fn server() -> Option<(String, Vec<String>)> {
 }
 
 /// Talks to the server as a real agent does: a greeting, what there is, the calls.
-fn tools(calls: &[Value], note: &Path) -> std::io::Result<()> {
+fn tools(calls: &[Value], note: &Path) -> std::io::Result<Server> {
     let (program, args) = server().ok_or_else(|| std::io::Error::other("no server was named"))?;
     let mut child = Command::new(program)
         .args(args)
@@ -377,9 +384,21 @@ fn tools(calls: &[Value], note: &Path) -> std::io::Result<()> {
         note,
         json!({"names": names, "answers": answers}).to_string(),
     )?;
-    drop(input);
-    child.wait()?;
-    Ok(())
+    Ok(Server { child, input })
+}
+
+/// An MCP server that was started and runs as long as its input is open.
+struct Server {
+    child: std::process::Child,
+    input: std::process::ChildStdin,
+}
+
+impl Server {
+    fn end(mut self) -> std::io::Result<()> {
+        drop(self.input);
+        self.child.wait()?;
+        Ok(())
+    }
 }
 
 /// Does what the prompt orders, as far as this process may, and answers.

@@ -18,6 +18,7 @@ mod cycles;
 mod hints;
 mod kills;
 mod order;
+mod orphans;
 mod people;
 mod programs;
 mod reader;
