@@ -15,6 +15,7 @@ mod governance;
 mod hostile;
 mod logs;
 mod order;
+mod relay;
 mod rules;
 mod runs;
 mod servers;

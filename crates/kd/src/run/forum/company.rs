@@ -4,6 +4,7 @@ use super::super::here::Here;
 use super::{Site, order, talk};
 use crate::args::forum::{Charter, List, Notes, Profile, RulesOf};
 use crate::error::Error;
+use crate::face::words::count;
 use crate::render::clean;
 use kd_core::forum::company::Remember;
 use kd_core::forum::order::Order;
@@ -81,10 +82,7 @@ pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
     for (forum, threads) in site.store.forums()? {
         let rules = site.store.rules(&forum)?;
         let rules: Vec<String> = rules.set().map(|(r, v)| format!("{}={v}", r.key)).collect();
-        let threads = match threads {
-            1 => "1 thread".to_owned(),
-            n => format!("{n} threads"),
-        };
+        let threads = count(threads.max(0) as u64, "thread");
         let line = format!(
             "{:<20} {threads:<14} {}",
             clean::line(&forum),
