@@ -338,6 +338,8 @@ def fairness(cycles, runs_of):
     agents, pairs, cells, known = {}, {}, {}, {}
     for cycle in cycles:
         cards, order = cycle["cards"], cycle["plan"]["order"]
+        if not order:
+            continue
         key = json.dumps([cards["scheduler"], cards["skips_max"], cards["candidates"]], sort_keys=True)
         if key not in known:
             known[key] = due_of(cards)
@@ -524,7 +526,12 @@ def audit(cycles, runs, posts, motions):
                     fault(f"post {post['id']} is not where {run['agent']} wrote it")
         planned, took = [t["agent"] for t in cycle["plan"]["turns"]], [run["agent"] for run in by_cycle.get(cycle["id"], [])]
         whole = cycle["ended_us"] is not None and not (link or {}).get("void")
-        if took != planned[: len(took)] or (whole and took != planned):
+        # The order of a running cycle is not recorded yet, and that of a void one may never be.
+        if not planned and not isinstance(seed, (int, bytes)):
+            strangers = set(took) - {one["name"] for one in cycle["cards"]["candidates"]}
+            if strangers:
+                fault(f"{', '.join(sorted(strangers))} ran and could not be drawn")
+        elif took != planned[: len(took)] or (whole and took != planned):
             fault(f"planned were {', '.join(planned)}, and {', '.join(took)} ran")
         if isinstance(seed, (int, bytes)):
             order, turns, out = draw(cycle["cards"], seed)

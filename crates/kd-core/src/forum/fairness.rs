@@ -309,7 +309,8 @@ impl Judge {
         self.cycles += 1;
         self.void += usize::from(sample.void);
         self.foreseeable += usize::from(sample.foreseeable);
-        if sample.cards.candidates.is_empty() {
+        // The order of a running cycle is not known yet, that of a void one may never be.
+        if sample.cards.candidates.is_empty() || sample.order.is_empty() {
             return;
         }
         let (dues, alike) = self.entitlements.of(sample.cards);
@@ -657,11 +658,7 @@ impl Judge {
         let most = self.shares.iter().map(|s| s.answered).max().unwrap_or(0);
         let of_all = |n: u64| (total > 0).then(|| n as f64 / total as f64);
         vec![
-            report(
-                "wait_p95_secs",
-                "wait for a turn, 95 of 100, in s",
-                p95.copied(),
-            ),
+            report("wait_p95_secs", "wait, 95 of 100 turns, in s", p95.copied()),
             report("reciprocity", "answers that were returned", of_all(both)),
             report(
                 "influence_max",

@@ -34,10 +34,10 @@ pub enum LogEvent {
     CycleResumed {
         /// Its number.
         cycle: i64,
-        /// Who still has a turn.
+        /// Candidates without a turn so far, by name.
         left: Vec<String>,
     },
-    /// The order was drawn.
+    /// The order that was drawn, logged when the cycle has ended; a cycle with `--seed` logs it at its start.
     OrderDrawn {
         /// By which rule.
         scheduler: String,
@@ -97,7 +97,7 @@ pub enum LogEvent {
     CycleStopped {
         /// Its number.
         cycle: i64,
-        /// Who still has a turn.
+        /// Candidates without a turn so far, by name.
         left: Vec<String>,
     },
     /// We wait before the next cycle.
@@ -160,7 +160,7 @@ impl LogEvent {
             Self::CycleStarted { .. } => "Starting new cycle".into(),
             Self::CycleVoided { cycle, why } => format!("Cycle {cycle} is void: {why}"),
             Self::CycleResumed { cycle, left } => {
-                format!("Resuming cycle {cycle}: {} left", list(left))
+                format!("Resuming cycle {cycle}: no turn yet: {}", list(left))
             }
             Self::OrderDrawn { scheduler, order } if scheduler == "shuffle" => {
                 format!("Shuffled agent order: {}", list(order))
@@ -197,7 +197,7 @@ impl LogEvent {
             Self::WaitingForAgent { secs } => format!("Waiting {secs:.1}s before next agent"),
             Self::CycleComplete { .. } => "Cycle complete".into(),
             Self::CycleStopped { cycle, left } => {
-                format!("Cycle {cycle} stopped: {} left", list(left))
+                format!("Cycle {cycle} stopped: no turn yet: {}", list(left))
             }
             Self::WaitingForCycle { secs } => format!("Waiting {secs:.0}s for next cycle"),
             Self::Order { what, .. } => format!("Order: {what}"),

@@ -182,14 +182,18 @@ impl<'a> Forum<'a> {
             Some(record) => self.resume(record)?,
             None => self.draw(&settings)?,
         };
+        let plan = {
+            self.lead()?;
+            let leader = self.leader.as_ref().ok_or(RunError::NotLeading)?;
+            ForumStore::plan(leader, &record)
+        };
         let ran: Vec<String> = self
             .store
             .runs_of(record.id)?
             .into_iter()
             .map(|run| run.agent)
             .collect();
-        let mut turns = record
-            .plan
+        let mut turns = plan
             .turns
             .iter()
             .filter(|turn| !ran.contains(&turn.agent))
@@ -223,14 +227,14 @@ impl<'a> Forum<'a> {
                 self.visit(run, &turn.agent, &settings)?;
             }
         }
-        let left: Vec<String> = turns.map(|turn| turn.agent.clone()).collect();
-        if !left.is_empty() {
+        if turns.peek().is_some() {
+            let runs = self.store.runs_of(record.id)?;
             self.log(LogEvent::CycleStopped {
                 cycle: record.number,
-                left,
+                left: without_turn(&record, &runs),
             })?;
             return Ok(Cycled {
-                runs: self.store.runs_of(record.id)?,
+                runs,
                 cycle: record,
                 complete: false,
             });
@@ -251,6 +255,10 @@ impl<'a> Forum<'a> {
                 cycle: cycle.number,
                 why: why.to_owned(),
             })?;
+        }
+        // The order of a cycle that can be foretold was logged at its start.
+        if cycle.foreseeable().is_none() {
+            self.log_order(&cycle)?;
         }
         for motion in self
             .store
@@ -368,24 +376,29 @@ impl<'a> Forum<'a> {
         for run in self.store.close_cut_runs(record.id, self.now())? {
             self.log(LogEvent::RunClosed { agent: run.agent })?;
         }
-        let ran: Vec<String> = self
-            .store
-            .runs_of(record.id)?
-            .into_iter()
-            .map(|run| run.agent)
-            .collect();
-        let left = record
-            .plan
-            .turns
-            .iter()
-            .map(|t| t.agent.clone())
-            .filter(|agent| !ran.contains(agent))
-            .collect();
+        let runs = self.store.runs_of(record.id)?;
         self.log(LogEvent::CycleResumed {
             cycle: record.number,
-            left,
+            left: without_turn(&record, &runs),
         })?;
         Ok(record)
+    }
+
+    /// Logs the order of a cycle, and who sat out.
+    fn log_order(&mut self, cycle: &CycleRecord) -> Result<(), RunError> {
+        if cycle.plan.order.is_empty() {
+            return Ok(());
+        }
+        self.log(LogEvent::OrderDrawn {
+            scheduler: cycle.cards.scheduler.clone(),
+            order: cycle.plan.order.clone(),
+        })?;
+        for sitting_out in &cycle.plan.sitting_out {
+            self.log(LogEvent::SittingOut {
+                agent: sitting_out.agent.clone(),
+            })?;
+        }
+        Ok(())
     }
 
     fn draw(&mut self, settings: &Settings) -> Result<CycleRecord, RunError> {
@@ -448,15 +461,8 @@ impl<'a> Forum<'a> {
             commitment: link.as_ref().and_then(|link| link.commitment.clone()),
             next: link.map(|link| link.next),
         })?;
-        let plan = record.plan.clone();
-        self.log(LogEvent::OrderDrawn {
-            scheduler: record.cards.scheduler.clone(),
-            order: plan.order,
-        })?;
-        for sitting_out in plan.sitting_out {
-            self.log(LogEvent::SittingOut {
-                agent: sitting_out.agent,
-            })?;
+        if record.foreseeable().is_some() {
+            self.log_order(&record)?;
         }
         Ok(record)
     }
@@ -526,4 +532,12 @@ impl<'a> Forum<'a> {
             reason: run.reason.clone(),
         }
     }
+}
+
+/// Returns the candidates that had no turn so far, by name: who of them is next, or sits out, is not said.
+fn without_turn(cycle: &CycleRecord, runs: &[Run]) -> Vec<String> {
+    let candidates = cycle.cards.candidates.iter().map(|one| one.name.clone());
+    candidates
+        .filter(|name| !runs.iter().any(|run| run.agent == *name))
+        .collect()
 }

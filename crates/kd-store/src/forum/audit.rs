@@ -9,7 +9,7 @@ use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, links, runs};
 use kd_core::forum::chain::{self, Link, Origin};
-use kd_core::forum::cycle::{Seed, draw, unhex};
+use kd_core::forum::cycle::{Plan, Seed, draw, unhex};
 use kd_core::forum::words::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -307,7 +307,16 @@ fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut V
 fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
     let ran: Vec<&str> = runs.iter().map(|run| run.agent.as_str()).collect();
     let planned: Vec<&str> = cycle.plan.turns.iter().map(|t| t.agent.as_str()).collect();
-    if !planned.starts_with(&ran) {
+    // The plan of a running cycle is not recorded yet, and that of a void one may never be.
+    let unknown = cycle.revealed().is_none() && cycle.plan == Plan::default();
+    let candidates = &cycle.cards.candidates;
+    let stranger = ran
+        .iter()
+        .find(|agent| !candidates.iter().any(|c| c.name == **agent));
+    if let (true, Some(agent)) = (unknown, stranger) {
+        faults.push(format!("{agent} ran and could not be drawn"));
+    }
+    if !unknown && !planned.starts_with(&ran) {
         faults.push(format!(
             "planned were {}, and {} ran",
             planned.join(", "),

@@ -29,7 +29,7 @@ pub struct CycleRecord {
     pub number: i64,
     /// What it was drawn from.
     pub cards: Cards,
-    /// What was drawn.
+    /// What was drawn. Empty while a cycle runs whose secret is hidden; [`ForumStore::plan`] tells its leader.
     pub plan: Plan,
     /// When it began.
     pub started_at: Timestamp,
@@ -274,6 +274,13 @@ pub(super) fn insert(
         args![forum, number, cards, plan, now],
     )?;
     Ok(row.map_or(0, |row| row.int(0)))
+}
+
+/// Enters what was drawn for a cycle.
+pub(super) fn set_plan(db: &mut Db, id: i64, plan: &Plan) -> Result<(), ForumError> {
+    let plan = serde_json::to_string(plan).map_err(|e| ForumError::Invalid(e.to_string()))?;
+    db.run("UPDATE cycles SET plan = $1 WHERE id = $2", args![plan, id])?;
+    Ok(())
 }
 
 /// Ends a cycle and enters what it did to each candidate. In a void cycle only turns count. False if it had ended before.

@@ -21,7 +21,7 @@ const LOST: &str = "the file with its secret is lost";
 /// A cycle that was drawn.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The cycle.
+    /// The cycle, with its plan: the database gets it when the cycle has ended.
     pub record: CycleRecord,
     /// The cycle before it, void because its secret was lost before the draw.
     pub lost: Option<CycleRecord>,
@@ -104,7 +104,10 @@ impl ForumStore {
             if seed.is_none() {
                 cards.seed = Seed::Hidden;
             }
-            let id = cycles::insert(db, forum, &cards, &plan, now)?;
+            // Whoever reads the database must not know who is next.
+            let unknown = Plan::default();
+            let kept = if seed.is_none() { &unknown } else { &plan };
+            let id = cycles::insert(db, forum, &cards, kept, now)?;
             let link = Link {
                 chain: end.chain,
                 number: end.number,
@@ -124,7 +127,10 @@ impl ForumStore {
                 seal: None,
             };
             insert(db, id, &link)?;
-            cycles::find(db, id)
+            Ok(CycleRecord {
+                plan,
+                ..cycles::find(db, id)?
+            })
         })?;
         Ok(Drawn { record, lost })
     }
@@ -135,7 +141,26 @@ impl ForumStore {
         commitment.is_none_or(|commitment| leader.secrets.find(commitment).is_some())
     }
 
-    /// Ends a cycle: reveals its secret, enters what it did to each candidate and seals its record. A cycle whose secret is
+    /// Returns what was drawn for a cycle. The plan of a running cycle follows from its secret, which only the leader has.
+    pub fn plan(leader: &Leader, cycle: &CycleRecord) -> Plan {
+        if cycle.plan != Plan::default() {
+            return cycle.plan.clone();
+        }
+        let seed = cycle.link.as_ref().and_then(|link| {
+            let secret = leader.secrets.find(link.commitment.as_ref()?)?;
+            let secret = Some(hex(&secret));
+            Link {
+                secret,
+                ..link.clone()
+            }
+            .seed()
+        });
+        let mut cards = cycle.cards.clone();
+        cards.seed = seed.unwrap_or(cards.seed);
+        draw(&cards)
+    }
+
+    /// Ends a cycle: reveals its secret and its order, enters what it did to each candidate and seals its record. A cycle whose secret is
     /// gone becomes void.
     pub fn finish_cycle(
         &mut self,
@@ -150,9 +175,11 @@ impl ForumStore {
         }
         let commitment = record.link.as_ref().and_then(|l| l.commitment.as_ref());
         let secret = commitment.and_then(|commitment| leader.secrets.find(commitment));
+        let plan = Self::plan(leader, &record);
         let record = self.db.whole(|db| {
             let changed = cycles::end(db, id, interval_ms, now)?;
             if changed && record.link.is_some() {
+                cycles::set_plan(db, id, &plan)?;
                 db.run(
                     "UPDATE links SET secret = $1 WHERE cycle_id = $2",
                     args![secret.map(|secret| hex(&secret)), id],

@@ -6,7 +6,7 @@ use crate::talk::at;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::Proof;
 use kd_core::forum::chain::Origin;
-use kd_core::forum::cycle::{Candidate, Seed, draw};
+use kd_core::forum::cycle::{Candidate, Plan, Seed, draw};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
 use kd_store::forum::{
@@ -167,6 +167,37 @@ fn each_cycle_has_a_fresh_secret_that_is_committed_to_before_and_revealed_after(
 }
 
 #[test]
+fn only_the_leader_knows_the_order_of_a_running_cycle() {
+    each(|site| {
+        let mut store = site.open();
+        let mut leader = lead(&mut store);
+        let settings = Settings::default();
+        for seed in [None, None, Some(7), None] {
+            let drawn = draw_next(&mut store, &mut leader, &settings, &AGENTS, seed);
+            assert_eq!(drawn.plan.order.len(), AGENTS.len());
+            let recorded = store.open_cycle(MAIN).unwrap().unwrap();
+            match seed {
+                None => assert_eq!(recorded.plan, Plan::default(), "in the database"),
+                Some(_) => assert_eq!(recorded.plan, drawn.plan, "foreseeable"),
+            }
+            let mut lines = Vec::new();
+            store.export(&mut lines).unwrap();
+            let lines = String::from_utf8(lines).unwrap();
+            let line = lines.lines().rfind(|l| l.contains(r#""record":"cycle""#));
+            assert_eq!(line.unwrap().contains(r#""order":[]"#), seed.is_none());
+            // A new process of the same user goes on with the same order.
+            assert_eq!(ForumStore::plan(&leader, &recorded), drawn.plan);
+            let audited = store.audit(MAIN, &mut |_| {}).unwrap();
+            assert_eq!(audited.faults, Vec::new());
+            take_turns(&mut store, &settings, &drawn);
+            let done = store.finish_cycle(&mut leader, drawn.id, 1, at(4)).unwrap();
+            assert_eq!(done.plan, drawn.plan, "revealed");
+        }
+        assert_eq!(audited(&mut store).faults, Vec::new());
+    });
+}
+
+#[test]
 fn the_secrets_are_in_a_private_file_and_nowhere_in_the_database() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -205,6 +236,12 @@ fn the_secrets_are_in_a_private_file_and_nowhere_in_the_database() {
     let mut copied = ForumStore::open(&Place::File(copy), Some(&state)).unwrap();
     let mut other = lead(&mut copied);
     assert!(!ForumStore::can_reveal(&other, &open));
+    let copied_open = copied.open_cycle(MAIN).unwrap().unwrap();
+    assert_eq!(
+        ForumStore::plan(&other, &copied_open),
+        Plan::default(),
+        "a copy does not know the order"
+    );
     copied
         .void_cycle(&mut other, open.id, "no secret", at(4))
         .unwrap();
@@ -226,7 +263,8 @@ fn a_killed_cycle_goes_on_with_the_same_order_and_is_revealed() {
         // The process dies here.
         let mut store = site.open();
         let mut leader = lead(&mut store);
-        let again = store.open_cycle(MAIN).unwrap().unwrap();
+        let mut again = store.open_cycle(MAIN).unwrap().unwrap();
+        again.plan = ForumStore::plan(&leader, &again);
         assert_eq!(again, open);
         assert!(ForumStore::can_reveal(&leader, &again));
         take_turns(&mut store, &settings, &again);

@@ -23,6 +23,7 @@ mod people;
 mod programs;
 mod reader;
 mod remote;
+mod secret;
 mod visits;
 
 use kd_store::forum::{ForumStore, Place};

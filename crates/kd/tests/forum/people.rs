@@ -114,7 +114,7 @@ fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
     kill_process(pid, Signal::INT).expect("it lives");
     hear(&mut errors, "Ctrl+C again stops it now");
     kill_process(pid, Signal::INT).expect("it lives");
-    hear(&mut lines, "Cycle 1 stopped: ['cyd'] left");
+    hear(&mut lines, "Cycle 1 stopped: no turn yet: ['cyd']");
     let mut rest = String::new();
     lines.read_to_string(&mut rest).expect("text");
     assert_eq!(child.wait().expect("it ends").code(), Some(130), "{rest}");
@@ -122,7 +122,9 @@ fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
     let resumed = forum(&home, &["run-once", "--scheduler", "fixed"]);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     assert!(
-        resumed.out.contains("Resuming cycle 1: ['cyd'] left"),
+        resumed
+            .out
+            .contains("Resuming cycle 1: no turn yet: ['cyd']"),
         "{}",
         resumed.out
     );

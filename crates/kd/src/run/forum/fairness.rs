@@ -5,6 +5,7 @@ use super::Site;
 use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::face::words::count;
 use crate::render::style::Styles;
 use kd_core::forum::fairness::{Look, Row, Table};
 use kd_core::forum::words::Run;
@@ -38,10 +39,6 @@ pub(super) fn judged(site: &mut Site, last: i64) -> Result<Table, ForumError> {
 /// The table and the bars.
 pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
     let (cycles, agents) = (table.cycles, table.agents.len());
-    let plural = |n: usize, one: &str| match n {
-        1 => format!("1 {one}"),
-        n => format!("{n} {one}s"),
-    };
     let look = match table.look {
         Look::Once => "one look, at the end",
         Look::Running => "may be looked at any time",
@@ -49,10 +46,10 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
     writeln!(
         out,
         "fairness over {} of {} ({look})",
-        plural(cycles, "cycle"),
-        plural(agents, "agent")
+        count(cycles as u64, "cycle"),
+        count(agents as u64, "agent")
     )?;
-    for (count, what) in [
+    for (n, what) in [
         (
             table.foreseeable,
             "could be foretold (--seed or old record)",
@@ -63,13 +60,13 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
             "with unequal weights: places and neighbors are not judged",
         ),
     ] {
-        if count > 0 {
-            writeln!(out, "  {count} {what}")?;
+        if n > 0 {
+            writeln!(out, "  {n} {what}")?;
         }
     }
     writeln!(
         out,
-        "\n  {:<32} {:>9} {:>9} {:>9} {:>9}",
+        "\n  {:<28} {:>8} {:>8} {:>7} {:>10}",
         "", "has", "due", "p", "fails if <"
     )?;
     for row in &table.rows {
@@ -91,7 +88,8 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
 fn figure(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
-        Some(v) if v.fract() == 0.0 && v.abs() < 1e6 => format!("{v:.0}"),
+        // No minus before zero.
+        Some(v) if v.fract() == 0.0 && v.abs() < 1e6 => format!("{:.0}", v + 0.0),
         Some(v) if v.abs() >= 100.0 => format!("{v:.1}"),
         Some(v) if v != 0.0 && v.abs() < 0.001 => format!("{v:.0e}"),
         Some(v) => format!("{v:.3}"),
@@ -110,7 +108,7 @@ fn print_row(row: &Row, out: &mut dyn Write) -> io::Result<()> {
         .visible
         .map(|v| format!(" (an excess of {:.1} points would be seen)", 100.0 * v));
     let line = format!(
-        "  {:<32} {:>9} {:>9} {:>9} {:>9}  {verdict:<4}  {agent}{}",
+        "  {:<28} {:>8} {:>8} {:>7} {:>10}  {verdict:<4}  {agent}{}",
         row.name,
         figure(row.value),
         some(row.entitled),
@@ -202,6 +200,11 @@ fn verdict(passes: bool) -> Exit {
 }
 
 /// One line of the list.
+/// Whether the cycle runs and its order is a secret until its end.
+fn is_hidden(cycle: &CycleRecord) -> bool {
+    cycle.revealed().is_none() && cycle.plan.order.is_empty()
+}
+
 fn cycle_line(cycle: &CycleRecord) -> String {
     let state = match (cycle.void(), cycle.ended_at) {
         (Some(_), _) => "void",
@@ -218,32 +221,35 @@ fn cycle_line(cycle: &CycleRecord) -> String {
         (None, None, None) => String::new(),
     };
     format!(
-        "cycle {:<5} {} {state:<9} {} turns by {}, {origin}",
+        "cycle {:<5} {} {state:<9} {} by {}, {origin}",
         cycle.number,
         cycle.started_at.strftime("%Y-%m-%d %H:%M:%S"),
-        cycle.plan.turns.len(),
+        match is_hidden(cycle) {
+            true => "turns".to_owned(),
+            false => count(cycle.plan.turns.len() as u64, "turn"),
+        },
         cycle.cards.scheduler,
     )
 }
 
 fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
     let mut kinds = Vec::new();
-    for (count, kind) in [
+    for (n, kind) in [
         (all.committed, "by commit and reveal"),
         (all.seeded, "foreseeable: --seed"),
         (all.old, "foreseeable: old record"),
         (all.void, "void"),
     ] {
-        if count > 0 {
-            kinds.push(format!("{count} {kind}"));
+        if n > 0 {
+            kinds.push(format!("{n} {kind}"));
         }
     }
     let kinds = match kinds.as_slice() {
         [] => String::new(),
         kinds => format!(" ({})", kinds.join(", ")),
     };
-    let cycles = if all.cycles == 1 { "cycle" } else { "cycles" };
-    writeln!(out, "{} {cycles} checked{kinds}", all.cycles)?;
+    let cycles = count(all.cycles as u64, "cycle");
+    writeln!(out, "{cycles} checked{kinds}")?;
     let anchor = match all.anchor {
         Some(Anchor::Found) => "the newest seal is the one noted outside of the database",
         Some(Anchor::Differs) => "",
@@ -281,7 +287,10 @@ fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
         "cycle {} of `{}`: {} by {}, index {}",
         cycle.number,
         cycle.forum,
-        cycle.plan.order.join(", "),
+        match is_hidden(cycle) {
+            true => "order not revealed".to_owned(),
+            false => cycle.plan.order.join(", "),
+        },
         cycle.cards.scheduler,
         cycle.cards.index
     )?;
@@ -329,6 +338,11 @@ fn what_of(cycle: &CycleRecord, runs: &[Run], name: &str) -> String {
     let sat_out = cycle.plan.sitting_out.iter().find(|s| s.agent == name);
     let what = match sat_out {
         Some(s) => format!("sat out (chance {:.0} %)", s.chance * 100.0),
+        None if is_hidden(cycle) => match runs.iter().position(|run| run.agent == name) {
+            Some(at) => format!("turn {}", at + 1),
+            None if cycle.ended_at.is_none() => return "no turn yet".to_owned(),
+            None => return "no turn".to_owned(),
+        },
         None => {
             let turn = cycle.plan.turns.iter().position(|t| t.agent == name);
             let delay = turn

@@ -160,7 +160,7 @@ pub(super) fn about_member(site: &mut Site, member: &Account) -> Result<Vec<Stri
     Ok(out)
 }
 
-/// The running cycle, as far as it is public: who had a turn and who has one. Who is next is drawn at the time.
+/// The running cycle, as far as it is public: who had a turn and who has one. Its order is secret until it has ended.
 pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
     let mut out = Vec::new();
     let forum = site.forum.clone();
@@ -180,13 +180,20 @@ pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
                 .candidates
                 .iter()
                 .filter(|c| !had.contains(c.name.as_str()));
-            // By name: the order is not told before it happens.
+            // By name, like the log: the order is secret.
             let rest: BTreeSet<String> = rest.map(|c| clean::line(&c.name)).collect();
             if !rest.is_empty() {
                 let rest: Vec<String> = rest.into_iter().collect();
                 out.push(format!("  not yet, or sitting out: {}", rest.join(", ")));
             }
-            out.push("  Who is next is drawn at the time: nobody can know it before.".into());
+            out.push(match cycle.foreseeable() {
+                Some(why) => {
+                    format!("  This cycle can be foretold ({why}); the log shows its order.")
+                }
+                None => {
+                    "  The order is secret until the cycle has ended; then the log shows it.".into()
+                }
+            });
         }
         None => {
             out.push("# No cycle is running".into());
