@@ -32,10 +32,17 @@ fn relayed(
         max_tool_calls: 3,
         ..Settings::default()
     };
-    let said = store.relay(caller, &settings, tool, &arguments, at(9), |tool, arguments| {
-        sent = Some((tool.to_owned(), arguments.clone()));
-        answer
-    });
+    let said = store.relay(
+        caller,
+        &settings,
+        tool,
+        &arguments,
+        at(9),
+        |tool, arguments| {
+            sent = Some((tool.to_owned(), arguments.clone()));
+            answer
+        },
+    );
     (said.unwrap(), sent)
 }
 
@@ -87,7 +94,7 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
     each(|site| {
         let mut store = site.open();
         let caller = visiting(&mut store, 1);
-        let reply = json!({"thread_id": 4, "body": "So.", "author": "king", "token": "t"});
+        let reply = json!({"thread_id": 4, "body": "So.", "author": "king"});
         let done = json!({"success": true, "thread_id": 4, "post_id": 7, "run": "x"});
         let call = ("reply_to_thread", reply.clone());
         let (answer, sent) = relayed(&mut store, &caller, call, Ok(done.clone()));
@@ -100,10 +107,16 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
         let (answer, _) = relayed(&mut store, &caller, call.clone(), Ok(refused.clone()));
         assert_eq!(answer, refused);
         let (answer, _) = relayed(&mut store, &caller, call.clone(), Err("no answer".into()));
-        assert_eq!((&answer["success"], &answer["error"]), (&json!(false), &json!("no answer")));
+        assert_eq!(
+            (&answer["success"], &answer["error"]),
+            (&json!(false), &json!("no answer"))
+        );
         // The fourth call is over the limit, and is not sent.
         let (answer, sent) = relayed(&mut store, &caller, call.clone(), Ok(done.clone()));
-        assert!(answer["error"].as_str().unwrap().contains("limit"), "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains("limit"),
+            "{answer}"
+        );
         assert_eq!(sent, None);
         let run = store.run(caller.run.unwrap()).unwrap();
         let deeds: Vec<_> = run.deeds.iter().map(|d| (d.thread_id, d.post_id)).collect();
@@ -111,18 +124,30 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
 
         // What cannot be read is counted and not sent.
         let caller = visiting(&mut store, 2);
-        for wrong in [("reply_to_thread", json!({"body": 3})), ("rm", json!({}))] {
+        for wrong in [
+            ("reply_to_thread", json!({"body": 3})),
+            ("list_threads", json!({"token": "t"})),
+            ("rm", json!({})),
+        ] {
             let (answer, sent) = relayed(&mut store, &caller, wrong, Ok(done.clone()));
-            assert_eq!((&answer["success"], sent), (&json!(false), None), "{answer}");
+            assert_eq!(
+                (&answer["success"], sent),
+                (&json!(false), None),
+                "{answer}"
+            );
         }
-        assert_eq!(store.run(caller.run.unwrap()).unwrap().calls, 2);
+        assert_eq!(store.run(caller.run.unwrap()).unwrap().calls, 3);
         // Nobody calls in the visit of another, or after its end.
         let other = Caller {
             run: caller.run,
             ..Caller::new("bob", LAB).unwrap().proven(Proof::Persona)
         };
         let (answer, sent) = relayed(&mut store, &other, call.clone(), Ok(done.clone()));
-        assert_eq!((&answer["success"], sent), (&json!(false), None), "{answer}");
+        assert_eq!(
+            (&answer["success"], sent),
+            (&json!(false), None),
+            "{answer}"
+        );
         let end = RunEnd {
             outcome: Outcome::Acted,
             reason: None,
@@ -131,6 +156,10 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
         };
         store.end_run(caller.run.unwrap(), &end, at(3)).unwrap();
         let (answer, sent) = relayed(&mut store, &caller, call, Ok(done));
-        assert_eq!((&answer["success"], sent), (&json!(false), None), "{answer}");
+        assert_eq!(
+            (&answer["success"], sent),
+            (&json!(false), None),
+            "{answer}"
+        );
     });
 }

@@ -70,7 +70,7 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
 }
 
 /// Waits for a line that holds these words.
-fn hear(lines: &mut impl BufRead, words: &str) {
+pub(super) fn hear(lines: &mut impl BufRead, words: &str) {
     let mut line = String::new();
     loop {
         line.clear();

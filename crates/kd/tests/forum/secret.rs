@@ -1,5 +1,6 @@
 //! The order of a running cycle is a secret until the cycle has ended.
 
+use super::people::hear;
 use super::support::Home;
 use super::{forum, house, quick, script, scripted, store};
 use kd_core::forum::MAIN;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-const AGENTS: [&str; 5] = ["ada", "bob", "cyd", "dan", "eve"];
+const AGENTS: [&str; 5] = ["ada7", "bob7", "cyd7", "dan7", "eve7"];
 
 /// What anybody who is not the leader can read of the forum, by its source.
 fn readable(home: &Home) -> Vec<(&'static str, String)> {
@@ -43,7 +44,7 @@ fn the_order_of_a_running_cycle_is_nowhere_until_it_has_ended() {
     }
     let mut child = quick(&home, &["run-once"])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
     let pid = Pid::from_child(&child);
@@ -54,6 +55,8 @@ fn the_order_of_a_running_cycle_is_nowhere_until_it_has_ended() {
     }
     let mut all = readable(&home);
     kill_process(pid, Signal::INT).expect("it lives");
+    let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+    hear(&mut errors, "Ctrl+C again stops it now");
     kill_process(pid, Signal::INT).expect("it lives");
     lines.read_to_string(&mut out).expect("text");
     child.wait().expect("it ends");
@@ -92,7 +95,7 @@ fn the_order_of_a_running_cycle_is_nowhere_until_it_has_ended() {
         scripted(&home, name, &[json!({"tool": "skip", "reason": "tired"})]);
     }
     let ended = forum(&home, &["run-once"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     let order = beside.cycle(MAIN, 1).unwrap().plan.order;
     let log = beside.log_tail(MAIN, 99).unwrap();
     let told = log.iter().find_map(|line| match &line.event {
