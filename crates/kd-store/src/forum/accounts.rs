@@ -6,7 +6,7 @@
 //! the form of the name that look-alikes share: no two accounts of a forum have the same. A row is never removed.
 //!
 //! Personas join when a cycle or a visit begins and leave when their file is gone; names of tokens join when their
-//! server opens the forum; other names join with the first thing that they do. All guests (`guest-NAME`) share the account
+//! server opens the forum and leave when it opens it without them; other names join with the first thing that they do. All guests (`guest-NAME`) share the account
 //! `guest`, because anyone can take any of their names.
 
 use super::ForumStore;
@@ -165,14 +165,7 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<(), ForumError> {
         self.db.whole(|db| {
-            for mut gone in all(db, Some(forum))? {
-                let is_gone = gone.proof == Proof::Persona && !names.contains(&gone.name.as_str());
-                if is_gone && gone.status == Status::Active {
-                    gone.status = Status::Left;
-                    gone.left_at = Some(now);
-                    put(db, &gone)?;
-                }
-            }
+            leave(db, forum, Proof::Persona, names, now)?;
             for name in names {
                 join(
                     db,
@@ -182,4 +175,46 @@ impl ForumStore {
             Ok(())
         })
     }
+
+    /// Makes the names of tokens members: those that are named join, and those whose token is gone leave. A name that
+    /// cannot join is left out: its holder is told with the first call.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn sync_tokens(
+        &mut self,
+        forum: &str,
+        names: &[&str],
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
+        self.db
+            .whole(|db| leave(db, forum, Proof::Token, names, now))?;
+        for name in names {
+            let account = Account::new(forum, name, Kind::Agent, Proof::Token, now);
+            match self.join(&account) {
+                Err(error) if error.is_refusal() => {}
+                done => drop(done?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lets the accounts of a proof leave whose names are not among these.
+fn leave(
+    db: &mut Db,
+    forum: &str,
+    proof: Proof,
+    names: &[&str],
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    for mut gone in all(db, Some(forum))? {
+        let is_gone = gone.proof == proof && !names.contains(&gone.name.as_str());
+        if is_gone && gone.status == Status::Active {
+            gone.status = Status::Left;
+            gone.left_at = Some(now);
+            put(db, &gone)?;
+        }
+    }
+    Ok(())
 }

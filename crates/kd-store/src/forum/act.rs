@@ -319,7 +319,7 @@ impl ForumStore {
                 Ok((deed(call, motion.thread_id, None, Some(motion.id)), answer))
             }),
             Call::Vote { motion_id, choice, reason } => self.db_deed(caller, settings, call, now, |store| {
-                let motion = motions::vote(&mut store.db, forum, *motion_id, me, *choice, reason, now)?;
+                let motion = motions::vote(&mut store.db, sight, forum, *motion_id, me, *choice, reason, now)?;
                 let answer = json!({"success": true, "motion_id": motion_id, "choice": choice});
                 Ok((deed(call, motion.thread_id, None, Some(*motion_id)), answer))
             }),
@@ -485,6 +485,9 @@ fn thread_json(thread: &Thread, opening: Option<&Post>) -> Value {
     if let Some(opening) = opening {
         value["body"] = opening.body.as_str().into();
         value["opening_post_id"] = opening.id.into();
+        if let Some(at) = opening.edited_at {
+            value["opening_edited_at"] = at.to_string().into();
+        }
     }
     value
 }

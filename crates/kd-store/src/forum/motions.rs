@@ -5,7 +5,7 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::order::{self, Behind, Sight};
 use super::posts::{self, NewPost};
-use super::{ForumStore, accounts, cycles};
+use super::{ForumStore, accounts, cycles, threads};
 use jiff::Timestamp;
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Kind, Status};
@@ -57,6 +57,20 @@ fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
             })
         })
         .collect())
+}
+
+/// The motion that a thread belongs to.
+pub(super) fn of_thread(db: &mut Db, thread: i64) -> Result<Option<i64>, ForumError> {
+    let row = db.row("SELECT id FROM motions WHERE thread_id = $1", args![thread])?;
+    Ok(row.map(|row| row.int(0)))
+}
+
+/// Whether the thread of a motion is hidden, and the motion with it.
+fn is_hidden(db: &mut Db, motion: &Motion) -> Result<bool, ForumError> {
+    let Some(thread) = motion.thread_id else {
+        return Ok(false);
+    };
+    Ok(threads::find(db, thread)?.hidden_at.is_some())
 }
 
 /// Every motion with its votes.
@@ -311,6 +325,7 @@ pub(super) fn propose(
 
 pub(super) fn vote(
     db: &mut Db,
+    sight: Sight,
     forum: &str,
     id: i64,
     agent: &str,
@@ -319,7 +334,7 @@ pub(super) fn vote(
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
     let motion = find(db, id)?;
-    if motion.forum != forum {
+    if motion.forum != forum || (sight == Sight::Public && is_hidden(db, &motion)?) {
         return Err(ForumError::Missing { what: "motion", id });
     }
     if motion.state != MotionState::Open {
@@ -388,6 +403,9 @@ fn why_person(
     settings: &Settings,
     motion: &Motion,
 ) -> Result<Option<String>, ForumError> {
+    if is_hidden(db, motion)? {
+        return Ok(Some("it is hidden".into()));
+    }
     let forum = motion.forum.as_str();
     let set = |key: &str, value: &str| Ok(governance::why_person(settings, key, value));
     let why = match motion.change() {

@@ -3,7 +3,7 @@
 use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::{company, links, schema, search, seen, threads};
+use super::{company, links, motions, schema, search, seen, threads};
 use jiff::Timestamp;
 use kd_core::forum::words::Post;
 
@@ -181,6 +181,9 @@ impl ForumStore {
     }
 
     /// Gives a post other words. Only its author can.
+    ///
+    /// # Errors
+    /// The post is somebody else's, gone, hidden, in a closed thread, or the opening of a motion.
     pub fn edit_post(
         &mut self,
         id: i64,
@@ -190,6 +193,7 @@ impl ForumStore {
     ) -> Result<Post, ForumError> {
         self.db.whole(|db| {
             let old = own(db, id, who, false)?;
+            check_fixed(db, &old)?;
             links::keep_digest(db, id)?;
             db.run(
                 "UPDATE posts SET body = $1, edited_at = $2 WHERE id = $3",
@@ -205,6 +209,10 @@ impl ForumStore {
     }
 
     /// Takes a post away: its words go, its number stays. Only its author can, or a person.
+    ///
+    /// # Errors
+    /// The post is somebody else's or gone; for an agent also if it is hidden, in a closed thread, or the opening of a
+    /// motion.
     pub fn delete_post(
         &mut self,
         id: i64,
@@ -214,6 +222,9 @@ impl ForumStore {
     ) -> Result<Post, ForumError> {
         self.db.whole(|db| {
             let old = own(db, id, who, person)?;
+            if !person {
+                check_fixed(db, &old)?;
+            }
             links::keep_digest(db, id)?;
             db.run(
                 "UPDATE posts SET body = '', deleted_at = $1 WHERE id = $2",
@@ -231,14 +242,39 @@ impl ForumStore {
 
 /// The title by which a post is found: that of the thread, if it opens it.
 fn opening_title(db: &mut Db, post: &Post) -> Result<String, ForumError> {
+    if !is_opening(db, post)? {
+        return Ok(String::new());
+    }
+    Ok(threads::find(db, post.thread_id)?.title)
+}
+
+fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
     let first = db.row(
         "SELECT MIN(id) FROM posts WHERE thread_id = $1",
         args![post.thread_id],
     )?;
-    if first.is_none_or(|row| row.int(0) != post.id) {
-        return Ok(String::new());
-    }
-    Ok(threads::find(db, post.thread_id)?.title)
+    Ok(first.is_some_and(|row| row.int(0) == post.id))
+}
+
+/// Refuses to change a post that others rely on: what is voted on, what a moderator hid, what was closed.
+fn check_fixed(db: &mut Db, post: &Post) -> Result<(), ForumError> {
+    let id = post.id;
+    let thread = threads::find(db, post.thread_id)?;
+    let why = if post.hidden_at.is_some() || thread.hidden_at.is_some() {
+        "it is hidden".to_owned()
+    } else if thread.closed_at.is_some() {
+        format!("thread {} is closed", thread.id)
+    } else {
+        match motions::of_thread(db, thread.id)? {
+            Some(motion) if is_opening(db, post)? => {
+                format!("it says what motion {motion} is about")
+            }
+            _ => return Ok(()),
+        }
+    };
+    Err(ForumError::Forbidden(format!(
+        "post {id} stays as it is: {why}"
+    )))
 }
 
 fn own(db: &mut Db, id: i64, who: &str, person: bool) -> Result<Post, ForumError> {

@@ -64,3 +64,25 @@ fn personas_leave_with_their_files_and_return() {
         assert_eq!(electors.count(), 3, "the token's account stays");
     });
 }
+
+#[test]
+fn a_token_that_is_withdrawn_takes_its_vote_with_it() {
+    each(|site| {
+        let mut store = site.open();
+        store.sync_personas(MAIN, &["ada"], at(1)).unwrap();
+        store
+            .sync_tokens(MAIN, &["ann", "ben", "Ada"], at(1))
+            .unwrap();
+        store.sync_tokens(MAIN, &["ann"], at(2)).unwrap();
+        let gone = store.member(MAIN, "ben").unwrap().unwrap();
+        assert_eq!((gone.status, gone.left_at), (Status::Left, Some(at(2))));
+        let electors = |store: &mut kd_store::forum::ForumStore| {
+            let members = store.members(MAIN).unwrap();
+            let electors = members.into_iter().filter(Account::is_elector);
+            electors.map(|account| account.name).collect::<Vec<_>>()
+        };
+        assert_eq!(electors(&mut store), ["ada", "ann"]);
+        store.sync_tokens(MAIN, &["ann", "ben"], at(3)).unwrap();
+        assert_eq!(electors(&mut store), ["ada", "ann", "ben"]);
+    });
+}

@@ -495,3 +495,38 @@ fn an_import_turns_the_numbers_of_motions_with_what_they_are_about() {
     let undone = other.motion(value("undo")).unwrap().0;
     assert_eq!(undone.kind.word(), "hide");
 }
+
+#[test]
+fn a_motion_that_was_hidden_takes_no_votes_and_needs_a_person() {
+    each(|site| {
+        let mut store = site.open();
+        founded(&mut store);
+        let open = Settings {
+            unconfirmed: "text".into(),
+            ..Settings::default()
+        };
+        cycle(&mut store, 10);
+        let id = moved(&mut store, "text", "", "", 11).unwrap();
+        let vote = json!({"motion_id": id, "choice": "yes"});
+        for who in &AGENTS[..4] {
+            act(&mut store, who, "vote", vote.clone(), 12);
+        }
+        let thread = store.motion(id).unwrap().0.thread_id.unwrap();
+        let opening = store.thread(thread, 0, 1).unwrap().1[0].id;
+        store
+            .give_order(MAIN, KING, &Order::hide(opening, true), "r", at(13))
+            .unwrap();
+        let late = act(&mut store, "eve", "vote", vote, 14);
+        assert_eq!(late["error"], format!("there is no motion {id}"));
+        store.decide_motions(MAIN, 99, &open, at(15)).unwrap();
+        let decided = store.motion(id).unwrap().0;
+        assert_eq!(decided.state, MotionState::Passed);
+        assert!(
+            decided
+                .outcome
+                .contains("a person must confirm: it is hidden"),
+            "{}",
+            decided.outcome
+        );
+    });
+}

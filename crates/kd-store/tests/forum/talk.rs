@@ -3,8 +3,10 @@
 use crate::servers::each;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::Proof;
+use kd_core::forum::order::Order;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::SearchIn;
+use kd_core::ids::KING;
 use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost, Repeat};
 use serde_json::{Value, json};
 
@@ -409,5 +411,60 @@ fn a_long_thread_is_read_to_its_end_page_by_page() {
             "the opening stands on every page"
         );
         assert!(rest["more_after_post_id"].is_null() && titles(&mut store, "bob").is_empty());
+    });
+}
+
+/// Whoever reads, votes or judges relies on these words: their author cannot take them back.
+#[test]
+fn what_others_rely_on_stays_as_it_is() {
+    each(|site| {
+        let mut store = site.open();
+        store.sync_personas(MAIN, &["ada", "bob"], at(0)).unwrap();
+        for title in ["closed", "hidden", "open"] {
+            let (thread, _) = store
+                .create_thread(MAIN, title, &by("ada", "words"), at(1))
+                .unwrap();
+            store.reply(thread.id, &by("ada", "words"), at(1)).unwrap();
+        }
+        let moved = json!({"kind": "text", "title": "t", "value": "t", "reason": "words"});
+        let moved = call(&mut store, "ada", "propose", moved);
+        assert_eq!(moved["thread_id"], 4, "{moved}");
+        store.reply(4, &by("ada", "words"), at(1)).unwrap();
+        for order in [
+            Order::close(1, true),
+            Order::hide(3, true),
+            Order::hide(6, true),
+        ] {
+            store.give_order(MAIN, KING, &order, "r", at(2)).unwrap();
+        }
+        let cases = [
+            (1, "thread 1 is closed"),
+            (2, "thread 1 is closed"),
+            (3, "it is hidden"),
+            (4, "it is hidden"),
+            (6, "it is hidden"),
+            (7, "it says what motion 1 is about"),
+        ];
+        for (post, why) in cases {
+            for (tool, arguments) in [
+                ("edit_post", json!({"post_id": post, "body": "others"})),
+                ("delete_post", json!({"post_id": post})),
+            ] {
+                let answer = call(&mut store, "ada", tool, arguments);
+                let error = answer["error"].as_str().unwrap_or_default();
+                assert!(error.contains(why), "{tool} {post}: {answer}");
+            }
+            assert!(store.post(post).unwrap().body.contains("words"), "{post}");
+        }
+        for post in [5, 8] {
+            store.edit_post(post, "ada", "others", at(4)).unwrap();
+        }
+        let shown = call(&mut store, "bob", "read_thread", json!({"thread_id": 3}));
+        let edited = shown["thread"]["opening_edited_at"].as_str();
+        assert_eq!(edited, Some(at(4).to_string().as_str()), "{shown}");
+        // A person may take any words away.
+        for (post, _) in cases {
+            store.delete_post(post, KING, true, at(6)).unwrap();
+        }
     });
 }

@@ -11,7 +11,7 @@ use kd_backends::remote::RemoteForum;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
-use kd_core::forum::account::{Account, Kind, Proof};
+use kd_core::forum::account::Proof;
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Failure, Message, Op, Timestamp};
@@ -157,14 +157,10 @@ impl House {
         let layout = self.here.make_layout()?.layout;
         let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
         let mut store = forum::open(&place)?;
-        for name in &self.tokens {
-            let (kind, now) = (Kind::Agent, Timestamp::now());
-            let account = Account::new(&self.forum_name, name, kind, Proof::Token, now);
-            match store.join(&account) {
-                // Its holder is told with the first call.
-                Err(error) if error.is_refusal() => {}
-                done => drop(done?),
-            }
+        // A server with one token for everybody says nothing about named ones.
+        if !self.tokens.is_empty() {
+            let names: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
+            store.sync_tokens(&self.forum_name, &names, Timestamp::now())?;
         }
         Ok(store)
     }
