@@ -290,6 +290,26 @@ fn bad_names_are_refused_where_they_are_given() {
 }
 
 #[test]
+fn texts_that_the_forum_reads_are_checked_where_they_are_set() {
+    for (key, good, bad, why) in [
+        (
+            "unconfirmed",
+            "set, undo",
+            "banana",
+            "names `banana`; kinds are",
+        ),
+        ("unconfirmed", "", "ban", "always need a person"),
+        ("rule", "schulze", "whoever shouts", "a voting rule"),
+    ] {
+        let of = |value: &str| check(&json!({"forum": {key: value}}));
+        assert_eq!(texts(&of(good)), [""; 0], "forum.{key} = {good}");
+        let problem = problem(json!({"forum": {key: bad}}));
+        assert_eq!(problem.path.to_string(), format!("forum.{key}"));
+        assert!(problem.to_string().contains(why), "{problem}");
+    }
+}
+
+#[test]
 fn secrets_are_refused_and_never_repeated() {
     const SECRET: &str = "sk-ant-Zq81hunter2hunter2";
     for value in [

@@ -6,6 +6,7 @@
 use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
 use super::path::KeyPath;
 use super::problem::{Problem, nearest, quoted};
+use crate::forum::settings::{self, Settings};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{CHAIR, ROLES};
@@ -254,6 +255,10 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     let problem = |what: String| Problem::new(path.clone(), what);
     let text = value.as_str();
     match key.kind {
+        Kind::Text | Kind::Words if text.is_some_and(|text| bad_in_forum(path, text).is_some()) => {
+            let why = text.and_then(|text| bad_in_forum(path, text));
+            problems.extend(why.map(problem));
+        }
         Kind::Text | Kind::Backend if text.is_some() => {}
         Kind::Words if text.is_some_and(|text| !text.trim().is_empty()) => {}
         Kind::OneOf(words) => match text {
@@ -309,6 +314,18 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
             }) => {}
         _ => problems.push(problem(must())),
     }
+}
+
+/// What is wrong with a text that a parameter of the forum reads: a voting rule, kinds of motions.
+fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
+    let [section, parameter] = path.segments() else {
+        return None;
+    };
+    if section != "forum" || settings::find(parameter).is_none() {
+        return None;
+    }
+    let bad = Settings::default().set(parameter, text).err()?;
+    Some(format!("is {}: {bad}", shown(text)))
 }
 
 /// What is wrong with an address; `Some(None)` for the usual sentence.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
-use kd_core::forum::account::{Account, Kind, Proof, Role};
+use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::forum::company::{self, NOTES_MAX};
 use kd_core::forum::fairness::Look;
 use kd_core::forum::governance::{Motion, MotionState};
@@ -280,7 +280,9 @@ impl ForumStore {
             }),
             Call::ReadProfile { name } => {
                 let profile = self.profile(forum, name)?;
-                match profile.is_empty() {
+                let banned = accounts::find(&mut self.db, forum, name)?
+                    .is_some_and(|account| account.status == Status::Banned);
+                match profile.is_empty() || (banned && sight == Sight::Public) {
                     true => Ok(refused(&format!("`{}` has written no profile", clean_line(name, 64)))),
                     false => Ok(json!({"success": true, "name": name, "profile": profile})),
                 }

@@ -346,7 +346,7 @@ pub(super) fn vote(
     let active = accounts::find(db, forum, agent)?.is_some_and(|a| a.status == Status::Active);
     if !active || !electorate(db, &motion)?.contains_key(agent) {
         return Err(ForumError::Forbidden(format!(
-            "`{agent}` has no vote on motion {id}: only agents and people who were registered when it was moved have one"
+            "`{agent}` has no vote on motion {id}: only members who had a vote when it was moved can vote on it"
         )));
     }
     db.run(

@@ -145,6 +145,10 @@ fn a_profile_is_read_by_others_and_a_charter_is_the_owners() {
         );
         let read = call(&mut store, "bob", "read_profile", json!({"name": "ada"}));
         assert_eq!(read["profile"], "I watch ants.");
+        let ban = Order::ban("ada", true);
+        store.give_order(MAIN, KING, &ban, "why", at(1)).unwrap();
+        let read = call(&mut store, "bob", "read_profile", json!({"name": "ada"}));
+        assert_eq!(read["success"], false, "of a banned member: {read}");
         charter(&mut store, " About\u{1b}[2J bees. ");
         assert_eq!(store.charter(MAIN).unwrap(), "About bees.");
         assert_eq!(store.charter("research").unwrap(), "");

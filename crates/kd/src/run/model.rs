@@ -64,13 +64,20 @@ pub(super) fn make_ready(
     roster: &Roster,
 ) -> Result<(), Error> {
     spending::check(config, quiet, roster)?;
+    let seats = roster.members().iter().chain(roster.chair());
+    let local = seats.filter(|m| m.backend == LOCAL);
+    fetch_missing(config, offline, quiet, local.map(|m| m.model.as_deref()))
+}
+
+/// Fetches the models of the built-in backend that are not here; `None` is the configured one.
+pub(super) fn fetch_missing<'a>(
+    config: &Config,
+    offline: bool,
+    quiet: bool,
+    wanted: impl IntoIterator<Item = Option<&'a str>>,
+) -> Result<(), Error> {
     let env = environment(offline);
-    let seats = roster
-        .members()
-        .iter()
-        .chain(roster.chair())
-        .filter(|m| m.backend == LOCAL);
-    let wanted: BTreeSet<Option<&str>> = seats.map(|m| m.model.as_deref()).collect();
+    let wanted: BTreeSet<Option<&str>> = wanted.into_iter().collect();
     for model in wanted {
         let local = LocalConfig {
             model: model

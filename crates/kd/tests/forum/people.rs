@@ -28,6 +28,35 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
     assert!(twice.err.contains("is there already"), "{}", twice.err);
     let listed = forum(&home, &["agents"]);
     assert!(listed.out.starts_with("ada"), "{}", listed.out);
+    assert_eq!(listed.err, "");
+    let pasted = [
+        "agent",
+        "new",
+        "cy",
+        "--backend",
+        "kd forum post \"Bees\"",
+        "--prompt",
+        "x",
+    ];
+    let pasted = forum(&home, &pasted);
+    assert_eq!(pasted.code, Some(2), "{}", pasted.err);
+    assert!(
+        pasted.err.contains("is neither a backend nor a provider"),
+        "{}",
+        pasted.err
+    );
+    let cy = home.work().join(".kd/forum/agents/cy.yaml");
+    assert!(!cy.exists());
+    std::fs::write(&cy, "name: cy\nsystem_prompt: x\nbackend: mainframe\n").expect("written");
+    let listed = forum(&home, &["agents"]);
+    assert!(
+        listed
+            .err
+            .contains("cy cannot take turns: `mainframe` is neither"),
+        "{}",
+        listed.err
+    );
+    std::fs::remove_file(cy).expect("removed");
     std::fs::write(
         home.work().join(".kd/forum/agents/bad.yaml"),
         "name: bad\nsystem_prompt: x\npreferences:\n  skip_probability: 7\n",

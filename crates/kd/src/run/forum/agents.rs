@@ -1,12 +1,14 @@
 //! Personas: read from their folder, listed, added.
 
+use super::super::ask::notice_line;
 use super::super::here::Here;
 use super::super::trust;
 use super::Site;
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::config::KeyPath;
+use crate::render::clean;
+use kd_core::config::{BACKENDS, Config, KeyPath};
 use kd_core::forum::persona::Persona;
 use kd_core::ids::SeatName;
 use kd_store::beneath::{self, Folder};
@@ -116,6 +118,12 @@ pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
             known.turns
         )?;
     }
+    for persona in &personas {
+        if let Err(why) = check_backend(&persona.backend, &site.config) {
+            let name = persona.name.as_str();
+            notice_line(&format!("{name} cannot take turns: {}", why.what));
+        }
+    }
     if args.json {
         writeln!(out, "{}", serde_json::Value::from(rows))?;
     } else if personas.is_empty() {
@@ -139,6 +147,8 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     if file.symlink_metadata().is_ok() {
         return Err(taken());
     }
+    let layout = here.find_layout()?;
+    let loaded = here.config(layout.as_ref())?;
     let backend = match &args.backend {
         Some(backend) => backend.clone(),
         None => ask(
@@ -146,6 +156,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
             "local",
         )?,
     };
+    check_backend(&backend, &loaded.config)?;
     let model = match (&args.model, backend.as_str()) {
         (Some(model), _) => Some(model.clone()),
         (None, "local") => None,
@@ -158,8 +169,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     };
     let text = Persona::template(name.as_str(), &backend, model.as_deref(), &prompt);
     Persona::parse(&text).map_err(|e| Error::usage(e.to_string()))?;
-    let layout = here.find_layout()?;
-    let before = here.config(layout.as_ref())?.project;
+    let before = loaded.project;
     if !beneath::create(&file, text.as_bytes())? {
         return Err(taken());
     }
@@ -174,6 +184,20 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         writeln!(io::stderr(), "{}", trust::held_line(&after))?;
     }
     Ok(())
+}
+
+/// Refuses a backend that is neither built in nor configured.
+fn check_backend(backend: &str, config: &Config) -> Result<(), Error> {
+    if BACKENDS.contains(&backend) || config.providers.contains_key(backend) {
+        return Ok(());
+    }
+    let own = config.providers.keys().map(String::as_str);
+    let known: Vec<&str> = BACKENDS.iter().copied().chain(own).collect();
+    Err(Error::usage(format!(
+        "`{}` is neither a backend nor a provider",
+        clean::line(backend)
+    ))
+    .next(format!("--backend NAME, one of: {}", known.join(", "))))
 }
 
 fn folder(place: &Where, here: &Here) -> Result<std::path::PathBuf, Error> {

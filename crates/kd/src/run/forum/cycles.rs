@@ -2,7 +2,7 @@
 
 use super::super::ask::notice_line;
 use super::super::here::{self, Here};
-use super::super::trust;
+use super::super::{model, trust};
 use super::visit::Remote;
 use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
@@ -18,6 +18,7 @@ use kd_core::forum::study::{Study, study};
 use kd_core::forum::tools::TOOLS;
 use kd_core::forum::words::Outcome;
 use kd_core::request::ToolServer;
+use kd_core::seating::LOCAL;
 use kd_engine::forum::{Forum, Plan, RunError, Stop};
 use kd_store::forum::{Place, RunnerLog};
 use std::io::{self, Write};
@@ -212,6 +213,9 @@ pub(super) fn with_plan(
     ];
     let zero = unnamed.iter().filter(|(_, is_kept)| !is_kept);
     wishes.extend(zero.map(|(key, _)| ((*key).to_owned(), "0".to_owned())));
+    let local = personas.iter().filter(|p| p.backend == LOCAL);
+    let wanted = local.map(|p| p.model.as_deref());
+    model::fetch_missing(&site.config, false, args.jsonl, wanted)?;
     // An agent that visits works in an empty folder: it has no business with files.
     let folder = here::user_dirs().state()?.join("visits");
     kd_store::user_dirs::make_private(&folder)?;
