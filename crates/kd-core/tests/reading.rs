@@ -24,6 +24,8 @@ fn corpus(file: &str) -> &'static str {
         "everyday.jsonl" => include_str!("data/replies/everyday.jsonl"),
         "context.jsonl" => include_str!("data/replies/context.jsonl"),
         "terse.jsonl" => include_str!("data/replies/terse.jsonl"),
+        "reasoned.jsonl" => include_str!("data/replies/reasoned.jsonl"),
+        "odd-forms.jsonl" => include_str!("data/replies/odd-forms.jsonl"),
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
@@ -124,6 +126,8 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "small-models.jsonl",
         "everyday.jsonl",
         "drafted.jsonl",
+        "reasoned.jsonl",
+        "odd-forms.jsonl",
     ] {
         measured(later);
     }

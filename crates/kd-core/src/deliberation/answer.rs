@@ -206,7 +206,8 @@ impl AnswerKind {
                     Some(if yes { "yes" } else { "no" })
                 });
                 let side = side.or_else(|| {
-                    let yes = asked::echoed_side(question, reply)?;
+                    let yes = asked::echoed_side(question, reply)
+                        .or_else(|| asked::restated_side(question, reply))?;
                     Some(if yes { "yes" } else { "no" })
                 });
                 match (self.read(reply), side.or(first)) {

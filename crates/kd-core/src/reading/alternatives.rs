@@ -66,13 +66,49 @@ pub(super) fn of(sentence: &str) -> Option<Vec<String>> {
     if let Some(options) = asides.iter().find_map(|aside| listed(aside)) {
         return Some(options);
     }
-    if let Some(options) = strokes(&bare) {
+    if let Some(options) = strokes(&bare).or_else(|| opposed(&bare)) {
         return Some(options);
     }
     if bare.chars().any(is_han) {
         return chinese(&bare);
     }
     joined(&bare)
+}
+
+/// Names with a word between each two of them: `yaml vs toml vs json`.
+fn opposed(sentence: &str) -> Option<Vec<String>> {
+    const AGAINST: [&str; 6] = [" vs ", " vs. ", " v ", " versus ", " gegen ", " contre "];
+    const WORDS_MAX: usize = 3;
+    let clause = sentence.rsplit([':', '：', ',', '，', '?', '？']);
+    let clause = clause.into_iter().find(|c| {
+        let low = c.to_lowercase();
+        AGAINST.iter().any(|w| low.matches(w).count() >= 2)
+    })?;
+    let low = clause.to_lowercase();
+    let word = AGAINST.iter().find(|w| low.matches(**w).count() >= 2)?;
+    let mut names: Vec<String> = Vec::new();
+    let mut from = 0;
+    for (at, found) in low.match_indices(word).chain([(low.len(), "")]) {
+        names.push(bare(clause.get(from..at)?));
+        from = at + found.len();
+    }
+    // Of the first and the last piece, what is as long as those between.
+    let long = |name: &String| name.split_whitespace().count() > WORDS_MAX;
+    if names[1..names.len() - 1].iter().any(long) {
+        return None;
+    }
+    let size = names[1..names.len() - 1]
+        .iter()
+        .map(|name| name.split_whitespace().count())
+        .max()?;
+    let first: Vec<&str> = names[0].split_whitespace().collect();
+    let last: Vec<&str> = names[names.len() - 1].split_whitespace().collect();
+    let first = first[first.len().saturating_sub(size)..].join(" ");
+    let last = last[..last.len().min(size)].join(" ");
+    let end = names.len() - 1;
+    names[0] = first;
+    names[end] = last;
+    distinct(names)
 }
 
 /// The alternatives that a statement gives: quoted ones, what stands between "between" and "and", what "or" joins.

@@ -2,6 +2,20 @@
 
 /// Words of a result, in its clause.
 pub(super) const RESULTS: &[&str] = &[
+    "end up with",
+    "ends up with",
+    "ending up with",
+    "end up at",
+    "landet bei",
+    "landen bei",
+    "am ende",
+    "finissent avec",
+    "finit avec",
+    "à la fin",
+    "terminan con",
+    "termina con",
+    "al final",
+    "最终",
     "rounds to",
     "rounds up to",
     "rounds down to",

@@ -85,7 +85,12 @@ fn weighed(text: &str, language: Language) -> Said<String> {
             continue;
         }
         let lower = sentence.text.to_lowercase().replace('’', "'");
-        if cues::has(&lower, cues::TURNS) {
+        let turns_here = cues::has(&lower, cues::TURNS);
+        // `(An earlier draft said 99.9 %.)`
+        if place > 0 && sentence.is_aside() && !turns_here {
+            continue;
+        }
+        if turns_here {
             turns.push(place);
         }
         let numbers = numbers_of(sentence, language);
@@ -185,7 +190,39 @@ fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     {
         numbers.push(Number { key, start, end });
     }
+    if let Some(concluded) = numeral_concluded(sentence, &numbers) {
+        numbers.push(concluded);
+    }
     numbers
+}
+
+/// The number in words of a last clause that concludes from figures: `128 bits, soit seize octets`.
+fn numeral_concluded(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
+    const THAT_IS: &[&str] = &[
+        "soit",
+        "so",
+        "that is",
+        "i.e",
+        "hence",
+        "also",
+        "d.h",
+        "das sind",
+        "donc",
+        "es decir",
+        "o sea",
+        "son",
+        "即",
+        "也就是",
+        "所以",
+    ];
+    let last = numbers.last()?;
+    let clauses = clauses::clauses(&sentence.text);
+    let clause = clauses.last().filter(|c| c.start >= last.end)?;
+    let begins = THAT_IS.iter().any(|w| clauses::begins(&clause.lower, w));
+    let text = sentence.text.get(clause.start..clause.end)?;
+    let (key, start, end) = super::numerals::numeral_at(text)?;
+    let (start, end) = (clause.start + start, clause.start + end);
+    begins.then_some(Number { key, start, end })
 }
 
 fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Weighed> {
@@ -211,6 +248,11 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
             clause: at,
             percent: unit.starts_with(['%', '％']),
             settles: matches!(clause.role, Role::Conclusion | Role::Contrast)
+                || sums_up(sentence, at)
+                || sentence.clauses[..at]
+                    .iter()
+                    .any(|c| c.role == Role::Conclusion)
+                || is_own_choice(lower, number.start.saturating_sub(clause.start))
                 || cues::has(lower, cues::TURNS)
                 || cues::has(lower, RESULTS)
                 || clause.before == Before::Colon
@@ -222,6 +264,71 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
         });
     }
     out
+}
+
+/// Whether the clause before adds up: `Adding these up, budget 3,500.`
+fn sums_up(sentence: &Sentence, at: usize) -> bool {
+    const SUMS: &[&str] = &[
+        "adding",
+        "added up",
+        "adds up",
+        "all told",
+        "in total",
+        "taken together",
+        "zusammengerechnet",
+        "zusammen",
+        "addiert",
+        "insgesamt",
+        "en additionnant",
+        "au total",
+        "sumando",
+        "sumado",
+        "en total",
+        "加起来",
+        "相加",
+        "总共",
+    ];
+    let before = at.checked_sub(1).and_then(|b| sentence.clauses.get(b));
+    before.is_some_and(|clause| cues::has(&clause.lower, SUMS))
+}
+
+/// Whether the author takes the number at a place of a clause in so many words: `Me quedo con 6`.
+fn is_own_choice(clause: &str, place: usize) -> bool {
+    const TAKES: &[&str] = &[
+        "i'll go with",
+        "i'd go with",
+        "i go with",
+        "going with",
+        "i'll say",
+        "i settle on",
+        "settling on",
+        "i'll stick with",
+        "sticking with",
+        "i end up with",
+        "i land on",
+        "ich bleibe bei",
+        "ich nehme",
+        "ich lande bei",
+        "ich entscheide mich für",
+        "ich gehe von",
+        "je retiens",
+        "je garde",
+        "je pars sur",
+        "je m'arrête à",
+        "me quedo con",
+        "me decanto por",
+        "opto por",
+        "我取",
+        "我选",
+        "我定为",
+        "就按",
+    ];
+    let head = clause.get(..place).unwrap_or_default();
+    let Some((_, end)) = cues::places(head, TAKES).last() else {
+        return false;
+    };
+    let between = head.get(end..).unwrap_or_default();
+    between.split_whitespace().count() <= 3 && !is_rejected(head)
 }
 
 fn weight(
@@ -290,6 +397,14 @@ fn weight(
         .filter(|m| sentence.clause_at(m.start) == at && m.start >= clause.start)
         .collect();
     let operand = is_operand(before, behind);
+    if cues::has(&clause.lower, super::weights::CONSIDERED)
+        && !cues::has(&clause.lower, cues::TURNS)
+    {
+        return Weight::Nothing;
+    }
+    if is_own_choice(&clause.lower, number.start.saturating_sub(clause.start)) && !operand {
+        return Weight::Stated;
+    }
     let clause_text = text.get(clause.start..clause.end).unwrap_or_default();
     let equals = clause_text
         .rfind(['=', '≈', '＝'])
@@ -298,7 +413,9 @@ fn weight(
         return Weight::Nothing;
     }
     let sure = behind.trim_start().starts_with(['%', '％']) && {
-        let head: String = behind.chars().take(16).collect();
+        // `25 % (confidence 80 %)`
+        let head = behind.chars().take(16);
+        let head: String = head.take_while(|c| !matches!(c, '(' | '（')).collect();
         cues::has(&head.to_lowercase(), CONFIDENCE)
     };
     let tail: String = before
@@ -529,7 +646,13 @@ fn is_alone(clause: &str, numbers: &[&Number], start: usize) -> bool {
 fn stands_out(sentence: &Sentence, at: usize) -> bool {
     let clause = &sentence.clauses[at];
     match clause.before {
-        Before::Start | Before::Colon => !matches!(sentence.form, Some(Form::Bullet | Form::Row)),
+        Before::Start | Before::Colon => {
+            let listed = matches!(
+                sentence.form,
+                Some(Form::Bullet | Form::Row | Form::Numbered(_))
+            );
+            !listed
+        }
         Before::Semicolon => {
             cues::has(&clause.lower, cues::TURNS)
                 || at

@@ -71,6 +71,10 @@ fn head(reply: &str) -> Option<Head<'_>> {
 impl Head<'_> {
     /// Whether it says yes or no with its first words.
     pub fn is_side(&self, question: &str) -> bool {
+        // `=SI(B2>5;…)` says no yes.
+        if self.is_code() {
+            return false;
+        }
         let clause = clause(&self.first);
         asked::lettered_side(question, &clause).is_some()
             || asked::first_side(&clause).is_some()
@@ -147,12 +151,13 @@ impl Head<'_> {
         const COMMANDS: &str = "rm mv cp ls chmod chown mkdir rmdir scp sudo apt apt-get brew lsof netstat df du ps wget unzip tar dig robocopy";
         let runs =
             (has(TOOLS, first) || has(COMMANDS, first)) && whole.split_whitespace().count() > 1;
-        (runs || code::has_marks(whole)) && !whole.ends_with(['.', '!'])
+        let marked = runs || code::has_marks(whole) || code::is_program(whole);
+        marked && !whole.ends_with(['.', '!'])
     }
 
     /// Whether it names one of these options.
     pub fn names_one(&self, options: &[String]) -> bool {
-        if self.lists_given(&options.join("\n")) {
+        if self.lists_given(&options.join("\n")) || self.is_code() {
             return false;
         }
         let wanted = Wanted::Option(Options::new(options));

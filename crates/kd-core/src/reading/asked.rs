@@ -207,6 +207,97 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
     (starts(YES) && plain).then_some(true)
 }
 
+/// Yes or no in a statement that says of the thing what the question asks of it: `It is even.` for `Is 0 even?`,
+/// `够，一共 18,797 元` for `够吗`, `强制推送不会成功` for `还能成功吗`.
+pub fn restated_side(question: &str, reply: &str) -> Option<bool> {
+    match question.chars().any(is_han) {
+        true => restated_in_han(question, reply),
+        false => restated_in_words(question, reply),
+    }
+}
+
+fn restated_in_words(question: &str, reply: &str) -> Option<bool> {
+    const PRONOUNS: &str = "it they he she that this es sie er das il elle ils elles c'est ce";
+    const VERBS: &str = "is isn't are aren't was wasn't were does doesn't do did didn't can can't will won't has hasn't should shouldn't \
+        ist sind war kann darf muss wird hat est sont était peut doit";
+    const NOT: &str = "not nicht kein keine keinen pas never no";
+    // What bounds a claim makes no plain yes of it.
+    const BOUNDS: &str = "if only when unless sometimes partly wenn nur si seulement parfois but aber mais or neither either";
+    let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
+    let words = |text: &str| -> Vec<String> {
+        let words = text.to_lowercase().replace('’', "'");
+        let words = words.split(|c: char| !c.is_alphanumeric() && c != '\'');
+        words.filter(|w| !w.is_empty()).map(str::to_owned).collect()
+    };
+    let reply = reply.trim().trim_end_matches(['.', '!']);
+    if reply.contains(['.', '?', ';', '\n', '{']) {
+        return None;
+    }
+    let (said, asked) = (words(reply), words(question));
+    let [first, verb, rest @ ..] = said.as_slice() else {
+        return None;
+    };
+    let starts = is(PRONOUNS, first) && (is(VERBS, verb) || first == "c'est");
+    let rest = match first == "c'est" {
+        true => &said[1..],
+        false => rest,
+    };
+    let denied = verb.ends_with("n't") || rest.iter().any(|w| is(NOT, w));
+    let left: Vec<&String> = rest.iter().filter(|w| !is(NOT, w)).collect();
+    let asks_so = !asked
+        .iter()
+        .any(|w| is(NOT, w) || w.ends_with("n't") || w == "or" || w == "oder");
+    let repeats = !left.is_empty()
+        && left.iter().all(|w| asked.contains(w))
+        && !left.iter().any(|w| is(BOUNDS, w));
+    (starts && asks_so && repeats).then_some(!denied)
+}
+
+fn restated_in_han(question: &str, reply: &str) -> Option<bool> {
+    const MODALS: [&str; 12] = [
+        "还", "能", "会", "可以", "是否", "要", "该", "应该", "已经", "就", "算", "真的",
+    ];
+    let marks = |c: char| "，。；！？,.;!?（）()：: \n".contains(c);
+    let (asked, _) = question.split_once('吗')?;
+    let mut predicate = asked.rsplit(marks).next()?.trim();
+    if predicate.contains(['不', '没', '非', '未']) {
+        return None;
+    }
+    // What stands behind the last modal verb.
+    for modal in MODALS {
+        if let Some((_, rest)) = predicate.rsplit_once(modal)
+            && !rest.is_empty()
+        {
+            predicate = rest;
+        }
+    }
+    let length = predicate.chars().count();
+    let from = predicate.char_indices().nth(length.saturating_sub(2));
+    let predicate = predicate.get(from.map_or(0, |(at, _)| at)..)?;
+    if predicate.is_empty() || !predicate.chars().all(is_han) {
+        return None;
+    }
+    let mut sides = Vec::new();
+    for clause in reply.split(marks).filter(|c| c.contains(predicate)) {
+        let (before, behind) = clause.rsplit_once(predicate)?;
+        let bounded = ["如果", "除非", "可能", "也许", "只有", "要是"]
+            .iter()
+            .any(|w| clause.contains(w));
+        let open = clause.contains('吗') || behind.chars().count() > 1 || bounded;
+        // One character is in many words: only a clause of its own says it.
+        if open || length == 1 && clause.trim().chars().count() > 4 {
+            return None;
+        }
+        let near: String = before.chars().rev().take(4).collect();
+        sides.push(!near.contains(['不', '没', '未', '难']) && !before.ends_with("无法"));
+    }
+    sides.dedup();
+    match sides.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
 /// Yes or no in a Chinese statement that repeats the question: `鸵鸟不会飞` for `鸵鸟会飞吗`.
 pub fn echoed_side(question: &str, reply: &str) -> Option<bool> {
     let clause = reply.split(['，', '。', '；', ',', '.']).next()?.trim();
@@ -334,6 +425,38 @@ mod tests {
         assert_eq!(echoed_side("蝙蝠会飞吗？", "蝙蝠会飞。"), Some(true));
         assert_eq!(echoed_side("鸵鸟会飞吗？", "鸵鸟很大。"), None);
         assert_eq!(echoed_side("要不要备份？", "要备份。"), None);
+    }
+
+    #[test]
+    fn a_statement_of_what_was_asked_takes_a_side() {
+        for (question, reply, side) in [
+            (
+                "Does the number 0 count as even?",
+                "It is even.",
+                Some(true),
+            ),
+            ("Is it safe?", "It isn't safe.", Some(false)),
+            (
+                "Ist die Brücke sicher?",
+                "Sie ist nicht sicher.",
+                Some(false),
+            ),
+            ("Is it safe?", "It is safe if you look.", None),
+            ("Is it odd or even?", "It is even.", None),
+            ("Isn't it safe?", "It is safe.", None),
+            ("预算 2 万,够吗?", "足够", Some(true)),
+            ("预算 2 万,够吗?", "够,一共 18,797 元", Some(true)),
+            ("预算 2 万,够吗?", "不够", Some(false)),
+            (
+                "强制推送还能成功吗?",
+                "服务器会拒绝,因此强制推送不会成功。",
+                Some(false),
+            ),
+            ("强制推送还能成功吗?", "如果没有保护就能成功。", None),
+            ("这样安全吗？", "不清楚。", None),
+        ] {
+            assert_eq!(restated_side(question, reply), side, "{question} {reply}");
+        }
     }
 
     #[test]

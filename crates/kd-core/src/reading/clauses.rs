@@ -84,6 +84,17 @@ impl Sentence {
             .ends_with(['?', '？'])
     }
 
+    /// Whether all of it stands in brackets.
+    pub(super) fn is_aside(&self) -> bool {
+        let text = self.text.trim_start_matches(['*', '_', ' ']);
+        let Some(inner) = text.strip_prefix(['(', '（']) else {
+            return false;
+        };
+        let close = inner.find([')', '）']);
+        let behind = close.and_then(|at| inner.get(at..)).unwrap_or_default();
+        !behind.chars().any(char::is_alphanumeric)
+    }
+
     /// The clause at a place, in bytes.
     pub(super) fn clause_at(&self, place: usize) -> usize {
         let after = self.clauses.partition_point(|c| c.start <= place);

@@ -118,7 +118,8 @@ fn bare(text: &str) -> Option<String> {
     }
     let words = text.split_whitespace().count();
     let short = words <= 3 && !text.ends_with('.');
-    (text.len() <= LINE_BYTES_MAX && (short || looks_like_code(text))).then(|| text.to_owned())
+    (text.len() <= LINE_BYTES_MAX && (short || has_marks(text) || looks_like_code(text)))
+        .then(|| text.to_owned())
 }
 
 /// Whether a line is code by its marks alone.
@@ -142,6 +143,23 @@ pub(super) fn has_marks(text: &str) -> bool {
         || SQL
             .iter()
             .any(|word| lower.starts_with(word) && lower.contains(" from "))
+}
+
+/// Whether a text is a program or a formula: a call with its brackets, alone or in indented lines, and no sentence.
+pub(super) fn is_program(text: &str) -> bool {
+    let called = |line: &str| {
+        let bare = line.trim().trim_end_matches([';', ':']);
+        let name = bare.split('(').next().unwrap_or_default();
+        let call = name.ends_with(|c: char| c.is_alphanumeric() || c == '_') && bare.ends_with(')');
+        call && bare.matches('(').count() == bare.matches(')').count()
+    };
+    let block = text.lines().any(|l| l.trim_end().ends_with([':', '{']))
+        && text.lines().any(|l| l.starts_with([' ', '\t']));
+    let formula = text.trim().starts_with('=') && text.contains('(');
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    formula
+        || block && text.lines().any(called)
+        || lines.clone().count() > 0 && lines.clone().all(called)
 }
 
 /// Whether a text has marks that prose does not have, or begins as a statement of SQL does.

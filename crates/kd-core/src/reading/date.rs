@@ -27,6 +27,46 @@ pub fn only(text: &str) -> Option<String> {
     rest.iter().all(|d| d == first).then(|| first.clone())
 }
 
+/// The date in bold, or the only one of the last clause that concludes: `From 14 January back, so 14 October`.
+pub fn concluded(text: &str) -> Option<String> {
+    let bold: Vec<&str> = text.split("**").skip(1).step_by(2).collect();
+    let mut in_bold: Vec<String> = bold.iter().filter_map(|part| only(part)).collect();
+    in_bold.dedup();
+    let key = match in_bold.as_slice() {
+        [one] => one.clone(),
+        [] => {
+            let sentences = super::clauses::sentences(text);
+            let dated = sentences
+                .iter()
+                .rev()
+                .find(|s| !dates(&s.text).is_empty())?;
+            let last = dated
+                .clauses
+                .iter()
+                .rposition(|c| !dates(&c.lower).is_empty())?;
+            let concludes = dated.clauses[..=last]
+                .iter()
+                .rposition(|c| c.role == super::clauses::Role::Conclusion)?;
+            let from = dated.clauses[concludes].start;
+            let to = dated.clauses[last].end;
+            let doubts = super::cues::has(&dated.text.to_lowercase(), super::cues::UNDECIDED);
+            only(dated.text.get(from..to)?).filter(|_| !doubts && !dated.asks())?
+        }
+        _ => return None,
+    };
+    // A day that the text names with its year.
+    let full = |date: &String| {
+        key.strip_prefix("--")
+            .is_some_and(|day| date.ends_with(day))
+    };
+    let mut years: Vec<String> = dates(text).into_iter().filter(full).collect();
+    years.dedup();
+    match years.as_slice() {
+        [one] => Some(one.clone()),
+        _ => Some(key),
+    }
+}
+
 /// The dates of a text, in their ISO form: the fullest ones.
 pub fn dates(text: &str) -> Vec<String> {
     let words = words(&with_digits(text));
@@ -121,8 +161,11 @@ pub fn asks_year(question: &str) -> bool {
         "day date when tag datum wann jour quand dia fecha cuando month monat mois mes years";
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     let alone = |text: &str| words.clone().any(|w| w == text && w != "an");
-    let bare =
-        YEAR.iter().any(|year| alone(year)) && !words.any(|w| DAY.split(' ').any(|d| d == w));
+    // `2025 年 9 月 1 日` is a day.
+    let han = lower.chars().any(super::language::is_han);
+    let bare = !(han && lower.contains(['月', '日', '天', '号']))
+        && YEAR.iter().any(|year| alone(year))
+        && !words.any(|w| DAY.split(' ').any(|d| d == w));
     bare || WORDS.split('|').any(|phrase| lower.contains(phrase))
 }
 
@@ -145,6 +188,13 @@ pub fn only_year(text: &str) -> Option<String> {
 /// The date at the beginning of these words, and how many of them it takes.
 fn here(words: &[String]) -> (Option<Date>, usize) {
     let get = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
+    // `2001-09-09T01`, what a colon leaves of a time.
+    if let Some((day, time)) = get(0).split_once('t')
+        && time.starts_with(|c: char| c.is_ascii_digit())
+        && let Some(date) = numeric(day)
+    {
+        return (Some(date), 1);
+    }
     if let Some(date) = numeric(get(0)) {
         return (Some(date), 1);
     }
@@ -154,7 +204,7 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
         let at = 1 + filler(1);
         if let Some(month) = month(get(at)) {
             let at = at + 1 + filler(at + 1);
-            if let Some(year) = year(get(at)) {
+            if let Some(year) = year(get(at)).or_else(|| short_year(get(at))) {
                 return (checked(year, Some(month), Some(day)), at + 1);
             }
             return (checked(0, Some(month), Some(day)), at);
@@ -165,8 +215,16 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
         if let (Some(day), Some(year)) = (day(get(1)), year(get(2))) {
             return (checked(year, Some(month), Some(day)), 3);
         }
+        // `Sep 9 01:46:40 UTC 2001`
+        let time = |word: &str| word.len() == 2 && word.chars().all(|c| c.is_ascii_digit());
+        if let Some(day) = day(get(1))
+            && (2..5).all(|at| time(get(at)))
+            && let Some((at, year)) = (5..7).find_map(|at| Some((at, year(get(at))?)))
+        {
+            return (checked(year, Some(month), Some(day)), at + 1);
+        }
         let at = 1 + filler(1);
-        if let Some(year) = year(get(at)) {
+        if let Some(year) = year(get(at)).or_else(|| marked_year(get(at))) {
             return (checked(year, Some(month), None), at + 1);
         }
         if let Some(day) = day(get(1)) {
@@ -302,6 +360,25 @@ fn year(word: &str) -> Option<u32> {
     word.parse()
         .ok()
         .filter(|year| fits && (1000..=2999).contains(year))
+}
+
+/// A year without its century and with its mark: `'29`.
+fn marked_year(word: &str) -> Option<u32> {
+    let bare = word.strip_prefix(['\'', '’', '‘'])?;
+    short_year(bare.trim_end_matches('.'))
+}
+
+/// A year without its century, behind a day and a month: up to 39 of this century, from 40 of the last.
+fn short_year(word: &str) -> Option<u32> {
+    let bare = word
+        .trim_start_matches(['\'', '’', '‘'])
+        .trim_end_matches('.');
+    let fits = bare.len() == 2 && bare.chars().all(|c| c.is_ascii_digit());
+    let two: u32 = bare.parse().ok().filter(|_| fits)?;
+    Some(match two {
+        0..=39 => 2000 + two,
+        _ => 1900 + two,
+    })
 }
 
 fn day(word: &str) -> Option<u32> {
@@ -458,6 +535,49 @@ mod tests {
         assert_eq!(only_year("1914 or 1918"), None);
         assert_eq!(only("in 1989").as_deref(), Some("1989"));
         assert_eq!(only("11/25/1989").as_deref(), Some("1989-11-25"));
+    }
+
+    #[test]
+    fn stamps_and_short_years_are_dates() {
+        for (text, want) in [
+            ("Sun Sep  9 01:46:40 UTC 2001", "2001-09-09"),
+            ("Sun Sep 9 01:46:40 2001", "2001-09-09"),
+            ("Sun, 09 Sep 2001 01:46:40 GMT", "2001-09-09"),
+            ("2001-09-09T01:46:40Z", "2001-09-09"),
+            ("2001-09-09 01:46:40", "2001-09-09"),
+            ("23. Mai 49", "1949-05-23"),
+            ("le 23 mai '49", "1949-05-23"),
+            ("June '29", "2029-06"),
+            ("9 November at 10:30", "--11-09"),
+        ] {
+            assert_eq!(only(text).as_deref(), Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_date_in_bold_or_of_a_conclusion_is_meant() {
+        for (text, want) in [
+            (
+                "From 14 Jan 2026 back is 14 Oct 2025, so by Oct 14.",
+                Some("2025-10-14"),
+            ),
+            (
+                "Start 5 January, then 19 January, so **26 January**.",
+                Some("--01-26"),
+            ),
+            (
+                "Ablauf 2025-05-30, also bis 2025-04-30.",
+                Some("2025-04-30"),
+            ),
+            (
+                "从 2025-05-30 往前推，所以是 2025-04-30。",
+                Some("2025-04-30"),
+            ),
+            ("Either 2025-05-30 or 2025-04-30.", None),
+            ("**5 May** or **6 May**", None),
+        ] {
+            assert_eq!(concluded(text).as_deref(), want, "{text}");
+        }
     }
 
     #[test]

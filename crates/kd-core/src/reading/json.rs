@@ -189,7 +189,10 @@ impl<'a> Reader<'a> {
             let Part::Whole(value) = reader.value(depth + 1)? else {
                 return Some(Go::Cut);
             };
-            if fields.get(&name).is_some_and(|earlier| *earlier != value) {
+            // An empty field that is filled in later says nothing.
+            let says = |earlier: &&Value| !earlier.is_null() && earlier.as_str() != Some("");
+            let earlier = fields.get(&name).filter(says);
+            if earlier.is_some_and(|earlier| *earlier != value) {
                 reader.twice.push(name.clone());
             }
             fields.insert(name, value);

@@ -215,11 +215,12 @@ fn distinct_words(given: &[String], at: usize) -> Vec<String> {
 
 /// The things in a JSON value.
 pub fn of_value(value: &Value) -> Option<Vec<String>> {
-    let texts: Vec<&str> = value
-        .as_array()?
-        .iter()
-        .map(Value::as_str)
-        .collect::<Option<_>>()?;
+    let text = |item: &Value| match item {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let texts: Vec<String> = value.as_array()?.iter().map(text).collect::<Option<_>>()?;
     items(&texts.join("\n"))
 }
 

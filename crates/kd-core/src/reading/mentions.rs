@@ -158,6 +158,25 @@ impl Options {
                 mentions[n - 1].rejected = true;
             }
         }
+        // `Zero-clause BSD (0BSD)`: what stands in the bracket is its name.
+        let named_behind = |n: usize| {
+            let (one, two): (&Mention, Option<&Mention>) = (&mentions[n], mentions.get(n + 1));
+            two.is_some_and(|two| {
+                let between = sentence.get(one.end - from..two.start - from);
+                let is_name = |m: &Mention| {
+                    let said = sentence.get(m.start - from..m.end - from);
+                    let said = said.map(super::words::folded).unwrap_or_default();
+                    self.items[m.item].contains(&said)
+                };
+                one.item != two.item
+                    && !is_name(one)
+                    && is_name(two)
+                    && between.is_some_and(|b| matches!(b.trim(), "(" | "（"))
+            })
+        };
+        let renamed: Vec<bool> = (0..mentions.len()).map(named_behind).collect();
+        let mut renamed = renamed.into_iter();
+        mentions.retain(|_| renamed.next() != Some(true));
         if worse {
             // Which is worse than which is not told by order alone.
             mentions.iter_mut().for_each(|m| m.rejected = false);

@@ -19,6 +19,7 @@ mod cue_doubts;
 mod cue_roles;
 mod cues;
 pub mod date;
+mod failures;
 mod fields;
 mod folded;
 mod grammar;
@@ -50,6 +51,7 @@ mod stance;
 mod standing;
 mod statements;
 mod thoughts;
+mod ticks;
 mod weigh;
 mod weights;
 mod words;
@@ -248,6 +250,10 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
         InObjects::Ambiguous => return Err(Unread::Ambiguous),
         InObjects::Refused => return Err(Unread::Refused),
         InObjects::None => {}
+    }
+    let is_code = matches!(wanted, Wanted::Code | Wanted::Json);
+    if !is_code && failures::is_error(text) {
+        return Err(Unread::Missing);
     }
     in_prose(wanted, tail(&without_objects(text)))
 }
@@ -645,6 +651,9 @@ fn short(text: &str) -> Said<Answer> {
     if refusal::asks_for_more(text) {
         return Said::Several;
     }
+    if let Some(named) = on_own_line(text) {
+        return Said::Words(Answer::Text(named));
+    }
     if let Some(marked) = marked(text).or_else(|| behind_noun(text)) {
         return Said::Words(Answer::Text(marked));
     }
@@ -695,6 +704,18 @@ fn marked(text: &str) -> Option<String> {
         return Some(named);
     }
     named_in_quotes(text)
+}
+
+/// The line that another one introduces: `The biggest planet is:` and `Jupiter`.
+fn on_own_line(text: &str) -> Option<String> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (head, line, None) = (lines.next()?, lines.next()?, lines.next()) else {
+        return None;
+    };
+    let introduces = head.trim_end().ends_with([':', '：']) && line.split_whitespace().count() <= 8;
+    introduces
+        .then(|| prose::bare(line))
+        .filter(|l| !l.is_empty())
 }
 
 /// What stands behind a word that says what it is, and a colon: `Mot cherché : idempotence.`

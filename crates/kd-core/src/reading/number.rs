@@ -105,6 +105,24 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
         return (None, run_end(start));
     }
     let (digits, mut end) = digits(text, start, language);
+    // `.5`, but not `v.5` and not `1..5`.
+    let point = before.strip_suffix('.').filter(|head| {
+        let last = head.chars().next_back();
+        last.is_none_or(|c| {
+            c.is_whitespace() || matches!(c, '=' | '(' | '-' | '+' | '≈' | '*' | '−')
+        })
+    });
+    let whole = |d: &String| !d.contains('.');
+    let (before, digits) = match point {
+        Some(head) => (
+            head,
+            digits.map(|d| match whole(&d) {
+                true => format!("0.{d}"),
+                false => d,
+            }),
+        ),
+        None => (before, digits),
+    };
     let rest = |from: usize| text.get(from..).unwrap_or_default();
     // A date, a time, a version, a range.
     let mut next = rest(end).chars();
@@ -243,6 +261,11 @@ fn digits(text: &str, start: usize, language: Language) -> (Option<String>, usiz
 fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<String> {
     let total: usize = groups.iter().map(|(_, g)| g.len()).sum();
     if total > DIGITS_MAX {
+        return None;
+    }
+    if let [(_, digits)] = groups
+        && super::failures::is_loop(digits)
+    {
         return None;
     }
     let seps: Vec<char> = groups.iter().filter_map(|(s, _)| *s).collect();

@@ -142,15 +142,25 @@ fn numbered(options: &[String], question: &str, clause: &str) -> Option<usize> {
     }
     let bare = [
         "option", "opción", "nummer", "number", "nr.", "no.", "#", "die", "la", "l'option", "the",
+        "选项", "方案", "第",
     ]
     .iter()
     .find_map(|word| clause.strip_prefix(word))
     .unwrap_or(clause);
-    let number: usize = bare
-        .trim()
-        .trim_matches(['(', ')', '.', ' '])
-        .parse()
-        .ok()?;
+    const NUMBERS: [&str; 4] = [
+        "one eins un une uno una first erste la première 一",
+        "two zwei deux dos second zweite deuxième segunda 二",
+        "three drei trois tres third dritte troisième tercera 三",
+        "four vier quatre cuatro fourth vierte quatrième cuarta 四",
+    ];
+    let bare = bare.trim().trim_matches(['(', ')', '.', ' ']);
+    let in_words = || {
+        let called = bare.len() < clause.len();
+        let is = |words: &str| words.split(' ').any(|w| w == bare);
+        let place = NUMBERS.iter().position(|words| is(words))?;
+        called.then_some(place + 1)
+    };
+    let number: usize = bare.parse().ok().or_else(in_words)?;
     let labelled = [
         format!("({number})"),
         format!("{number})"),

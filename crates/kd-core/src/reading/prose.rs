@@ -93,10 +93,15 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
 
 /// The option that a text without labels chooses.
 fn chosen(text: &str, options: &Options) -> Said<usize> {
-    match marked_line(text, options) {
-        Taken::One(at) => return Said::Words(at),
-        Taken::Several => return Said::Several,
-        Taken::None => {}
+    for marked in [
+        super::ticks::marked(text, options),
+        marked_line(text, options),
+    ] {
+        match marked {
+            Taken::One(at) => return Said::Words(at),
+            Taken::Several => return Said::Several,
+            Taken::None => {}
+        }
     }
     if let Some(first) = options
         .ranked(text)
@@ -187,7 +192,10 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         Said::LastLine(key) => Taken::One(key),
         said => match (number_of(line, language), said) {
             (Some(key), _) => Taken::One(key),
-            (None, Said::Nothing) => Taken::None,
+            (None, Said::Nothing) => match super::numerals::numeral(line) {
+                Some(key) if line.split_whitespace().count() <= 6 => Taken::One(key),
+                _ => Taken::None,
+            },
             _ => Taken::Several,
         },
     };
@@ -265,6 +273,9 @@ pub fn date(text: &str) -> Said<String> {
     }
     if let Some(key) = date::only(text) {
         return Said::Words(key);
+    }
+    if let Some(key) = date::concluded(text) {
+        return Said::LastLine(key);
     }
     let mut lines = text
         .lines()

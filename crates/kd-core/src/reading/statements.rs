@@ -45,7 +45,7 @@ pub(super) const LABELS: &[(&str, bool)] = &[
     ("the best option", false),
     ("the best choice", false),
     ("my answer", false),
-    ("short answer", false),
+    ("short answer", true),
     ("best answer", false),
     ("answer", false),
     ("ans", false),
@@ -130,13 +130,13 @@ pub(super) const LABELS: &[(&str, bool)] = &[
     ("estimate", false),
     ("my estimate", false),
     ("best estimate", false),
-    ("kurzantwort", false),
+    ("kurzantwort", true),
     ("kurzfassung", false),
     ("summe", false),
     ("gesamt", false),
     ("schätzung", false),
     ("zusammenfassung", false),
-    ("réponse courte", false),
+    ("réponse courte", true),
     ("résumé", false),
     ("estimation", false),
     ("verdict final", true),
@@ -149,12 +149,27 @@ pub(super) const LABELS: &[(&str, bool)] = &[
     ("final recommendation", true),
     ("finale empfehlung", true),
     ("回答", false),
-    ("简短回答", false),
+    ("简短回答", true),
     ("最终结果", true),
     ("最终选择", true),
     ("最终结论", true),
     ("推荐", false),
     ("合计", false),
+    ("mein fazit", false),
+    ("urteil", false),
+    ("mein urteil", false),
+    ("ma conclusion", false),
+    ("verdict final", true),
+    ("avis", false),
+    ("mon avis", false),
+    ("mi conclusión", false),
+    ("veredicto", false),
+    ("我的结论", false),
+    ("我的建议", false),
+    ("我的推荐", false),
+    ("我的判断", false),
+    ("我的回答", false),
+    ("判断", false),
     ("总计", false),
 ];
 
@@ -194,6 +209,16 @@ pub(super) fn stated(text: &str) -> Vec<Stated> {
     let mut found = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().enumerate() {
+        if let Some(text) = super::ticks::labelled_row(line) {
+            let is_final = line.to_lowercase().contains("final");
+            let line = at;
+            found.push(Stated {
+                text,
+                is_final,
+                line,
+            });
+            continue;
+        }
         if let Some((_, rest)) = line.split_once("\\boxed") {
             let inner = braced(rest);
             found.push(Stated {
@@ -298,7 +323,12 @@ pub(super) fn label_of(line: &str) -> Option<(String, bool)> {
             continue;
         };
         let tail = after.trim_start_matches(['*', '_', '`']);
-        let rest = match tail.trim_start().strip_prefix([':', '：', '=', '→']) {
+        // `My recommendation? Valencia.`
+        let marks: &[char] = &[':', '：', '=', '→', '?', '？'];
+        let answers = |rest: &&str| rest.chars().any(char::is_alphanumeric);
+        let asked = tail.trim_start().starts_with(['?', '？']);
+        let rest = tail.trim_start().strip_prefix(marks);
+        let rest = match rest.filter(|rest| !asked || answers(rest)) {
             Some(rest) => Some(rest),
             None => {
                 let tail = Folded::new(tail);
@@ -342,6 +372,36 @@ pub(super) fn announced(line: &str) -> Option<(String, bool)> {
         "respuesta:",
         "correct option",
         "correct choice",
+        "my verdict",
+        "my conclusion",
+        "my recommendation",
+        "my vote",
+        "my pick",
+        "my choice",
+        "my decision",
+        "mein fazit",
+        "mein urteil",
+        "meine empfehlung",
+        "meine wahl",
+        "meine entscheidung",
+        "meine stimme",
+        "ma réponse",
+        "ma conclusion",
+        "ma recommandation",
+        "mon choix",
+        "mon vote",
+        "mon verdict",
+        "mi respuesta",
+        "mi conclusión",
+        "mi recomendación",
+        "mi elección",
+        "mi voto",
+        "mi veredicto",
+        "我的选择",
+        "我的建议",
+        "我的判断",
+        "我的回答",
+        "结论",
     ] {
         if let Some(at) = folded.rfind(words).map(|at| at.start)
             && best.is_none_or(|(b, w)| at > b || at == b && words.len() > w.len())
@@ -359,13 +419,36 @@ pub(super) fn announced(line: &str) -> Option<(String, bool)> {
     {
         return None;
     }
+    // A longer answer explains the short one.
+    const LONGER: &[&str] = &[
+        "longer", "long", "detailed", "längere", "lange", "longue", "larga",
+    ];
+    let last = line.get(..at)?.split_whitespace().next_back();
+    let last = last.unwrap_or_default().to_lowercase();
+    if LONGER.contains(&last.trim_matches(['*', '#'])) {
+        return None;
+    }
     let rest = line.get(at..)?;
+    // `Is this the answer? No.` asks.
+    let opens = line.get(..at)?.trim_end().is_empty()
+        || line
+            .get(..at)?
+            .trim_end()
+            .ends_with(|c: char| "¿.!?。！？:：;*".contains(c));
+    let behind = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c.is_whitespace());
+    if !opens && behind.starts_with(['?', '？']) {
+        return None;
+    }
     let (said, is_final) = split_label(rest)?;
     let negated = said.to_lowercase();
     if ["not ", "nicht ", "pas ", "no ", "不"]
         .iter()
         .any(|n| negated.starts_with(n))
         && negated.len() > 4
+        // `My conclusion is: not before May.`
+        && !rest
+            .strip_suffix(said.as_str())
+            .is_some_and(|label| label.contains([':', '：']))
     {
         return None;
     }

@@ -33,13 +33,22 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         if super::prose::is_about_confidence(lower) {
             continue;
         }
-        if cues::has(lower, cues::TURNS) {
+        let turns_here = cues::has(lower, cues::TURNS);
+        if place > 0 && sentence.is_aside() && !turns_here && mentions.is_empty() {
+            continue;
+        }
+        if turns_here {
             turns.push(place);
         }
         if sentence.form == Some(Form::Row) {
             continue;
         }
         let mut here = of_sentence(sentence, place, mentions, options);
+        if mentions.is_empty()
+            && let Some(item) = pointed_at(sentence, lower, &spoken)
+        {
+            here.push(Weighed::pointed(item, place));
+        }
         let next = sentences.get(place + 1).map(|s| &s.sentence);
         if let Some(weight) = answered(sentence, next, mentions) {
             here.iter_mut().for_each(|w| w.weight = weight);
@@ -88,6 +97,57 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
     without_lists(&mut weighed, list_lines(text) > 2);
     resolve(&weighed, &doubts, &turns, &spoken, text, options)
+}
+
+/// The option that a sentence without one points back to as its author's choice: `This is my recommendation.`
+fn pointed_at(sentence: &Sentence, lower: &str, spoken: &[Mention]) -> Option<usize> {
+    const POINTS: &[&str] = &[
+        "this", "that", "that's", "it", "it's", "das", "dies", "diese", "dieser", "dieses",
+        "c'est", "ce", "cette", "celui-ci", "celle-ci", "esta", "este", "esa", "ese", "eso",
+        "esto", "这", "它", "此",
+    ];
+    const OWN_CHOICE: &[&str] = &[
+        "my recommendation",
+        "my pick",
+        "my choice",
+        "my vote",
+        "my answer",
+        "what i recommend",
+        "what i'd pick",
+        "what i'd choose",
+        "what i would choose",
+        "the one i recommend",
+        "the one i'd pick",
+        "the one i'd choose",
+        "the one to take",
+        "gets my vote",
+        "meine empfehlung",
+        "meine wahl",
+        "meine antwort",
+        "bekommt meine stimme",
+        "ma recommandation",
+        "mon choix",
+        "ma réponse",
+        "ce que je recommande",
+        "ce que je choisirais",
+        "mi recomendación",
+        "mi elección",
+        "mi voto",
+        "mi respuesta",
+        "la que recomiendo",
+        "lo que recomiendo",
+        "我的推荐",
+        "我的选择",
+        "我的建议",
+    ];
+    const WORDS_MAX: usize = 9;
+    let last = spoken.last().filter(|m| !m.rejected)?;
+    let short = lower.split_whitespace().count() <= WORDS_MAX;
+    let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let points = POINTS.iter().any(|w| clauses::begins(bare, w));
+    let plain = !sentence.asks() && sentence.clauses.len() <= 2;
+    let owns = cues::has(lower, OWN_CHOICE) && !super::weights::is_negated(lower, OWN_CHOICE);
+    (short && points && plain && owns).then_some(last.item)
 }
 
 /// Whether the last clause of a sentence says that nothing is chosen: `B is politer; a draw`.

@@ -39,8 +39,24 @@ pub(super) struct Weighed {
     pub(super) heads: Option<(Form, bool)>,
 }
 
+impl Weighed {
+    /// An option that a sentence chooses by pointing back to it.
+    pub(super) fn pointed(item: usize, place: usize) -> Self {
+        Self {
+            item,
+            weight: Weight::Chosen,
+            place,
+            clause: 0,
+            beside: Weight::Nothing,
+            settles: false,
+            partial: false,
+            heads: None,
+        }
+    }
+}
+
 /// What was thought of on the way, and is no answer.
-const CONSIDERED: &[&str] = &[
+pub(super) const CONSIDERED: &[&str] = &[
     "considered",
     "i thought about",
     "i thought of",
@@ -63,6 +79,12 @@ const CONSIDERED: &[&str] = &[
     "au début",
     "initialement",
     "consideré",
+    "pensé primero",
+    "primero pensé",
+    "j'ai d'abord pensé",
+    "je pensais",
+    "pensaba",
+    "ich dachte",
     "pensé en",
     "al principio",
     "inicialmente",
@@ -222,7 +244,8 @@ pub(super) fn weight(
         .take(1)
         .map(|c| c.lower.clone())
         .collect();
-    let alone = is_alone(sentence, at, mentions, mention, options);
+    let alone =
+        is_alone(sentence, at, mentions, mention, options) && !goes_on_behind_bracket(sentence, at);
     if cues::has(&lead, cues::MINOR) && !cues::has(&lead, cues::BEST)
         || cues::has(&lead, cues::EXPLAINS)
     {
@@ -357,6 +380,9 @@ pub(super) fn weight(
     if is_next_step(clause, mention) && mentions.iter().any(|m| m.item != mention.item) {
         return (Weight::Nothing, alone);
     }
+    if many && leads_to_another(clause, mention, mentions) {
+        return (Weight::Named, alone);
+    }
     if says(cues::CHOOSES)
         || !many && proposes_in_han(&clause.lower)
         || has_modal(clause, mention) && (!hypothetical || cues::has(&clause.lower, cues::OWN))
@@ -410,6 +436,52 @@ pub(super) fn weight(
         return (Weight::Praised, alone);
     }
     (Weight::Named, alone)
+}
+
+/// Whether an option is only what makes the author choose another one: `The price of A makes me lean towards B`.
+fn leads_to_another(clause: &clauses::Clause, mention: &Mention, mentions: &[Mention]) -> bool {
+    const TOWARDS: [&str; 14] = [
+        "for",
+        "to",
+        "towards",
+        "toward",
+        "für",
+        "zu",
+        "zugunsten",
+        "pour",
+        "vers",
+        "por",
+        "hacia",
+        "a",
+        "en",
+        "向",
+    ];
+    let place = |at: usize| at.saturating_sub(clause.start);
+    cues::places(&clause.lower, cues::CHOOSES).any(|(at, end)| {
+        at >= place(mention.end)
+            && mentions.iter().any(|other| {
+                let between = clause.lower.get(end..place(other.start));
+                let words: Vec<&str> = between.unwrap_or_default().split_whitespace().collect();
+                other.item != mention.item
+                    && !other.rejected
+                    && other.start >= clause.start + end
+                    && other.end <= clause.end
+                    && (1..=2).contains(&words.len())
+                    && TOWARDS.contains(&words[0])
+            })
+    })
+}
+
+/// Whether a clause goes on behind a bracket: `The lift (B) is faster`.
+fn goes_on_behind_bracket(sentence: &Sentence, at: usize) -> bool {
+    let next = |n: usize| sentence.clauses.get(n);
+    let (Some(aside), Some(rest)) = (next(at + 1), next(at + 2)) else {
+        return false;
+    };
+    let between = sentence.text.get(aside.start..rest.start);
+    let closes =
+        between.is_some_and(|t| t.trim_end_matches([' ', '*', '_']).ends_with([')', '）']));
+    aside.in_brackets && !rest.in_brackets && closes && rest.role == Role::Claim
 }
 
 /// Whether a clause begins with a fault: `too steep`, `it's too steep`.
@@ -637,5 +709,11 @@ pub(super) fn is_negated(lower: &str, words: &'static [&'static str]) -> bool {
         .take(2)
         .any(|c| matches!(c, '不' | '没' | '别' | '未'));
     let behind: Vec<&str> = lower[at..].split_whitespace().skip(1).take(2).collect();
-    near || han || behind.iter().any(|w| ["nicht", "pas", "not"].contains(w))
+    near || han
+        || behind.iter().any(|w| {
+            [
+                "nicht", "pas", "not", "kein", "keine", "keinen", "nie", "jamais", "never",
+            ]
+            .contains(w)
+        })
 }

@@ -23,8 +23,11 @@ const UNSEEN: [&str; 4] = [
     include_str!("../data/replies/mixed-curt.jsonl"),
     include_str!("../data/replies/mixed-daily.jsonl"),
 ];
-/// Two hundred more, with long context before the question and in telegraphic form: the answers tell the kind of most.
-const TOLD_BY_ANSWERS: [&str; 2] = [
+/// Four hundred more, with long context before the question, in telegraphic form, from work and from home: the answers
+/// tell the kind of most.
+const TOLD_BY_ANSWERS: [&str; 4] = [
+    include_str!("../data/replies/mixed-office.jsonl"),
+    include_str!("../data/replies/mixed-home.jsonl"),
     include_str!("../data/replies/mixed-context.jsonl"),
     include_str!("../data/replies/mixed-telegraphic.jsonl"),
 ];
