@@ -480,7 +480,7 @@ def is_written_by_kd(cards, plan, deeds):
 
 
 def audit(cycles, runs, posts, motions):
-    faults, last = [], {}
+    faults, last, forks = [], {}, []
     by_cycle = {}
     for run in runs:
         by_cycle.setdefault(run["cycle_id"], []).append(run)
@@ -498,9 +498,14 @@ def audit(cycles, runs, posts, motions):
 
         link, seed = cycle["link"], cycle["cards"].get("seed")
         if link:
-            before = last.get(link["chain"])
+            before, forked = last.get(link["chain"]), link["origin"] == "forked"
+            if forked:
+                forks.append([cycle["number"], link["void"]])
+            if not before and link["number"] != 1 and not forked:
+                fault("the link before it is missing")
             if before:
-                if link["previous"] != before["seal"] or link["number"] != before["number"] + 1:
+                follows = link["number"] > before["number"] if forked else link["number"] == before["number"] + 1
+                if link["previous"] != before["seal"] or not follows:
                     fault("it does not follow the link before")
                 if link["after_post"] != before["through_post"]:
                     fault("its posts do not begin where those of the link before end")
@@ -519,6 +524,10 @@ def audit(cycles, runs, posts, motions):
                 fault("its posts were changed")
             if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"]:
                 fault("its record does not fit its seal")
+        elif seed is None:
+            fault("its link is gone")
+        elif last:
+            fault("it has no link, and a cycle before it has one")
         for run in by_cycle.get(cycle["id"], []):
             for deed in run["deeds"]:
                 post = digests.get(deed.get("post_id"), {})
@@ -539,7 +548,7 @@ def audit(cycles, runs, posts, motions):
             recorded = (plan["order"], [(t["agent"], t["delay_ms"]) for t in plan["turns"]], [s["agent"] for s in plan["sitting_out"]])
             if (order, turns, out) != recorded:
                 fault("drawn again it is another")
-    return faults, (lambda cycle: by_cycle.get(cycle, []))
+    return faults, forks, (lambda cycle: by_cycle.get(cycle, []))
 
 
 def main():
@@ -549,8 +558,8 @@ def main():
     with open(path, "rb") as file:
         database = file.read(16) == b"SQLite format 3\0"
     record = (read_database if database else read_export)(path, forum)
-    faults, runs_of = audit(*record)
-    print(json.dumps({"cycles": len(record[0]), "faults": faults, **fairness(record[0], runs_of)}))
+    faults, forks, runs_of = audit(*record)
+    print(json.dumps({"cycles": len(record[0]), "faults": faults, "forks": forks, **fairness(record[0], runs_of)}))
     sys.exit(1 if faults else 0)
 
 

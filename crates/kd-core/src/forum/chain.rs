@@ -26,6 +26,8 @@ pub enum Origin {
     Seeded,
     /// The secret was lost before the draw: nothing was drawn.
     Lost,
+    /// The owner accepted a record that differs from the one noted outside of the database: nothing was drawn.
+    Forked,
 }
 
 impl Origin {
@@ -35,12 +37,13 @@ impl Origin {
             Self::Committed => "committed",
             Self::Seeded => "seeded",
             Self::Lost => "lost",
+            Self::Forked => "forked",
         }
     }
 
     /// From its word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Committed, Self::Seeded, Self::Lost]
+        [Self::Committed, Self::Seeded, Self::Lost, Self::Forked]
             .into_iter()
             .find(|origin| origin.word() == word)
     }

@@ -169,6 +169,9 @@ impl<'a> Forum<'a> {
         self.register()?;
         let settings = self.settings()?;
         let forum = self.plan.forum.clone();
+        self.lead()?;
+        let leader = self.leader.as_ref().ok_or(RunError::NotLeading)?;
+        self.store.check_record(leader)?;
         let record = match self.store.open_cycle(&forum)? {
             // What a forum from elsewhere began, its authors drew.
             Some(record) if self.store.is_foreign() => {

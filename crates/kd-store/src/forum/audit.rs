@@ -7,7 +7,7 @@ use super::cycles::{self, CycleRecord};
 use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::secrets::Secrets;
-use super::{ForumStore, links, runs};
+use super::{ForumStore, fork, links, runs};
 use kd_core::forum::chain::{self, Link, Origin};
 use kd_core::forum::cycle::{Plan, Seed, draw, unhex};
 use kd_core::forum::words::Run;
@@ -53,6 +53,8 @@ pub struct Audited {
     pub old: usize,
     /// Void.
     pub void: usize,
+    /// Records that the owner accepted although they differed from what was noted: number of the cycle, and why.
+    pub forks: Vec<(i64, String)>,
     /// Number of the cycle and what is wrong.
     pub faults: Vec<(i64, String)>,
     /// The seal outside of the database.
@@ -80,6 +82,12 @@ impl ForumStore {
                 let chain = cycle.link.as_ref().map(|link| link.chain.clone());
                 let earlier = chain.as_ref().and_then(|chain| last.get(chain));
                 let mut checked = check(&mut self.db, cycle, earlier)?;
+                // The chain of a forum is never left.
+                if checked.cycle.link.is_none() && !last.is_empty() {
+                    checked
+                        .faults
+                        .push("it has no link, and a cycle before it has one".to_owned());
+                }
                 if checked.cycle.number != expected && all.faults.is_empty() {
                     checked
                         .faults
@@ -91,24 +99,15 @@ impl ForumStore {
             }
         }
         let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
-        all.anchor = Some(match head.head() {
-            None => Anchor::None,
-            Some(head) => {
-                let row = self.db.row(
-                    "SELECT l.seal FROM links l JOIN cycles c ON c.id = l.cycle_id WHERE l.chain = $1 AND l.number = $2 AND c.forum = $3",
-                    args![head.chain.as_str(), head.number, forum],
-                )?;
-                let goes_on = links::chain_of(&mut self.db, forum)?;
-                let goes_on = goes_on.is_some_and(|(chain, ..)| chain == head.chain);
-                match goes_on && row.is_some_and(|row| row.text(0) == head.seal) {
-                    true => Anchor::Found,
-                    false => Anchor::Differs,
-                }
-            }
+        let differs = fork::difference(&mut self.db, forum, &head)?;
+        all.anchor = Some(match (&differs, head.head()) {
+            (Some(_), _) => Anchor::Differs,
+            (None, Some(_)) => Anchor::Found,
+            (None, None) => Anchor::None,
         });
-        if all.anchor == Some(Anchor::Differs) {
-            let why = "the newest seal noted outside of the database is not in the record";
-            all.faults.push((number, why.to_owned()));
+        if let Some(why) = differs {
+            let why = format!("the record is not the one noted outside of the database: {why}");
+            all.faults.push((number, why));
         }
         all.next = self.next_commitment(forum)?.map(|(_, next)| next);
         Ok(all)
@@ -134,7 +133,11 @@ impl Audited {
             None => self.old += 1,
             Some(Origin::Seeded) => self.seeded += 1,
             Some(Origin::Committed) => self.committed += 1,
-            Some(Origin::Lost) => {}
+            Some(Origin::Lost | Origin::Forked) => {}
+        }
+        if cycle.is_fork() {
+            let why = cycle.void().unwrap_or_default();
+            self.forks.push((cycle.number, why.to_owned()));
         }
         let faults = checked.faults.iter();
         self.faults
@@ -151,6 +154,9 @@ fn check(
     let runs = runs::of_cycle(db, cycle.id)?;
     if let Some(link) = &cycle.link {
         check_link(db, &cycle, link, earlier, &mut faults)?;
+    }
+    if cycle.link.is_none() && cycle.cards.seed == Seed::Hidden {
+        faults.push("its link is gone".to_owned());
     }
     if cycle.link.is_some() {
         check_texts(db, &cycle, &runs, &mut faults)?;
@@ -183,10 +189,14 @@ fn check_link(
     let before = earlier.and_then(|earlier| earlier.link.as_ref());
     match before {
         None => {
-            fault(link.number != 1, "the link before it is missing");
+            fault(
+                link.number != 1 && link.origin != Origin::Forked,
+                "the link before it is missing",
+            );
             if let Some((first, after)) = links::beginning(db, &link.chain)? {
                 fault(
-                    link.commitment.as_ref() != Some(&first) && link.origin != Origin::Seeded,
+                    link.commitment.as_ref() != Some(&first)
+                        && !matches!(link.origin, Origin::Seeded | Origin::Forked),
                     "its commitment is not the one recorded before",
                 );
                 fault(
@@ -196,10 +206,12 @@ fn check_link(
             }
         }
         Some(before) => {
-            fault(
-                link.number != before.number + 1,
-                "the link before it is missing",
-            );
+            let follows = match link.origin {
+                // The numbers of the links that are gone stay used.
+                Origin::Forked => link.number > before.number,
+                _ => link.number == before.number + 1,
+            };
+            fault(!follows, "the link before it is missing");
             fault(
                 before.seal.as_ref() != Some(&link.previous),
                 "it does not follow the seal of the cycle before",

@@ -48,8 +48,15 @@ impl CycleRecord {
         match self.link.as_ref().map(|link| link.origin) {
             None => Some("old record"),
             Some(Origin::Seeded) => Some("--seed"),
-            Some(Origin::Committed | Origin::Lost) => None,
+            Some(Origin::Committed | Origin::Lost | Origin::Forked) => None,
         }
+    }
+
+    /// Whether the cycle stands for a record that the owner accepted.
+    pub fn is_fork(&self) -> bool {
+        self.link
+            .as_ref()
+            .is_some_and(|link| link.origin == Origin::Forked)
     }
 
     /// Why the cycle is void, if it is.

@@ -78,6 +78,14 @@ pub enum ForumError {
         /// In the system's words.
         why: String,
     },
+    /// The record is not the one that was noted outside of the database.
+    #[error("the record of the forum `{forum}` is not the one noted in the state folder: {why}")]
+    Differs {
+        /// The forum.
+        forum: String,
+        /// What differs, and what may be the cause.
+        why: String,
+    },
     /// Another process runs cycles in this forum.
     #[error("another process runs cycles in the forum `{0}`")]
     Led(String),
@@ -101,6 +109,7 @@ impl ForumError {
             Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
             Self::Repeated { .. } => "the file, or an earlier export of the same forum, was imported before and nothing was added now; --again adds everything a second time".into(),
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
+            Self::Differs { .. } => "restore the newest copy of the database, or accept this record: `kd forum audit --fork REASON`; every later audit shows it".into(),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
         }
     }

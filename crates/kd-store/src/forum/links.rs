@@ -5,10 +5,10 @@
 use super::cycles::{self, CycleRecord, Leader};
 use super::db::{Db, Row, args};
 use super::error::ForumError;
-use super::secrets::{self, Head};
+use super::secrets::{self, Head, Mark};
 use super::{ForumStore, posts, runs};
 use jiff::Timestamp;
-use kd_core::forum::chain::{self, Hash, Link, Origin, PostFacts, Sealed};
+use kd_core::forum::chain::{self, Fields, Hash, Link, Origin, PostFacts, Sealed};
 use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed, draw, hex, unhex};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::{Deed, Run};
@@ -17,6 +17,8 @@ use kd_core::forum::words::{Deed, Run};
 const PAGE: i64 = 500;
 /// Why a cycle is void whose secret is gone.
 const LOST: &str = "the file with its secret is lost";
+/// Why a cycle is void whose secret gave another order before.
+const DRAWN: &str = "another order was drawn from its secret, and the record does not hold it";
 
 /// A cycle that was drawn.
 #[derive(Clone, Debug)]
@@ -28,14 +30,14 @@ pub struct Drawn {
 }
 
 /// Where the next link is fastened.
-struct End {
-    chain: String,
+pub(super) struct End {
+    pub(super) chain: String,
     /// The number of the next link.
-    number: i64,
+    pub(super) number: i64,
     /// The commitment that it must fulfil.
     pending: String,
-    previous: String,
-    after_post: i64,
+    pub(super) previous: String,
+    pub(super) after_post: i64,
     last: Option<CycleRecord>,
 }
 
@@ -61,6 +63,9 @@ pub(super) fn link(row: &Row, at: usize) -> Option<Link> {
 impl ForumStore {
     /// Draws the next cycle and records it before anybody runs. With a seed, a person chose the randomness and the cycle is
     /// recorded as foreseeable; else it comes from the secret that was committed to.
+    ///
+    /// # Errors
+    /// [`ForumError::Differs`] if the record is not the one that was noted; else the database or the state folder fails.
     pub fn draw_cycle(
         &mut self,
         leader: &mut Leader,
@@ -69,18 +74,42 @@ impl ForumStore {
         seed: Option<u64>,
         now: Timestamp,
     ) -> Result<Drawn, ForumError> {
-        let mut end = self.chain_end(leader)?;
-        let mut lost = None;
-        if seed.is_none() && leader.secrets.find(&end.pending).is_none() {
-            lost = Some(self.record_lost(leader, settings, &end, now)?);
-            end = self.chain_end(leader)?;
+        self.check_record(leader)?;
+        let end = self.chain_end(leader)?;
+        if seed.is_some() || leader.secrets.find(&end.pending).is_some() {
+            let drawn = self.draw_from(leader, settings, &candidates, seed, end, now)?;
+            if let Some(record) = drawn {
+                return Ok(Drawn { record, lost: None });
+            }
         }
+        let end = self.chain_end(leader)?;
+        let why = match leader.secrets.find(&end.pending) {
+            Some(_) => DRAWN,
+            None => LOST,
+        };
+        let lost = Some(self.record_lost(leader, settings, &end, why, now)?);
+        let end = self.chain_end(leader)?;
+        let record = self.draw_from(leader, settings, &candidates, seed, end, now)?;
+        let record = record.ok_or_else(|| ForumError::Invalid(DRAWN.into()))?;
+        Ok(Drawn { record, lost })
+    }
+
+    /// Draws and records; `None` if another order was drawn from the secret before.
+    fn draw_from(
+        &mut self,
+        leader: &mut Leader,
+        settings: &Settings,
+        candidates: &[Candidate],
+        seed: Option<u64>,
+        end: End,
+        now: Timestamp,
+    ) -> Result<Option<CycleRecord>, ForumError> {
         let next = leader
             .secrets
             .make(&end.chain, end.number + 1, Some(&end.pending))?;
         let secret = leader.secrets.find(&end.pending);
-        let forum = leader.forum.as_str();
-        let record = self.db.whole(|db| {
+        let (forum, noted) = (leader.forum.as_str(), &mut leader.secrets);
+        self.db.whole(|db| {
             // No post may come between the digest and the draw with a number of before.
             posts::lock(db, forum)?;
             let through_post = last_post(db, forum)?.max(end.after_post);
@@ -98,11 +127,19 @@ impl ForumStore {
                 (None, None) => return Err(ForumError::Invalid(LOST.into())),
             };
             let last = end.last.as_ref().filter(|last| last.void().is_none());
-            let mut cards = Cards::new(settings, drawn_from, index, candidates)
+            let mut cards = Cards::new(settings, drawn_from, index, candidates.to_vec())
                 .after(last.map(|last| (&last.cards, &last.plan)));
             let plan = draw(&cards);
             if seed.is_none() {
                 cards.seed = Seed::Hidden;
+                let mark = mark(&end, &plan)?;
+                // A process killed before it recorded this draw draws the same again.
+                if noted.drawn().is_some_and(|noted| {
+                    (&noted.chain, noted.number) == (&mark.chain, mark.number) && *noted != mark
+                }) {
+                    return Ok(None);
+                }
+                noted.note_draw(mark)?;
             }
             // Whoever reads the database must not know who is next.
             let unknown = Plan::default();
@@ -127,12 +164,11 @@ impl ForumStore {
                 seal: None,
             };
             insert(db, id, &link)?;
-            Ok(CycleRecord {
+            Ok(Some(CycleRecord {
                 plan,
                 ..cycles::find(db, id)?
-            })
-        })?;
-        Ok(Drawn { record, lost })
+            }))
+        })
     }
 
     /// Whether the secret of an open cycle is still there, so that it can be revealed at its end.
@@ -169,6 +205,7 @@ impl ForumStore {
         interval_ms: u64,
         now: Timestamp,
     ) -> Result<CycleRecord, ForumError> {
+        self.check_record(leader)?;
         let record = self.db.whole(|db| cycles::find(db, id))?;
         if !Self::can_reveal(leader, &record) {
             return self.void_cycle(leader, id, LOST, now);
@@ -200,6 +237,20 @@ impl ForumStore {
         why: &str,
         now: Timestamp,
     ) -> Result<CycleRecord, ForumError> {
+        self.check_record(leader)?;
+        let record = self.void(leader, id, why, now)?;
+        note(leader, &record)?;
+        Ok(record)
+    }
+
+    /// Makes an open cycle void without a look at what is noted.
+    pub(super) fn void(
+        &mut self,
+        leader: &mut Leader,
+        id: i64,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
         let record = self.db.whole(|db| cycles::find(db, id))?;
         let renewed = match &record.link {
             Some(link) if leader.secrets.find(&link.next).is_none() => {
@@ -219,7 +270,6 @@ impl ForumStore {
             }
             cycles::find(db, id)
         })?;
-        note(leader, &record)?;
         Ok(record)
     }
 
@@ -235,18 +285,13 @@ impl ForumStore {
         })))
     }
 
-    fn chain_end(&mut self, leader: &mut Leader) -> Result<End, ForumError> {
+    pub(super) fn chain_end(&mut self, leader: &mut Leader) -> Result<End, ForumError> {
         let forum = leader.forum.clone();
         let (chain, first, after_post) = match chain_of(&mut self.db, &forum)? {
             Some(found) => found,
             None => {
                 let chain = hex(&secrets::random::<16>()?);
-                let first = leader.secrets.make(&chain, 1, None)?;
-                let after = last_post(&mut self.db, &forum)?;
-                self.db.run(
-                    "INSERT INTO chains (forum, chain, commitment, after_post) VALUES ($1, $2, $3, $4)",
-                    args![forum, chain.as_str(), first.as_str(), after],
-                )?;
+                let (first, after) = begin(&mut self.db, leader, &chain)?;
                 (chain, first, after)
             }
         };
@@ -277,29 +322,32 @@ impl ForumStore {
         leader: &mut Leader,
         settings: &Settings,
         end: &End,
+        why: &str,
         now: Timestamp,
     ) -> Result<CycleRecord, ForumError> {
-        let next = leader.secrets.make(&end.chain, end.number + 1, None)?;
+        let link = Link {
+            void: Some(why.to_owned()),
+            commitment: Some(end.pending.clone()),
+            ..empty_link(end, Origin::Lost)
+        };
+        self.record_empty(leader, settings, link, now)
+    }
+
+    /// Records a void cycle without turns, with a new commitment to the secret of the next.
+    pub(super) fn record_empty(
+        &mut self,
+        leader: &mut Leader,
+        settings: &Settings,
+        link: Link,
+        now: Timestamp,
+    ) -> Result<CycleRecord, ForumError> {
+        let next = leader.secrets.make(&link.chain, link.number + 1, None)?;
+        let link = Link { next, ..link };
         let forum = leader.forum.as_str();
         let record = self.db.whole(|db| {
             let index = cycles::last_number(db, forum)?.max(0) as u64;
             let cards = Cards::new(settings, Seed::Hidden, index, Vec::new());
             let id = cycles::insert(db, forum, &cards, &Plan::default(), now)?;
-            let link = Link {
-                chain: end.chain.clone(),
-                number: end.number,
-                origin: Origin::Lost,
-                commitment: Some(end.pending.clone()),
-                after_post: end.after_post,
-                through_post: end.after_post,
-                posts: chain::posts_digest(&[]),
-                previous: end.previous.clone(),
-                next,
-                secret: None,
-                void: Some(LOST.into()),
-                renewed: None,
-                seal: None,
-            };
             insert(db, id, &link)?;
             cycles::end(db, id, 0, now)?;
             write_seal(db, id)?;
@@ -308,6 +356,35 @@ impl ForumStore {
         note(leader, &record)?;
         Ok(record)
     }
+}
+
+/// The link of a void cycle without turns.
+pub(super) fn empty_link(end: &End, origin: Origin) -> Link {
+    Link {
+        chain: end.chain.clone(),
+        number: end.number,
+        origin,
+        commitment: None,
+        after_post: end.after_post,
+        through_post: end.after_post,
+        posts: chain::posts_digest(&[]),
+        previous: end.previous.clone(),
+        next: String::new(),
+        secret: None,
+        void: None,
+        renewed: None,
+        seal: None,
+    }
+}
+
+/// Marks a draw.
+fn mark(end: &End, plan: &Plan) -> Result<Mark, ForumError> {
+    let plan = serde_json::to_string(plan).map_err(|e| ForumError::Invalid(e.to_string()))?;
+    Ok(Mark {
+        chain: end.chain.clone(),
+        number: end.number,
+        digest: hex(&Fields::of("kd forum draw 1").text(&plan).hash()),
+    })
 }
 
 /// Notes a sealed link outside of the database.
@@ -328,6 +405,21 @@ fn note(leader: &mut Leader, record: &CycleRecord) -> Result<(), ForumError> {
     })
 }
 
+/// Begins a chain: its first commitment, and the post behind which it begins.
+pub(super) fn begin(
+    db: &mut Db,
+    leader: &mut Leader,
+    chain: &str,
+) -> Result<(String, i64), ForumError> {
+    let first = leader.secrets.make(chain, 1, None)?;
+    let after = last_post(db, &leader.forum)?;
+    db.run(
+        "INSERT INTO chains (forum, chain, commitment, after_post) VALUES ($1, $2, $3, $4)",
+        args![leader.forum.as_str(), chain, first.as_str(), after],
+    )?;
+    Ok((first, after))
+}
+
 /// A forum's own chain: its number, its first commitment, and the post behind which it begins.
 pub(super) fn chain_of(
     db: &mut Db,
@@ -340,7 +432,7 @@ pub(super) fn chain_of(
     Ok(row.map(|row| (row.text(0), row.text(1), row.int(2))))
 }
 
-fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, ForumError> {
+pub(super) fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, ForumError> {
     let row = db.row(
         "SELECT cycle_id FROM links WHERE chain = $1 ORDER BY number DESC LIMIT 1",
         args![chain],

@@ -13,6 +13,7 @@ mod db;
 mod error;
 mod export;
 mod fair;
+mod fork;
 mod links;
 mod log;
 mod motions;

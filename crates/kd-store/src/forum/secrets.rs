@@ -27,6 +27,8 @@ pub(super) struct Secrets {
 struct Kept {
     secrets: Vec<Secret>,
     head: Option<Head>,
+    #[serde(default)]
+    drawn: Option<Mark>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -34,6 +36,16 @@ struct Secret {
     chain: String,
     number: i64,
     secret: String,
+}
+
+/// A draw from a secret, noted before it is recorded. A link has one draw only: another order for the same link needs
+/// another secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) chain: String,
+    pub(super) number: i64,
+    /// Of what was drawn.
+    pub(super) digest: String,
 }
 
 /// The newest link that was sealed here.
@@ -104,8 +116,25 @@ impl Secrets {
         self.kept.head.as_ref()
     }
 
-    /// Notes the newest seal.
+    /// The newest draw that was noted.
+    pub(super) fn drawn(&self) -> Option<&Mark> {
+        self.kept.drawn.as_ref()
+    }
+
+    /// Notes a draw before it is recorded.
+    pub(super) fn note_draw(&mut self, mark: Mark) -> Result<(), ForumError> {
+        if self.kept.drawn.as_ref() == Some(&mark) {
+            return Ok(());
+        }
+        self.kept.drawn = Some(mark);
+        self.save()
+    }
+
+    /// Notes the newest seal and deletes the secrets up to it: none is drawn from again.
     pub(super) fn note(&mut self, head: Head) -> Result<(), ForumError> {
+        self.kept
+            .secrets
+            .retain(|kept| kept.chain == head.chain && kept.number > head.number);
         self.kept.head = Some(head);
         self.save()
     }

@@ -124,7 +124,7 @@ pub(crate) fn audited(store: &mut ForumStore) -> Audited {
 }
 
 /// The file with the secrets of a site's forum.
-fn secrets(site: &Site) -> PathBuf {
+pub(crate) fn secrets(site: &Site) -> PathBuf {
     let folder = site.state().join("forums");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
     assert_eq!(files.len(), 1);

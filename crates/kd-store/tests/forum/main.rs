@@ -11,6 +11,7 @@ mod chain;
 mod company;
 mod decided;
 mod dice;
+mod forks;
 mod governance;
 mod hostile;
 mod logs;

@@ -268,12 +268,16 @@ pub(crate) struct Visit {
 Examples:
   kd forum audit
   kd forum audit 7
-  kd forum audit 7 --json")]
+  kd forum audit 7 --json
+  kd forum audit --fork 'restored from the backup of Monday'")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The cycle's number
     pub(crate) cycle: Option<i64>,
+    /// Accept a record that differs from the noted one; every later audit shows it
+    #[arg(long, value_name = "REASON", conflicts_with = "cycle")]
+    pub(crate) fork: Option<String>,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

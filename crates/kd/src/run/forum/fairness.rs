@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::words::count;
 use crate::render::style::Styles;
+use kd_core::clean::clean_line;
 use kd_core::forum::fairness::{Look, Row, Table};
 use kd_core::forum::words::Run;
 use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
@@ -162,6 +163,12 @@ fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Resul
 pub(super) fn audit(args: &Audit, here: &Here) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
     let mut out = io::stdout().lock();
+    if let Some(reason) = &args.fork {
+        let (forum, settings) = (site.forum.clone(), site.settings()?);
+        let mut leader = site.store.lead(&forum)?;
+        site.store
+            .fork_record(&mut leader, &settings, reason, jiff::Timestamp::now())?;
+    }
     if let Some(number) = args.cycle {
         let forum = site.forum.clone();
         let checked = site.store.audit_cycle(&forum, number)?;
@@ -257,6 +264,9 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
     };
     if !anchor.is_empty() {
         writeln!(out, "{anchor}")?;
+    }
+    for (cycle, why) in &all.forks {
+        writeln!(out, "FORK: cycle {cycle}: {}", clean_line(why, 600))?;
     }
     if let Some(next) = &all.next {
         writeln!(out, "commitment to the next cycle: {next}")?;
