@@ -5,6 +5,7 @@
 //! answer, which every model can be held to. Both use [`super::tools::TOOLS`]; posts reach the agent only as data between
 //! fences that nobody could foresee, and only an answer of the agent itself can call a tool.
 
+mod echo;
 mod prompt;
 
 pub use prompt::{Elsewhere, Scene, Thread, result, rules};
@@ -14,6 +15,7 @@ use super::words::{Deed, Outcome, Run};
 use crate::failure::Failure;
 use crate::request::{Prompt, Request, Said, ToolCall, ToolServer, ToolSpec, ToolTalk, Usage};
 use crate::roster::Member;
+use echo::Echo;
 use serde_json::{Value, json};
 
 /// How often an answer may be unreadable before the visit ends.
@@ -76,6 +78,8 @@ pub struct Visit {
     mistakes: u32,
     tokens: u64,
     prompt: Prompt,
+    /// What a small model must not repeat.
+    echo: Echo,
     threads: Vec<i64>,
     /// Where an agent program calls tools.
     server: Option<ToolServer>,
@@ -95,7 +99,13 @@ impl Visit {
     /// A visit that has not begun.
     pub fn new(member: Member, way: Way, scene: &Scene) -> Self {
         let prompt = prompt::prompt(&member, way, scene);
+        let shown = scene.news.iter().flat_map(|fresh| &fresh.posts);
+        let echo = match way {
+            Way::Small => Echo::of(&prompt.turn, shown.map(|post| post.body.as_str())),
+            _ => Echo::default(),
+        };
         Self {
+            echo,
             limit: scene.settings.max_tool_calls,
             threads: scene.news.iter().map(|fresh| fresh.thread.id).collect(),
             fence: scene.fence.clone(),
@@ -137,10 +147,13 @@ impl Visit {
             }
             Way::Mcp => self.end(None, None),
             Way::Json | Way::Small => match read_object(text) {
-                Ok(call) => {
-                    self.waiting.push_back(call);
-                    self.next()
-                }
+                Ok(call) => match self.echo.find(&call.arguments) {
+                    Some(why) => self.end(Some(why.into()), Some(("skip".into(), None))),
+                    None => {
+                        self.waiting.push_back(call);
+                        self.next()
+                    }
+                },
                 Err(why) => self.mistake(&why),
             },
         }

@@ -339,6 +339,21 @@ fn a_small_model_is_held_to_one_short_deed() {
 }
 
 #[test]
+fn a_small_model_that_repeats_what_it_was_told_skips() {
+    for body in ["In one or two sentences.", "Hi!"] {
+        let mut visit = Visit::new(member(), Way::Small, &scene("hi"));
+        visit.begin();
+        let reply = json!({"tool": "reply_to_thread", "thread_id": 5, "body": body});
+        let Step::Over(end) = visit.answered(&reply.to_string(), Vec::new(), None) else {
+            panic!("over: {body}")
+        };
+        assert_eq!(end.outcome, Outcome::Skipped);
+        let reason = end.reason.unwrap();
+        assert!(reason.contains("the post repeats"), "{reason}");
+    }
+}
+
+#[test]
 fn a_stay_over_a_server_is_judged_by_its_record() {
     let mut visit = Visit::new(member(), Way::Mcp, &scene("hi"));
     assert!(matches!(visit.begin(), Step::Ask(_)));
