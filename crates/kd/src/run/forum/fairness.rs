@@ -393,3 +393,55 @@ fn what_of(cycle: &CycleRecord, runs: &[Run], name: &str) -> String {
 fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of a forum in which every row is filled.
+    fn filled() -> Table {
+        use kd_core::forum::cycle::{Candidate, Cards, draw};
+        use kd_core::forum::fairness::{Judge, Sample};
+        let settings = kd_core::forum::settings::Settings::default();
+        let mut judge = Judge::default();
+        for seed in 0..50 {
+            let candidates = ["ada", "bo", "cy"].map(Candidate::named).to_vec();
+            let cards = Cards::new(&settings, seed, 0, candidates);
+            judge.add(&Sample::of(&cards, &draw(&cards)));
+        }
+        judge.table(Look::Running)
+    }
+
+    #[test]
+    fn a_verdict_is_seen_on_a_screen_of_eighty_columns() {
+        for row in filled().rows {
+            for (value, pass) in [(999_999.9, true), (-1234.56, false), (1e-300, false)] {
+                let row = Row {
+                    agent: None,
+                    value: Some(value),
+                    entitled: Some(value.abs().min(9_999.9)),
+                    p: Some(1e-300),
+                    line: Some(1e-300),
+                    pass: Some(pass),
+                    visible: None,
+                    ..row.clone()
+                };
+                let mut out = Vec::new();
+                print_row(&row, &mut out).unwrap();
+                let line = String::from_utf8(out).unwrap();
+                let line = line.trim_end();
+                let word = if pass { "pass" } else { "FAIL" };
+                assert!(line.ends_with(word), "{line}");
+                // The screen keeps a column for its mark.
+                assert!(line.chars().count() < 80, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(figure(Some(-0.0)), "0");
+        assert_eq!(figure(Some(0.0)), "0");
+        assert_eq!(figure(Some(-2.0)), "-2");
+    }
+}
