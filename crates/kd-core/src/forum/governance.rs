@@ -6,6 +6,7 @@
 
 use super::account::{Kind, Role};
 use super::order::Order;
+use super::rules;
 use super::settings::{self, BadSetting, Settings};
 use super::tools::Choice;
 use crate::voting::{self, Ballot, Mark, NANOS};
@@ -51,6 +52,8 @@ pub enum MotionKind {
     Unban,
     /// Give a member a role.
     Role,
+    /// Set a rule of the forum.
+    Rule,
 }
 
 /// The word of each kind.
@@ -67,11 +70,12 @@ pub const MOTION_KINDS: &[&str] = &[
     "ban",
     "unban",
     "role",
+    "rule",
 ];
 
 impl MotionKind {
     /// Every kind, in the order of [`MOTION_KINDS`].
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Keep,
         Self::Set,
         Self::Scheduler,
@@ -84,6 +88,7 @@ impl MotionKind {
         Self::Ban,
         Self::Unban,
         Self::Role,
+        Self::Rule,
     ];
 
     /// Its word.
@@ -96,9 +101,9 @@ impl MotionKind {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// Whether a motion of this kind is about the rights of members, and so always needs a person.
-    pub fn is_about_rights(self) -> bool {
-        matches!(self, Self::Ban | Self::Unban | Self::Role)
+    /// Whether a motion of this kind always needs a person: it is about the rights of members or the rules of the forum.
+    pub fn needs_person(self) -> bool {
+        matches!(self, Self::Ban | Self::Unban | Self::Role | Self::Rule)
     }
 }
 
@@ -161,7 +166,7 @@ pub struct Motion {
     pub forum: String,
     /// What it wants.
     pub kind: MotionKind,
-    /// The parameter, for kinds that change one; the member, for kind `role`.
+    /// The parameter, for kinds that change one; the member, for kind `role`; the rule, for kind `rule`.
     pub key: Option<String>,
     /// Its new value, the new role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
@@ -235,6 +240,9 @@ impl Change {
             MotionKind::Role => key
                 .zip(value.and_then(Role::parse))
                 .map(|(name, role)| Order::role(name, role)),
+            MotionKind::Rule => key
+                .zip(value)
+                .and_then(|(key, value)| Order::rule(key, value).ok()),
         };
         order.map_or(Self::Nothing, Self::Order)
     }
@@ -312,6 +320,16 @@ pub fn check(
                 }
             },
         }),
+        MotionKind::Rule => {
+            let key = key.ok_or_else(|| needs("`key`: the rule"))?;
+            let value = value.ok_or_else(|| needs("`value`: the new value, or `none`"))?;
+            let rule = rules::find(key.trim()).map_err(BadSetting)?;
+            rule.check_motion().map_err(BadSetting)?;
+            Ok(Fields {
+                key: Some(rule.key.to_owned()),
+                value: Some(rule.read(value).map_err(BadSetting)?),
+            })
+        }
         MotionKind::Set | MotionKind::Scheduler => {
             let key = match kind {
                 MotionKind::Scheduler => "scheduler",
@@ -411,7 +429,7 @@ pub fn decide(
             let all = electorate.keys().filter(|name| agents(name)).count();
             let why = match why_person {
                 Some(why) => Some(why.to_owned()),
-                _ if motion.kind.is_about_rights() => Some("it is about rights".to_owned()),
+                _ if motion.kind.needs_person() => Some("it is about rights or rules".to_owned()),
                 _ if voted < quorum(settings.quorum.max(UNCONFIRMED_QUORUM), all) => {
                     Some(format!("only {voted} of {all} agents voted"))
                 }
@@ -453,7 +471,7 @@ pub fn is_same(
         | MotionKind::Close
         | MotionKind::Reopen => b_kind == a_kind && same_value(a_value, b_value),
         // Names are not numbers: `1e1` is another member than `10`.
-        MotionKind::Ban | MotionKind::Unban | MotionKind::Role => {
+        MotionKind::Ban | MotionKind::Unban | MotionKind::Role | MotionKind::Rule => {
             b_kind == a_kind && a_key == b_key && a_value == b_value
         }
         MotionKind::Set | MotionKind::Scheduler => {
@@ -771,6 +789,12 @@ mod tests {
                 "reader",
                 fields(Some("eve"), "reader"),
             ),
+            (
+                MotionKind::Rule,
+                Some(" thread_days"),
+                " 30",
+                fields(Some("thread_days"), "30"),
+            ),
         ] {
             assert_eq!(check(kind, key, Some(value)), expected);
         }
@@ -790,6 +814,12 @@ mod tests {
             (MotionKind::Role, None, Some("reader")),
             (MotionKind::Role, Some("eve"), Some("king")),
             (MotionKind::Role, Some("eve"), Some("owner")),
+            (MotionKind::Rule, None, Some("3")),
+            (MotionKind::Rule, Some("thread_days"), None),
+            (MotionKind::Rule, Some("thread_days"), Some("0")),
+            (MotionKind::Rule, Some("posters"), Some("agents")),
+            (MotionKind::Rule, Some("max_tool_calls"), Some("3")),
+            (MotionKind::Rule, Some("quorum"), Some("0")),
         ] {
             assert!(
                 check(kind, key, value).is_err(),
@@ -824,6 +854,13 @@ mod tests {
                 "make eve reader",
             ),
             (MotionKind::Role, Some("eve"), Some("emperor"), ""),
+            (
+                MotionKind::Rule,
+                Some("thread_days"),
+                Some("30"),
+                "set thread_days to 30",
+            ),
+            (MotionKind::Rule, Some("quorum"), Some("0"), ""),
             (MotionKind::Hide, None, Some("all"), ""),
         ] {
             assert_eq!(Change::of(kind, key, value).words(), words, "{kind:?}");
@@ -831,20 +868,20 @@ mod tests {
     }
 
     #[test]
-    fn motions_about_rights_always_need_a_person() {
+    fn motions_about_rights_and_rules_always_need_a_person() {
         for kind in MotionKind::ALL {
             let allowed = Settings {
                 unconfirmed: kind.word().into(),
                 ..Settings::default()
             };
             let state = state_of(&allowed, kind, 5, 5);
-            let expected = match kind.is_about_rights() {
+            let expected = match kind.needs_person() {
                 true => MotionState::Passed,
                 false => MotionState::InForce,
             };
             assert_eq!(state, expected, "{kind:?}");
             let refused = Settings::default().set("unconfirmed", kind.word()).is_err();
-            assert_eq!(refused, kind.is_about_rights(), "{kind:?}");
+            assert_eq!(refused, kind.needs_person(), "{kind:?}");
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Rule {
     pub takes: Takes,
     /// What it means, for agents and people.
     pub doc: &'static str,
+    /// Whether members can move to set it: not what is about rights, voting or spending.
+    pub votable: bool,
 }
 
 /// The words of [`Takes::Who`], from the widest to the narrowest, with the lowest role that each lets in.
@@ -50,15 +52,16 @@ const WHO: &[(&str, Role)] = &[
 /// Every rule.
 #[rustfmt::skip] // a table
 pub const RULES: &[Rule] = &[
-    Rule { key: "openers", takes: Takes::Who, doc: "who may open threads" },
-    Rule { key: "posters", takes: Takes::Who, doc: "who may open threads, reply and change posts" },
-    Rule { key: "guests", takes: Takes::OneOf(&["post", "read"]), doc: "what callers without a registered name may do" },
-    Rule { key: "post_chars_max", takes: Takes::Whole(1, BODY_MAX as u32), doc: "maximum characters of a post" },
-    Rule { key: "thread_days", takes: Takes::Whole(1, 36_500), doc: "days after its last post in which a thread takes replies" },
-    Rule { key: "posts_per_minute", takes: Takes::Whole(1, 100_000), doc: "posts, edits, motions and votes of one account in a minute, outside its visits" },
-    Rule { key: "posts_per_day", takes: Takes::Whole(1, 10_000_000), doc: "the same in a day" },
-    Rule { key: "max_tool_calls", takes: Takes::Whole(1, 1_000), doc: "tool calls in one visit" },
-    Rule { key: "cycle_interval_secs", takes: Takes::Whole(1, 604_800), doc: "minimum seconds from the start of a cycle to the start of the next" },
+    Rule { key: "openers", takes: Takes::Who, doc: "who may open threads", votable: false },
+    Rule { key: "posters", takes: Takes::Who, doc: "who may open threads, reply and change posts", votable: false },
+    Rule { key: "guests", takes: Takes::OneOf(&["post", "read"]), doc: "what callers without a registered name may do", votable: false },
+    Rule { key: "post_chars_max", takes: Takes::Whole(1, BODY_MAX as u32), doc: "maximum characters of a post", votable: true },
+    Rule { key: "thread_days", takes: Takes::Whole(1, 36_500), doc: "days after its last post in which a thread takes replies", votable: true },
+    Rule { key: "archive_days", takes: Takes::Whole(1, 36_500), doc: "days after its last post after which a thread leaves the lists and prompts of agents", votable: true },
+    Rule { key: "posts_per_minute", takes: Takes::Whole(1, 100_000), doc: "posts, edits, motions and votes of one account in a minute, outside its visits", votable: false },
+    Rule { key: "posts_per_day", takes: Takes::Whole(1, 10_000_000), doc: "the same in a day", votable: false },
+    Rule { key: "max_tool_calls", takes: Takes::Whole(1, 1_000), doc: "tool calls in one visit", votable: false },
+    Rule { key: "cycle_interval_secs", takes: Takes::Whole(1, 604_800), doc: "minimum seconds from the start of a cycle to the start of the next", votable: false },
 ];
 
 /// The rule of a name.
@@ -74,6 +77,20 @@ pub fn find(key: &str) -> Result<&'static Rule, String> {
 }
 
 impl Rule {
+    /// Checks whether members can move to set it.
+    ///
+    /// # Errors
+    /// It is for owners.
+    pub fn check_motion(&self) -> Result<(), String> {
+        match self.votable {
+            true => Ok(()),
+            false => Err(format!(
+                "`{}` is about rights or spending: only an owner sets it",
+                self.key
+            )),
+        }
+    }
+
     /// The value while it is not set.
     pub fn usual(&self) -> &'static str {
         match self.takes {
@@ -196,6 +213,13 @@ impl Rules {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The moment before which the last post of an archived thread was written; `None` while nothing is archived.
+    pub fn archived_before(&self, now: Timestamp) -> Option<Timestamp> {
+        let hours = 24 * i64::from(self.number("archive_days")?);
+        now.checked_sub(jiff::SignedDuration::from_hours(hours))
+            .ok()
     }
 
     /// Checks whether a thread still takes replies; `last` is when its last post was written.

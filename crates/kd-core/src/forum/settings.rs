@@ -239,10 +239,10 @@ impl Settings {
                 if let Some(kind) = text
                     .split(',')
                     .filter_map(|word| MotionKind::parse(word.trim()))
-                    .find(|kind| kind.is_about_rights())
+                    .find(|kind| kind.needs_person())
                 {
                     return Err(BadSetting(format!(
-                        "`{key}` names `{}`: motions about the rights of members always need a person",
+                        "`{key}` names `{}`: motions about the rights of members and the rules of a forum always need a person",
                         kind.word()
                     )));
                 }

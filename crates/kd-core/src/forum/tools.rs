@@ -292,7 +292,7 @@ pub const TOOLS: &[Tool] = &[
         read: |a| Ok(Call::ListMotions { limit: a.limit()? }), ..READS },
     Tool { name: "propose", doc: "Propose to keep the rules, to change one (key and value), to take another scheduler (value), to undo a motion (value is its number), to hide or unhide a post, to close or reopen a thread (value is its number), to ban or unban a member (value is the name), to give a member a role (key is the name, value moderator, agent, guest or reader), or any text. Every registered agent can vote; a human confirms.",
         fields: &[must("kind", Takes::OneOf(MOTION_KINDS), "what kind of motion"), must("title", Takes::Text(TITLE_MAX), "the motion on one line"),
-            must("reason", Takes::Text(REASON_MAX), "why"), may("key", Takes::Text(64), "the parameter, for kind `set`; the member, for kind `role`"), may("value", Takes::Text(200), "its new value, the role, the member, or the number of the post, thread or motion")],
+            must("reason", Takes::Text(REASON_MAX), "why"), may("key", Takes::Text(64), "the parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`"), may("value", Takes::Text(200), "its new value, the role, the member, or the number of the post, thread or motion")],
         read: |a| Ok(Call::Propose { kind: MotionKind::parse(&a.text("kind")?).ok_or("unknown kind")?, key: a.maybe("key")?, value: a.maybe("value")?, title: a.line("title")?, reason: a.text("reason")? }), ..ACTS },
     Tool { name: "vote", doc: "Vote on an open motion. A later vote of yours takes the place of the earlier one.",
         fields: &[must("motion_id", Takes::Id, "number of the motion"), must("choice", Takes::OneOf(Choice::WORDS), "your vote"), may("reason", Takes::Text(REASON_MAX), "why")],

@@ -8,7 +8,7 @@ use super::governance::MotionKind;
 pub struct Wish {
     /// What kind of motion.
     pub kind: MotionKind,
-    /// The parameter, for kind `set`; the member, for kind `role`.
+    /// The parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`.
     pub key: Option<String>,
     /// The new value, scheduler or role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
@@ -18,7 +18,7 @@ pub struct Wish {
 
 /// Every form, for help and errors.
 pub const FORMS: &str = "set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, \
-    close THREAD, reopen THREAD, ban NAME, unban NAME, or role NAME ROLE";
+    close THREAD, reopen THREAD, ban NAME, unban NAME, role NAME ROLE, or rule RULE VALUE";
 
 impl Wish {
     /// Reads the words of a motion. Whether the values fit is checked when it is moved.
@@ -63,6 +63,12 @@ impl Wish {
                 Some(name),
                 Some(role),
                 format!("Make {name} {role}"),
+            ),
+            ["rule", rule, value] => wish(
+                MotionKind::Rule,
+                Some(rule),
+                Some(value),
+                format!("Set the rule {rule} to {value}"),
             ),
             ["text", title @ ..] if !title.is_empty() => {
                 wish(MotionKind::Text, None, None, title.join(" "))
@@ -132,6 +138,12 @@ mod tests {
             ("ban eve", "ban", None, Some("eve")),
             ("unban eve", "unban", None, Some("eve")),
             ("role eve reader", "role", Some("eve"), Some("reader")),
+            (
+                "rule thread_days 30",
+                "rule",
+                Some("thread_days"),
+                Some("30"),
+            ),
         ];
         for (words, kind, key, value) in wishes {
             let wish = Wish::parse(words).unwrap_or_else(|e| panic!("{words}: {e}"));

@@ -103,7 +103,8 @@ impl Forum<'_> {
         };
         let forum = self.plan.forum.clone();
         let limit = if way == Way::Small { NEWS_SMALL } else { NEWS };
-        let news = self.store.news(&forum, name, limit)?;
+        let now = self.now();
+        let news = self.store.news_at(&forum, name, limit, now)?;
         let mut threads = Vec::with_capacity(news.threads.len());
         let mut shown: Vec<(i64, i64)> = Vec::new();
         for fresh in news.threads {

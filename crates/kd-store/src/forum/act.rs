@@ -187,7 +187,10 @@ impl ForumStore {
         let key = caller.run.map(|run| (run, number));
         match call {
             Call::ListThreads { limit } => {
-                let threads = self.threads_for(sight, forum, *limit)?;
+                let threads = match caller.person {
+                    true => self.threads(forum, *limit)?,
+                    false => self.threads_shown(forum, *limit, now)?,
+                };
                 let mut listed = Vec::with_capacity(threads.len());
                 for thread in &threads {
                     let (_, opening) = self.thread_for(sight, thread.id, 0, 1)?;
@@ -262,7 +265,7 @@ impl ForumStore {
                 let answer = json!({"success": true, "post_id": post_id, "thread_id": post.thread_id});
                 Ok((deed(call, Some(post.thread_id), Some(*post_id), None), answer))
             }),
-            Call::News { limit } => self.news_json(me, forum, *limit),
+            Call::News { limit } => self.news_json(me, forum, *limit, now),
             Call::Remember { text, how } => {
                 self.check_owns_notes(caller, now)?;
                 let notes = self.remember(forum, me, *how, text, now)?;
@@ -353,9 +356,15 @@ impl ForumStore {
     }
 
     /// What is new to a name. Nothing counts as read by that.
-    fn news_json(&mut self, me: &str, forum: &str, limit: i64) -> Result<Value, ForumError> {
+    fn news_json(
+        &mut self,
+        me: &str,
+        forum: &str,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Value, ForumError> {
         let mut threads = Vec::new();
-        for fresh in self.news(forum, me, limit)?.threads {
+        for fresh in self.news_at(forum, me, limit, now)?.threads {
             let mut thread = thread_json(&fresh.thread, None);
             thread["after_post_id"] = fresh.seen_post_id.into();
             threads.push(thread);

@@ -3,6 +3,7 @@
 use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
+use jiff::Timestamp;
 use kd_core::forum::rules::{self, Rules};
 use kd_core::forum::settings::Settings;
 
@@ -17,6 +18,17 @@ pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()));
     Ok(Rules::of(pairs))
+}
+
+/// The moment before which the last post of an archived thread was written. Nothing is changed in an archived thread: a
+/// reply, or another value of the rule, brings it back.
+pub(super) fn archived_before(
+    db: &mut Db,
+    forum: &str,
+    now: Timestamp,
+) -> Result<Timestamp, ForumError> {
+    let before = all(db, forum)?.archived_before(now);
+    Ok(before.unwrap_or(Timestamp::MIN))
 }
 
 /// Sets a rule; its usual value removes it.

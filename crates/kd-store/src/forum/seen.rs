@@ -71,6 +71,18 @@ pub(super) fn saw_own(db: &mut Db, author: &str, thread: i64, post: i64) -> Resu
 impl ForumStore {
     /// Threads with something that an agent has not seen, at most `limit`.
     pub fn news(&mut self, forum: &str, agent: &str, limit: i64) -> Result<News, ForumError> {
+        self.news_at(forum, agent, limit, Timestamp::now())
+    }
+
+    /// The same at a moment: threads that are archived then are left out.
+    pub fn news_at(
+        &mut self,
+        forum: &str,
+        agent: &str,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<News, ForumError> {
+        let since = super::rules::archived_before(&mut self.db, forum, now)?;
         let agent = agent_id(&mut self.db, agent)?;
         let mark = self.db.row(
             "SELECT post_id FROM marks WHERE agent_id = $1 AND forum = $2",
@@ -84,17 +96,23 @@ impl ForumStore {
         let fresh = format!(
             "SELECT {COLUMNS}, COALESCE(s.post_id, 0) FROM threads t LEFT JOIN seen s ON s.agent_id = $1 AND s.thread_id = t.id \
              WHERE t.forum = $2 AND t.last_post_id > $3 AND t.deleted_at IS NULL AND t.hidden_at IS NULL AND COALESCE(s.post_id, 0) < t.last_post_id \
-             ORDER BY t.last_post_id DESC LIMIT $4"
+             AND t.updated_at >= $5 ORDER BY t.last_post_id DESC LIMIT $4"
         );
         let left = format!(
             "SELECT {COLUMNS}, COALESCE(s.post_id, 0) FROM unread u JOIN threads t ON t.id = u.thread_id \
              LEFT JOIN seen s ON s.agent_id = u.agent_id AND s.thread_id = t.id \
-             WHERE u.agent_id = $1 AND u.forum = $2 AND t.deleted_at IS NULL AND t.hidden_at IS NULL AND t.last_post_id <= $3 ORDER BY t.last_post_id DESC LIMIT $4"
+             WHERE u.agent_id = $1 AND u.forum = $2 AND t.deleted_at IS NULL AND t.hidden_at IS NULL AND t.last_post_id <= $3 \
+             AND t.updated_at >= $5 ORDER BY t.last_post_id DESC LIMIT $4"
         );
-        let mut rows = self.db.rows(&fresh, args![agent, forum, mark, limit])?;
+        let mut rows = self
+            .db
+            .rows(&fresh, args![agent, forum, mark, limit, since])?;
         let room = limit - rows.len() as i64;
         if room > 0 {
-            rows.extend(self.db.rows(&left, args![agent, forum, mark, room])?);
+            rows.extend(
+                self.db
+                    .rows(&left, args![agent, forum, mark, room, since])?,
+            );
         }
         let threads = rows
             .iter()

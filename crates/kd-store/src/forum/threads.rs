@@ -78,13 +78,35 @@ impl ForumStore {
         forum: &str,
         limit: i64,
     ) -> Result<Vec<Thread>, ForumError> {
+        self.threads_since(sight, forum, Timestamp::MIN, limit)
+    }
+
+    /// Threads that agents are shown at a moment: neither hidden nor archived.
+    pub(super) fn threads_shown(
+        &mut self,
+        forum: &str,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<Thread>, ForumError> {
+        let since = super::rules::archived_before(&mut self.db, forum, now)?;
+        self.threads_since(Sight::Public, forum, since, limit)
+    }
+
+    fn threads_since(
+        &mut self,
+        sight: Sight,
+        forum: &str,
+        since: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<Thread>, ForumError> {
         let shown = sight.of("t");
         let sql = format!(
-            "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL{shown} ORDER BY t.last_post_id DESC LIMIT $2"
+            "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL{shown} AND t.updated_at >= $2 \
+             ORDER BY t.last_post_id DESC LIMIT $3"
         );
         Ok(self
             .db
-            .rows(&sql, args![forum, limit])?
+            .rows(&sql, args![forum, since, limit])?
             .iter()
             .map(thread)
             .collect())

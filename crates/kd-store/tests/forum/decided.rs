@@ -6,6 +6,7 @@ use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::governance::{Motion, MotionState};
 use kd_core::forum::order::Order;
+use kd_core::forum::rules::{self, RULES, Takes};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::{CLERK, MAIN};
 use kd_core::ids::KING;
@@ -386,6 +387,51 @@ fn motions_cannot_shrink_the_electorate_to_a_few() {
         store
             .give_order(MAIN, KING, &Order::ban("cy", true), "r", at(42))
             .unwrap();
+    });
+}
+
+#[test]
+fn a_motion_sets_a_rule_about_threads_and_nothing_that_is_a_right() {
+    each(|site| {
+        let mut store = site.open();
+        founded(&mut store);
+        // No setting lets a rule in force without a person.
+        let planted = Settings {
+            unconfirmed: "rule".into(),
+            ..Settings::default()
+        };
+        let rule = |store: &mut ForumStore, key: &str| {
+            let rules = store.rules(MAIN).unwrap();
+            rules.value(rules::find(key).unwrap()).to_owned()
+        };
+        for key in ["thread_days", "archive_days", "post_chars_max"] {
+            let motion = decided(&mut store, &planted, "rule", key, "30");
+            assert_eq!(motion.state, MotionState::Passed, "{}", motion.outcome);
+            assert_eq!(rule(&mut store, key), "none", "a person confirms it");
+            let told = told(&mut store, &motion);
+            assert!(
+                told.contains(&format!("set {key} to 30, now none")),
+                "{told}"
+            );
+            let settings = Settings::default();
+            let motion = store.confirm_motion(motion.id, KING, &settings, at(9));
+            assert_eq!(motion.as_ref().unwrap().state, MotionState::InForce);
+            assert_eq!(rule(&mut store, key), "30");
+            let entry = store.orders(MAIN, 1).unwrap().remove(0);
+            assert_eq!(entry.motion_id, Some(motion.unwrap().id));
+            store.undo_order(MAIN, KING, None, "", at(10)).unwrap();
+            assert_eq!(rule(&mut store, key), "none");
+        }
+        for rule in RULES.iter().filter(|rule| !rule.votable) {
+            cycle(&mut store, 90_000);
+            let value = match rule.takes {
+                Takes::Who => "owners",
+                Takes::OneOf(words) => words[1],
+                Takes::Whole(..) => "7",
+            };
+            let why = moved(&mut store, "rule", rule.key, value, 90_001).unwrap_err();
+            assert!(why.contains("only an owner"), "{}: {why}", rule.key);
+        }
     });
 }
 

@@ -153,6 +153,80 @@ fn the_rules_of_one_forum_hold_there_alone_for_every_kind_of_caller() {
 }
 
 #[test]
+fn an_archived_thread_leaves_what_agents_are_shown_and_nothing_else() {
+    each(|site| {
+        let mut store = site.open();
+        let king = Caller::person(KING, NEWS).unwrap();
+        for title in ["Old", "New"] {
+            there(&mut store, &king, "create_thread", open(title));
+        }
+        let day = |n: i64| at(9 + n * 86_400);
+        let shown = |store: &mut ForumStore, caller: &Caller, tool: &str, n: i64| {
+            let settings = Settings::default();
+            let answer = store.call(caller, &settings, tool, &json!({}), day(n));
+            let titles: Vec<String> = answer.unwrap()["threads"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|thread| thread["title"].as_str().unwrap().to_owned())
+                .collect();
+            titles
+        };
+        let reply = |store: &mut ForumStore, thread: i64, n: i64| {
+            let body = json!({"thread_id": thread, "body": format!("on day {n}")});
+            let settings = Settings::default();
+            let caller = Caller::person(KING, NEWS).unwrap();
+            let done = store.call(&caller, &settings, "reply_to_thread", &body, day(n));
+            assert_eq!(done.unwrap()["success"], true);
+        };
+        reply(&mut store, 2, 6);
+        let ada = agent("ada");
+        let mut before = Vec::new();
+        rule(&mut store, NEWS, KING, "archive_days", "5").unwrap();
+        store.export(&mut before).unwrap();
+        for tool in ["list_threads", "news"] {
+            assert_eq!(shown(&mut store, &ada, tool, 4), ["New", "Old"], "{tool}");
+            assert_eq!(shown(&mut store, &ada, tool, 7), ["New"], "{tool}");
+        }
+        let fresh = store.news_at(NEWS, "ada", 9, day(7)).unwrap().threads;
+        assert_eq!(fresh.len(), 1, "in a prompt");
+        // People see it; who knows its number reads it; a search finds it; the record is the same.
+        assert_eq!(shown(&mut store, &king, "list_threads", 7), ["New", "Old"]);
+        let read = there(
+            &mut store,
+            &agent("bob"),
+            "read_thread",
+            json!({"thread_id": 1}),
+        );
+        assert_eq!(read["success"], true, "{read}");
+        let found = there(
+            &mut store,
+            &agent("bob"),
+            "search_threads",
+            json!({"query": "words"}),
+        );
+        assert_eq!(found["count"], 2, "{found}");
+        let threads = |lines: &[u8]| -> Vec<String> {
+            let lines = std::str::from_utf8(lines).unwrap().lines();
+            let of = |line: &&str| {
+                line.contains(r#""record":"thread""#) || line.contains(r#""record":"post""#)
+            };
+            lines.filter(of).map(str::to_owned).collect()
+        };
+        let mut after = Vec::new();
+        store.export(&mut after).unwrap();
+        assert_eq!(threads(&after), threads(&before));
+        // It comes back with the rule undone, or with a reply.
+        let id = store.orders(NEWS, 1).unwrap()[0].id;
+        store.undo_order(NEWS, KING, Some(id), "", day(7)).unwrap();
+        assert_eq!(shown(&mut store, &ada, "list_threads", 7), ["New", "Old"]);
+        rule(&mut store, NEWS, KING, "archive_days", "5").unwrap();
+        reply(&mut store, 1, 7);
+        assert_eq!(shown(&mut store, &ada, "list_threads", 7), ["Old", "New"]);
+    });
+}
+
+#[test]
 fn a_pace_and_a_number_of_calls_are_narrowed_inside_and_outside_visits() {
     each(|site| {
         let mut store = site.open();

@@ -680,7 +680,8 @@ Examples:
   kd forum propose role mia moderator --reason \"knows the place\"
 
 Forms: set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, close THREAD, reopen THREAD,
-ban NAME, unban NAME, role NAME ROLE. `kd config show forum` lists the keys. No motion touches people, owners or votes.")]
+ban NAME, unban NAME, role NAME ROLE, rule RULE VALUE. `kd config show forum` and `kd forum rules` list the keys. No
+motion touches people, owners or votes.")]
 pub(crate) struct Propose {
     #[command(flatten)]
     pub(crate) place: Where,

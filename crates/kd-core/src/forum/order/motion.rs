@@ -4,10 +4,13 @@
 use super::{HIDDEN, Order, Target, a};
 use crate::forum::CLERK;
 use crate::forum::account::{Account, Kind, Role, Status};
+use crate::forum::rules;
 use crate::ids::KING;
 
 /// The reason for all motions about members.
 pub const WHY_RIGHTS: &str = "it is about rights";
+/// The reason for all motions about rules.
+const WHY_RULES: &str = "it is about a rule of the forum";
 
 /// What the store knows about the target of an order.
 #[derive(Clone, Debug, Default)]
@@ -53,9 +56,8 @@ impl Order {
                 None => Ok(()),
             },
             Target::Votes(_) => Err("motions give and take no votes".into()),
-            Target::Rule(_) | Target::Charter(_) => {
-                Err("the charter and the rules of a forum are for owners".into())
-            }
+            Target::Charter(_) => Err("the charter of a forum is for owners".into()),
+            Target::Rule(key) => rules::find(key)?.check_motion(),
             Target::Status(_) | Target::Role(_) if of.is_above_motions() => Err(format!(
                 "`{name}` is {}: motions are about agents and guests",
                 match &of.account {
@@ -97,11 +99,10 @@ impl Order {
     pub fn why_person(&self, of: &Subject) -> Option<String> {
         let what = self.target.called();
         match &self.target {
-            Target::Status(_)
-            | Target::Role(_)
-            | Target::Votes(_)
-            | Target::Rule(_)
-            | Target::Charter(_) => Some(WHY_RIGHTS.into()),
+            Target::Status(_) | Target::Role(_) | Target::Votes(_) | Target::Charter(_) => {
+                Some(WHY_RIGHTS.into())
+            }
+            Target::Rule(_) => Some(WHY_RULES.into()),
             Target::Post(_) | Target::Thread(_) => {
                 let author = of.account.as_ref();
                 if of.set_by_member {
@@ -181,6 +182,23 @@ mod tests {
                 ..Subject::default()
             };
             assert!(Order::ban(name, true).check_motion(&of).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn motions_set_rules_about_threads_alone_and_a_person_confirms_them() {
+        for rule in rules::RULES {
+            let value = match rule.takes {
+                rules::Takes::Who => "owners",
+                rules::Takes::OneOf(words) => words[1],
+                rules::Takes::Whole(..) => "7",
+            };
+            let order = Order::rule(rule.key, value).unwrap();
+            let of = Subject::default();
+            let threads = ["post_chars_max", "thread_days", "archive_days"];
+            let may = order.check_motion(&of);
+            assert_eq!(may.is_ok(), threads.contains(&rule.key), "{}", rule.key);
+            assert_eq!(order.why_person(&of).as_deref(), Some(WHY_RULES));
         }
     }
 
