@@ -408,7 +408,7 @@ def read_database(path, forum):
     columns = ", ".join("l." + name for name in LINK)
     for row in db.execute(
         f"SELECT c.id, c.number, c.cards, c.plan, c.started_at, c.ended_at, c.interval_ms, {columns} FROM cycles c "
-        "LEFT JOIN links l ON l.cycle_id = c.id WHERE c.forum = ? ORDER BY c.number", (forum,)
+        "LEFT JOIN links l ON l.cycle_id = c.id WHERE c.forum = ? AND c.number > 0 ORDER BY c.number", (forum,)
     ):
         link = dict(zip(LINK, row[7:])) if row[7] else None
         cycles.append({
@@ -448,7 +448,7 @@ def read_export(path, forum):
                 posts.append(record)
             elif kind == "first_words":
                 kept[record["post_id"]] = record["digest"]
-            elif kind == "cycle" and record["forum"] == forum:
+            elif kind == "cycle" and record["forum"] == forum and record["number"] > 0:
                 cycles.append({**record, "started_us": micros(record["started_at"]), "ended_us": micros(record["ended_at"]), "link": record.get("link")})
             elif kind == "run" and record["forum"] == forum:
                 runs.append({**record, "started_us": micros(record["started_at"]), "ended_us": micros(record["ended_at"])})

@@ -51,6 +51,8 @@ pub struct Audited {
     pub seeded: usize,
     /// Recorded by an older version.
     pub old: usize,
+    /// Of imports: they are not checked and do not count.
+    pub imported: usize,
     /// Void.
     pub void: usize,
     /// Records that the owner accepted although they differed from what was noted: number of the cycle, and why.
@@ -98,6 +100,11 @@ impl ForumStore {
                 last.extend(chain.map(|chain| (chain, checked.cycle)));
             }
         }
+        let row = self.db.row(
+            "SELECT COUNT(*) FROM cycles WHERE forum = $1 AND number < 1",
+            args![forum],
+        )?;
+        all.imported = row.map_or(0, |row| row.int(0)) as usize;
         let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
         let differs = fork::difference(&mut self.db, forum, &head)?;
         all.anchor = Some(match (&differs, head.head()) {
@@ -155,7 +162,7 @@ fn check(
     if let Some(link) = &cycle.link {
         check_link(db, &cycle, link, earlier, &mut faults)?;
     }
-    if cycle.link.is_none() && cycle.cards.seed == Seed::Hidden {
+    if cycle.number > 0 && cycle.link.is_none() && cycle.cards.seed == Seed::Hidden {
         faults.push("its link is gone".to_owned());
     }
     if cycle.link.is_some() {

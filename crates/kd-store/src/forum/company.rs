@@ -58,6 +58,23 @@ pub(super) fn put(
     Ok(())
 }
 
+/// Enters a text of an import; one that is there stays.
+pub(super) fn put_new(
+    db: &mut Db,
+    of: Texts,
+    forum: &str,
+    name: &str,
+    body: &str,
+    now: Timestamp,
+) -> Result<(), ForumError> {
+    let sql = format!(
+        "INSERT INTO {} (forum, name, body, updated_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        of.table()
+    );
+    db.run(&sql, args![forum, name, body, now])?;
+    Ok(())
+}
+
 /// Enters whom a post mentions, after it was written or changed. Only names that are known in the forum count.
 pub(super) fn note_mentions(
     db: &mut Db,

@@ -25,7 +25,7 @@ pub struct CycleRecord {
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// Its number in the forum, from 1.
+    /// Its number in the forum, from 1; below 1 for a cycle of an import, which does not count.
     pub number: i64,
     /// What it was drawn from.
     pub cards: Cards,
@@ -46,6 +46,7 @@ impl CycleRecord {
     /// Why the cycle could be foretold; `None` where it could not.
     pub fn foreseeable(&self) -> Option<&'static str> {
         match self.link.as_ref().map(|link| link.origin) {
+            None if self.number < 1 => Some("imported"),
             None => Some("old record"),
             Some(Origin::Seeded) => Some("--seed"),
             Some(Origin::Committed | Origin::Lost | Origin::Forked) => None,
@@ -193,7 +194,7 @@ impl ForumStore {
     /// The cycle that was begun and not ended, if there is one.
     pub fn open_cycle(&mut self, forum: &str) -> Result<Option<CycleRecord>, ForumError> {
         let sql = format!(
-            "{SELECT} WHERE c.forum = $1 AND c.ended_at IS NULL ORDER BY c.number DESC LIMIT 1"
+            "{SELECT} WHERE c.forum = $1 AND c.ended_at IS NULL AND c.number > 0 ORDER BY c.number DESC LIMIT 1"
         );
         self.db
             .row(&sql, args![forum])?
@@ -243,7 +244,9 @@ impl ForumStore {
     /// The newest cycles of a forum, the oldest of them first.
     pub fn cycles(&mut self, forum: &str, limit: i64) -> Result<Vec<CycleRecord>, ForumError> {
         let rows = self.db.rows(
-            &format!("{SELECT} WHERE c.forum = $1 ORDER BY c.number DESC LIMIT $2"),
+            &format!(
+                "{SELECT} WHERE c.forum = $1 AND c.number > 0 ORDER BY c.number DESC LIMIT $2"
+            ),
             args![forum, limit],
         )?;
         rows.iter().rev().map(cycle).collect()
@@ -342,7 +345,16 @@ pub(super) fn last_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
         "SELECT MAX(number) FROM cycles WHERE forum = $1",
         args![forum],
     )?;
-    Ok(row.map_or(0, |row| row.int(0)))
+    Ok(row.map_or(0, |row| row.int(0)).max(0))
+}
+
+/// The lowest number of a cycle of a forum, at most 1.
+pub(super) fn first_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
+    let row = db.row(
+        "SELECT MIN(number) FROM cycles WHERE forum = $1",
+        args![forum],
+    )?;
+    Ok(row.and_then(|row| row.maybe_int(0)).unwrap_or(1).min(1))
 }
 
 pub(super) fn all(db: &mut Db) -> Result<Vec<CycleRecord>, ForumError> {

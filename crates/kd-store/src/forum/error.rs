@@ -70,6 +70,9 @@ pub enum ForumError {
         /// Its title.
         title: String,
     },
+    /// The same file was imported before. Nothing of it was kept.
+    #[error("the same file was imported before")]
+    RepeatedFile,
     /// A file could not be read, locked or made.
     #[error("{path}: {why}")]
     File {
@@ -108,6 +111,7 @@ impl ForumError {
             Self::Invalid(_) => "mend it and try again; nothing was changed".into(),
             Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
             Self::Repeated { .. } => "the file, or an earlier export of the same forum, was imported before and nothing was added now; --again adds everything a second time".into(),
+            Self::RepeatedFile => "nothing was added now; --again adds everything a second time".into(),
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
             Self::Differs { .. } => "restore the newest copy of the database, or accept this record: `kd forum audit --fork REASON`; every later audit shows it".into(),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),

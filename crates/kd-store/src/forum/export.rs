@@ -1,6 +1,7 @@
 //! A whole store as JSON Lines, and back. Numbers are given anew on import, so that a store can be added to another;
 //! everything that points to a number is turned with it.
 
+use super::admit::{LeftOut, admit};
 use super::company::Texts;
 use super::db::{Db, args};
 use super::error::ForumError;
@@ -8,9 +9,10 @@ use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::forum::account::Account;
-use kd_core::forum::chain::Link;
+use kd_core::forum::chain::{Fields, Link};
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
-use kd_core::forum::governance::{CastVote, Change, Motion, MotionState};
+use kd_core::forum::cycle::hex;
+use kd_core::forum::governance::{CastVote, Change, Motion};
 use kd_core::forum::logline::LogLine;
 use kd_core::forum::order::{Entry, Target};
 use kd_core::forum::words::{Post, Run, Thread};
@@ -119,7 +121,8 @@ pub struct Imported {
     pub posts: usize,
     /// Everything else.
     pub others: usize,
-    /// Settings that were left out, each as `key = value`, and motions that were open or in force and are not any more.
+    /// What was left out: settings, each as `key = value`, motions that were open or in force and are not any more, and
+    /// other kinds with their number.
     pub left_out: Vec<String>,
 }
 
@@ -136,9 +139,9 @@ pub enum Repeat {
 /// Whether the governance of the file counts, too: whoever wrote it may have made up motions and votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Governance {
-    /// No setting of the file is put in force; its motions are kept as closed.
+    /// Nothing of the file acts here: threads and posts under marked names, closed motions, and cycles that do not count.
     Closed,
-    /// Its settings are in force, and its open motions go on.
+    /// All of it, as the user's own file: its settings are in force, its open motions go on, its entries can be undone.
     InForce,
 }
 
@@ -296,7 +299,8 @@ impl ForumStore {
                 Repeat::Refused => known_threads(db)?,
                 Repeat::Allowed => BTreeMap::new(),
             };
-            let mut done = Imported::default();
+            let (mut done, mut left) = (Imported::default(), LeftOut::default());
+            let mut digest = Fields::of("kd forum import 1");
             let mut bytes = Vec::new();
             for at in 1.. {
                 let wrong = |why: String| ForumError::Import { line: at, why };
@@ -315,43 +319,21 @@ impl ForumStore {
                 if line.trim().is_empty() {
                     continue;
                 }
-                let mut record: Record =
+                digest = digest.text(line.trim());
+                let record: Record =
                     serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
-                if governance == Governance::Closed {
-                    match &mut record {
-                        Record::Setting { key, value, .. } => {
-                            done.left_out.push(format!("{key} = {value}"));
-                            continue;
-                        }
-                        // They would speak to agents as their own memory, and as the owner.
-                        Record::Note { name, .. } => {
-                            done.left_out.push(format!("notes of {name}"));
-                            continue;
-                        }
-                        Record::Charter { forum, .. } => {
-                            done.left_out.push(format!("charter of {forum}"));
-                            continue;
-                        }
-                        // To undo such an entry would bring its text back.
-                        Record::Order(entry)
-                            if matches!(entry.target, Target::Rule(_) | Target::Charter(_)) =>
-                        {
-                            continue;
-                        }
-                        Record::Rule { forum, key, value } => {
-                            done.left_out
-                                .push(format!("rule of {forum}: {key} = {value}"));
-                            continue;
-                        }
-                        Record::Motion(motion) => done.left_out.extend(close(motion)),
-                        // Nobody gets a vote from a file.
-                        Record::Member(_) => continue,
-                        _ => {}
-                    }
-                }
+                let written = match &record {
+                    Record::Thread(t) => Some(thread_key(t)),
+                    _ => None,
+                };
+                let Some(record) = admit(record, governance, &mut left) else {
+                    continue;
+                };
                 match &record {
                     Record::Thread(t) => {
-                        if let Some(id) = here.get(&thread_key(t)) {
+                        // Also the forum's own thread, which an import marks as of elsewhere.
+                        let own = written.and_then(|key| here.get(&key));
+                        if let Some(id) = here.get(&thread_key(t)).or(own) {
                             return Err(ForumError::Repeated {
                                 line: at,
                                 thread: *id,
@@ -378,6 +360,15 @@ impl ForumStore {
                 })?;
             }
             numbers.settle(db)?;
+            // A file without threads is known by all of its lines.
+            let added = db.run(
+                "INSERT INTO imports (digest, at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                args![hex(&digest.hash()), Timestamp::now()],
+            )?;
+            if added == 0 && repeat == Repeat::Refused {
+                return Err(ForumError::RepeatedFile);
+            }
+            done.left_out = left.told();
             Ok(done)
         })?;
         if !self.db.is_sqlite() {
@@ -467,21 +458,6 @@ fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
         .map(super::threads::thread)
         .map(|t| (thread_key(&t), t.id))
         .collect())
-}
-
-/// Closes a motion that could still change something; its title, if it did.
-fn close(motion: &mut Motion) -> Option<String> {
-    let closed = match motion.state {
-        MotionState::Open | MotionState::Passed => MotionState::NoQuorum,
-        MotionState::InForce => MotionState::Undone,
-        MotionState::Rejected
-        | MotionState::NoQuorum
-        | MotionState::Vetoed
-        | MotionState::Undone => return None,
-    };
-    let was = motion.state.word();
-    motion.state = closed;
-    Some(format!("motion \"{}\" ({was})", motion.title))
 }
 
 /// Old numbers and those that took their place.
@@ -575,12 +551,15 @@ impl Numbers {
                 skipped,
                 last_run_at,
             } => {
-                super::seen::agent_id(db, &name)?;
-                // Nothing of a file gives an agent back what it has spent.
-                db.run(
-                    "UPDATE agents SET energy = $1, tokens = tokens + $2, turns = turns + $3, skipped = $4, last_run_at = $5 WHERE name = $6",
-                    args![energy, tokens.max(0), turns.max(0), skipped.max(0), last_run_at, name],
-                )?;
+                let known = db.row("SELECT 1 FROM agents WHERE name = $1", args![name.as_str()])?;
+                // What an agent has used here is known here.
+                if known.is_none() {
+                    super::seen::agent_id(db, &name)?;
+                    db.run(
+                        "UPDATE agents SET energy = $1, tokens = $2, turns = $3, skipped = $4, last_run_at = $5 WHERE name = $6",
+                        args![energy, tokens, turns, skipped, last_run_at, name],
+                    )?;
+                }
             }
             Record::Seen {
                 agent,
@@ -610,7 +589,11 @@ impl Numbers {
             }
             Record::Cycle(c) => {
                 let c = *c;
-                let number = super::cycles::last_number(db, &c.forum)? + 1;
+                // Below 1, a cycle is not resumed and does not count.
+                let number = match c.number {
+                    1.. => super::cycles::last_number(db, &c.forum)? + 1,
+                    _ => super::cycles::first_number(db, &c.forum)? - 1,
+                };
                 let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
                 let new = id(db.row(
                     "INSERT INTO cycles (forum, number, cards, plan, started_at, ended_at, interval_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
@@ -620,7 +603,7 @@ impl Numbers {
                     ],
                 )?);
                 self.cycles.insert(c.id, new);
-                if let Some(link) = c.link
+                if let Some(link) = c.link.filter(|_| number > 0)
                     // No file goes on with a chain of this store.
                     && super::links::beginning(db, &link.chain)?.is_none()
                 {
@@ -730,7 +713,7 @@ impl Numbers {
                 updated_at,
             } => {
                 let body: String = body.chars().take(NOTES_MAX).collect();
-                super::company::put(db, Texts::Notes, &forum, &name, &body, updated_at)?;
+                super::company::put_new(db, Texts::Notes, &forum, &name, &body, updated_at)?;
             }
             Record::Profile {
                 forum,
@@ -739,7 +722,7 @@ impl Numbers {
                 updated_at,
             } => {
                 let body: String = body.chars().take(PROFILE_MAX).collect();
-                super::company::put(db, Texts::Profiles, &forum, &name, &body, updated_at)?;
+                super::company::put_new(db, Texts::Profiles, &forum, &name, &body, updated_at)?;
             }
             Record::Mention {
                 forum,

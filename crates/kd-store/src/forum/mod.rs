@@ -6,6 +6,7 @@
 
 mod accounts;
 mod act;
+mod admit;
 mod audit;
 mod company;
 mod cycles;

@@ -189,7 +189,7 @@ fn check_pace(
     }
     let moved = db.row(
         "SELECT COUNT(*) FROM motions WHERE forum = $1 AND proposer = $2 AND created_at >= \
-         (SELECT COALESCE(MAX(started_at), 0) FROM cycles WHERE forum = $1)",
+         (SELECT COALESCE(MAX(started_at), 0) FROM cycles WHERE forum = $1 AND number > 0)",
         args![forum, proposer],
     )?;
     if moved.is_some_and(|row| row.int(0) >= governance::MOTIONS_PER_CYCLE) {

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
 /// them alone.
 const STEPS: &[&str] = &[
-    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES,
+    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES, IMPORTS,
 ];
 
 const FIRST: &str = "
@@ -102,6 +102,9 @@ const UNSEEN: &str =
 
 /// The rules of a single forum (`rules.rs`).
 const RULES: &str = "CREATE TABLE rules (forum TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (forum, key))";
+
+/// The digests of imported files, so that none is added twice by mistake.
+const IMPORTS: &str = "CREATE TABLE imports (digest TEXT PRIMARY KEY, at BIGINT NOT NULL)";
 
 /// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;

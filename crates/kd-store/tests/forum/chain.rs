@@ -400,7 +400,7 @@ fn posts_may_be_edited_and_an_export_is_audited_as_well() {
         each(|other| {
             let mut imported = other.open();
             imported
-                .import(&mut lines.as_slice(), Governance::Closed, Repeat::Refused)
+                .import(&mut lines.as_slice(), Governance::InForce, Repeat::Refused)
                 .unwrap();
             let all = audited(&mut imported);
             assert_eq!(

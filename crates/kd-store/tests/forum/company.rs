@@ -193,11 +193,13 @@ fn a_file_from_somebody_else_gives_nobody_a_memory() {
         let done = other
             .import(&mut lines.as_slice(), Governance::Closed, Repeat::Refused)
             .unwrap();
-        assert_eq!(done.left_out, ["notes of ada", "charter of main"]);
+        for told in ["notes of ada", "charter of main", "1 profile", "1 mention"] {
+            assert!(done.left_out.iter().any(|left| left == told), "{told}");
+        }
         assert_eq!(other.notes(MAIN, "ada").unwrap(), "");
         assert_eq!(other.charter(MAIN).unwrap(), "");
-        assert_eq!(other.profile(MAIN, "ada").unwrap(), "I watch.");
-        assert_eq!(other.mentions(MAIN, "ada", 5).unwrap().1, 1);
+        assert_eq!(other.profile(MAIN, "ada").unwrap(), "");
+        assert_eq!(other.mentions(MAIN, "ada", 5).unwrap().1, 0);
         let mut own = open("own.db");
         own.import(&mut lines.as_slice(), Governance::InForce, Repeat::Refused)
             .unwrap();

@@ -513,7 +513,7 @@ fn an_import_gives_no_agent_back_what_it_has_spent() {
     for tokens in [500, -400] {
         let line = agent(tokens);
         store
-            .import(&mut line.as_bytes(), Governance::Closed, Repeat::Refused)
+            .import(&mut line.as_bytes(), Governance::InForce, Repeat::Refused)
             .unwrap();
     }
     let mut lines = Vec::new();

@@ -14,6 +14,7 @@ mod dice;
 mod forks;
 mod governance;
 mod hostile;
+mod imports;
 mod logs;
 mod order;
 mod relay;

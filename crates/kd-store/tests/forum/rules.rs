@@ -364,7 +364,7 @@ fn rules_leave_and_come_with_an_export_only_at_the_owners_word() {
         let done = other
             .import(&mut lines.as_slice(), Governance::Closed, Repeat::Refused)
             .unwrap();
-        assert_eq!(done.left_out, ["rule of news: posters = owners"]);
+        assert_eq!(done.left_out[0], "rule of news: posters = owners");
         assert_eq!(other.rules(NEWS).unwrap().set().count(), 0);
         assert!(other.undo_order(NEWS, KING, None, "", at(9)).is_err());
         assert_eq!(other.charter(NEWS).unwrap(), "");

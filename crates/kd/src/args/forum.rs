@@ -737,7 +737,8 @@ pub(crate) struct Export {
 
 /// Import what an export wrote, all or nothing
 ///
-/// Someone else may have written the file, so its settings are left out and its open motions are closed.
+/// Someone else may have written the file: names are marked as imported, motions are closed, cycles do not count, and
+/// settings, rights, votes, entries, profiles, notes and counters are left out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -746,10 +747,10 @@ Examples:
 pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Put its elected settings in force and keep its motions open; for your own files
+    /// Import all of it: settings, accounts, votes, entries, notes, counters of new agents; for your own files
     #[arg(long)]
     pub(crate) settings: bool,
-    /// Add threads that are in the store already a second time
+    /// Add a second time what is in the store already
     #[arg(long)]
     pub(crate) again: bool,
     /// The file; `-` is stdin

@@ -256,8 +256,7 @@ fn a_store_goes_out_as_lines_and_comes_back_the_same() {
     assert_eq!(forum(&other, &["export"]).out, lines);
     let closed = house(&json!({}), &[]);
     let left = forum(&closed, &["import", path]);
-    let told =
-        "not in force: motion \"Sit out less\" (in_force), skip_probability = 0.1; `--settings`";
+    let told = "left out: motion \"Sit out less\" (in_force), skip_probability = 0.1, ";
     assert!(left.err.contains(told), "{}", left.err);
     assert_eq!(
         forum(&other, &["read", "1"]).out,

@@ -265,6 +265,10 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
     if !anchor.is_empty() {
         writeln!(out, "{anchor}")?;
     }
+    if all.imported > 0 {
+        let cycles = if all.imported == 1 { "cycle" } else { "cycles" };
+        writeln!(out, "{} imported {cycles} not checked", all.imported)?;
+    }
     for (cycle, why) in &all.forks {
         writeln!(out, "FORK: cycle {cycle}: {}", clean_line(why, 600))?;
     }

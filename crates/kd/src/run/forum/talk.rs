@@ -364,7 +364,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     if !done.left_out.is_empty() {
         writeln!(
             io::stderr(),
-            "not in force: {}; `--settings` takes the settings and open motions of a file, too",
+            "left out: {}; `--settings` imports all of it, if the file is your own",
             done.left_out
                 .iter()
                 .map(|what| clean_line(what, 80))
