@@ -162,7 +162,8 @@ impl Rules {
         self.0.get(rule.key).map_or(rule.usual(), String::as_str)
     }
 
-    fn number(&self, key: &str) -> Option<u32> {
+    /// The number that a rule is set to.
+    pub fn number(&self, key: &str) -> Option<u32> {
         self.0.get(key)?.parse().ok()
     }
 

@@ -287,6 +287,9 @@ impl<'a> Forum<'a> {
         let mut complete = 0;
         self.catch_up()?;
         loop {
+            if !self.wait_for_rule()? {
+                return Ok(complete);
+            }
             let done = self.cycle()?;
             if !done.complete {
                 return Ok(complete);
@@ -306,6 +309,30 @@ impl<'a> Forum<'a> {
                 return Ok(complete);
             }
         }
+    }
+
+    /// Why no cycle may start now, if the forum has a rule about that. One that was cut off goes on at once.
+    pub fn too_soon(&mut self) -> Result<Option<ForumError>, RunError> {
+        let now = self.now();
+        match self.store.open_cycle(&self.plan.forum)? {
+            Some(_) => Ok(None),
+            None => Ok(self.store.too_soon(&self.plan.forum, now)?),
+        }
+    }
+
+    /// Waits until the forum's rule lets a cycle start; false if a person stopped it.
+    fn wait_for_rule(&mut self) -> Result<bool, RunError> {
+        // Once more after the wait: meanwhile the rule may be another.
+        while let Some(ForumError::TooSoon { next, .. }) = self.too_soon()? {
+            let wait = Duration::try_from(self.now().duration_until(next)).unwrap_or_default();
+            self.log(LogEvent::WaitingForCycle {
+                secs: wait.as_secs_f64(),
+            })?;
+            if !self.wait(wait) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// A virtual clock goes on where the record left it, not at this moment.

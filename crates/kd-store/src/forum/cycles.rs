@@ -4,7 +4,7 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, Place, links, runs, schema, seen};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kd_core::forum::chain::{Link, Origin};
 use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed};
 use kd_core::forum::words::{Outcome, Run};
@@ -225,6 +225,35 @@ impl ForumStore {
             end(db, id, interval_ms, now)?;
             find(db, id)
         })
+    }
+
+    /// Why no cycle may start in a forum now: its rule `cycle_interval_secs` asks for more time since the last start.
+    /// `None` where one may. [`Self::draw_cycle`] refuses with the same words.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn too_soon(
+        &mut self,
+        forum: &str,
+        now: Timestamp,
+    ) -> Result<Option<ForumError>, ForumError> {
+        let Some(secs) = self.rules(forum)?.number("cycle_interval_secs") else {
+            return Ok(None);
+        };
+        let last = self.db.row(
+            "SELECT started_at FROM cycles WHERE forum = $1 ORDER BY number DESC LIMIT 1",
+            args![forum],
+        )?;
+        let started = last.map(|row| row.time(0));
+        let next =
+            started.and_then(|at| at.checked_add(SignedDuration::from_secs(secs.into())).ok());
+        // A start in the future was on a virtual clock, or is what another machine says.
+        let is_soon = started.is_some_and(|at| at <= now) && next.is_some_and(|next| now < next);
+        Ok(next.filter(|_| is_soon).map(|next| ForumError::TooSoon {
+            forum: forum.to_owned(),
+            secs,
+            next,
+        }))
     }
 
     /// A cycle by its number in the forum.

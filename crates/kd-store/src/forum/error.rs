@@ -92,6 +92,19 @@ pub enum ForumError {
     /// Another process runs cycles in this forum.
     #[error("another process runs cycles in the forum `{0}`")]
     Led(String),
+    /// A rule of the forum asks for more time between two cycles.
+    #[error(
+        "the rule `cycle_interval_secs` of the forum `{forum}` ({secs} s) lets the next cycle start at {}",
+        .next.strftime("%Y-%m-%d %H:%M:%S UTC")
+    )]
+    TooSoon {
+        /// Its forum.
+        forum: String,
+        /// The rule.
+        secs: u32,
+        /// When the next cycle may start.
+        next: jiff::Timestamp,
+    },
 }
 
 impl ForumError {
@@ -114,6 +127,7 @@ impl ForumError {
             Self::RepeatedFile => "nothing was added now; --again adds everything a second time".into(),
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
             Self::Differs { .. } => "restore the newest copy of the database, or accept this record: `kd forum audit --fork REASON`; every later audit shows it".into(),
+            Self::TooSoon { forum, .. } => format!("`kd forum run-cycle` waits until then; an owner changes the rule: kd forum rules cycle_interval_secs none \"why\" --forum {forum}"),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
         }
     }

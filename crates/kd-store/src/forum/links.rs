@@ -75,6 +75,9 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Drawn, ForumError> {
         self.check_record(leader)?;
+        if let Some(soon) = self.too_soon(&leader.forum, now)? {
+            return Err(soon);
+        }
         let end = self.chain_end(leader)?;
         if seed.is_some() || leader.secrets.find(&end.pending).is_some() {
             let drawn = self.draw_from(leader, settings, &candidates, seed, end, now)?;

@@ -1,7 +1,7 @@
 //! Cycles in which agents join, leave and are banned while the process is killed. `tests/forum-cycles/run --full` is the
 //! large run: 10,000 cycles on each database.
 
-use super::{forum, house, persona, quick, store};
+use super::{forum, house, persona, quick, scripted, store};
 use kd_core::forum::MAIN;
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::words::Outcome;
@@ -77,4 +77,68 @@ fn an_agent_that_is_banned_in_a_cycle_has_its_turn_recorded() {
     );
     let audited = store.audit(MAIN, &mut |_| {}).unwrap();
     assert_eq!(audited.faults, Vec::new());
+}
+
+#[test]
+fn a_rule_about_the_time_between_cycles_holds_for_every_command() {
+    let home = house(&json!({}), &[]);
+    scripted(&home, "ada", &[json!({"tool": "skip", "reason": "tired"})]);
+    let set = forum(&home, &["rules", "cycle_interval_secs", "3600", "slow"]);
+    assert_eq!(set.code, Some(0), "{}", set.err);
+    let first = forum(&home, &["run-once"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let again = forum(&home, &["run-once"]);
+    assert!(
+        again.code == Some(1)
+            && again
+                .err
+                .contains("(3600 s) lets the next cycle start at 2")
+            && again
+                .err
+                .contains("kd forum rules cycle_interval_secs none"),
+        "{:?} {}",
+        again.code,
+        again.err
+    );
+    // Many cycles wait for it, and say until when.
+    let words = ["run-cycle", "--cycles", "2", "--interval", "0"];
+    let mut child = quick(&home, &words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    assert!(line.contains("for next cycle"), "{line}");
+    let stopped = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(stopped.unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert!(err.contains("lets the next cycle start at 2"), "{err}");
+    let cycles = store(&home).cycles(MAIN, 9).unwrap();
+    assert_eq!(cycles.len(), 1, "{cycles:?}");
+    // A virtual clock waits, too.
+    let done = forum(
+        &home,
+        &[
+            "run-cycle",
+            "--virtual",
+            "--agent",
+            "ada",
+            "--cycles",
+            "2",
+            "--interval",
+            "0",
+        ],
+    );
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    let cycles = store(&home).cycles(MAIN, 9).unwrap();
+    assert_eq!(cycles.len(), 3);
+    for pair in cycles.windows(2) {
+        let passed = pair[0].started_at.duration_until(pair[1].started_at);
+        assert!(passed.as_secs() >= 3_599, "{passed}");
+    }
 }

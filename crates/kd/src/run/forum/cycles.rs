@@ -58,6 +58,9 @@ pub(super) fn many(args: &RunCycle, here: &Here) -> Result<Exit, Error> {
     };
     with_forum(&args.running, here, &own, clock, |forum| {
         forum.lead()?;
+        if let Some(soon) = forum.too_soon()? {
+            notice_line(&format!("{soon}; {}", soon.hint()));
+        }
         forum.cycles(args.cycles)?;
         Ok(Exit::Done)
     })
