@@ -13,12 +13,15 @@ use kd_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Map, Value, json};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 /// Maximum bytes of one answer.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Maximum bytes of a key.
+const KEY_BYTES_MAX: u64 = 8192;
 /// Maximum time for one call, however slowly the answer comes.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
 /// Maximum time to connect.
@@ -84,16 +87,25 @@ impl RemoteForum {
         )))
     }
 
-    /// The same with a key that was found before and saved with [`Self::save_key`].
+    /// A forum at this address, with the key that a socket gives: that of a process which holds it.
     ///
     /// # Errors
-    /// The address is not safe, or the file cannot be read.
-    pub async fn with_key_file(name: &str, url: &str, file: &Path) -> Result<Self, Failure> {
-        let key = KeySource::File(file.to_path_buf())
-            .key(&Env::process())
-            .await?;
-        let none = || Failure::new(FailureKind::Auth, "the token is missing");
-        Self::with_key(name, url, key.ok_or_else(none)?)
+    /// The address is not safe, or there is no key.
+    pub fn with_key_socket(name: &str, url: &str, socket: &Path) -> Result<Self, Failure> {
+        let read = || -> io::Result<String> {
+            let stream = UnixStream::connect(socket)?;
+            stream.set_read_timeout(Some(CONNECT_LIMIT))?;
+            let mut text = String::new();
+            stream.take(KEY_BYTES_MAX).read_to_string(&mut text)?;
+            Ok(text)
+        };
+        let failed = |why: String| {
+            Failure::new(FailureKind::Auth, format!("the token cannot be had: {why}"))
+                .advise("the visit that this serves is over: end it")
+        };
+        let text = read().map_err(|why| failed(why.to_string()))?;
+        let key = Key::new(&text).ok_or_else(|| failed("it is empty".into()))?;
+        Self::with_key(name, url, key)
     }
 
     fn with_key(name: &str, url: &str, key: Key) -> Result<Self, Failure> {
@@ -146,7 +158,7 @@ impl RemoteForum {
     /// Writes the key for a process that calls in our place.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// It cannot be written there.
     pub fn save_key(&self, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{}", self.key.expose())
     }
@@ -196,7 +208,7 @@ impl RemoteForum {
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or(Value::Null),
         };
-        match cleaned(answer) {
+        match cleaned(answer, self.key.expose()) {
             Value::Object(answer) if answer.get("success").is_some_and(Value::is_boolean) => {
                 Ok(Value::Object(answer))
             }
@@ -242,7 +254,8 @@ impl RemoteForum {
         let mut message = self.read(response, id).await?;
         if let Some(error) = message.get("error") {
             let said = error["message"].as_str().unwrap_or("an error");
-            let said = kd_core::clean::clean_line(said, ERROR_CHARS);
+            let said = redacted(clean_text(said).into_owned(), self.key.expose());
+            let said = kd_core::clean::clean_line(&said, ERROR_CHARS);
             return Err(self.failure(FailureKind::Refused, format!("refuses: {said}")));
         }
         Ok(Some(message["result"].take()))
@@ -314,7 +327,7 @@ impl RemoteForum {
                         FailureKind::Decode,
                         format!("sends more than {} MiB", ANSWER_BYTES_MAX >> 20),
                     )
-                    .advise("ask for less: `limit`, `after_post_id`"));
+                    .advise("ask for less: a smaller `limit`, or `after_post_id` with the last post that you read"));
             }
             // What came before has no end of a line.
             let mut look = body.len();
@@ -358,16 +371,25 @@ fn event(line: &[u8]) -> Option<Value> {
     serde_json::from_str(data.trim()).ok()
 }
 
-/// The same JSON without control characters in texts and names.
-fn cleaned(value: Value) -> Value {
+/// The same JSON without control characters and without the token, in texts and names: a server that repeats the token
+/// would hand it on to the agent's model provider.
+fn cleaned(value: Value, token: &str) -> Value {
+    // First the characters: one in the middle of the token would hide it.
+    let clean = |text: &str| redacted(clean_text(text).into_owned(), token);
     match value {
-        Value::String(text) => clean_text(&text).into_owned().into(),
-        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::String(text) => clean(&text).into(),
+        Value::Array(items) => items.into_iter().map(|item| cleaned(item, token)).collect(),
         Value::Object(fields) => {
-            let clean =
-                |(name, value): (String, Value)| (clean_text(&name).into_owned(), cleaned(value));
-            Value::Object(fields.into_iter().map(clean).collect::<Map<_, _>>())
+            let each = |(name, value): (String, Value)| (clean(&name), cleaned(value, token));
+            Value::Object(fields.into_iter().map(each).collect::<Map<_, _>>())
         }
         other => other,
+    }
+}
+
+fn redacted(text: String, token: &str) -> String {
+    match text.contains(token) && !token.is_empty() {
+        true => text.replace(token, "[token]"),
+        false => text,
     }
 }

@@ -270,3 +270,34 @@ async fn a_token_goes_to_https_and_to_this_machine_alone() {
     let none = RemoteForum::open("lab", &config, &Env::of([("OTHER", "x")])).await;
     assert_eq!(none.unwrap_err().kind, FailureKind::Auth);
 }
+
+#[tokio::test]
+async fn a_server_that_repeats_the_token_gets_it_to_nobody() {
+    let (url, _) = serve(
+        |message, stream, _| match greet(message, stream) {
+            Some(done) => done,
+            None if message["params"]["name"] == "news" => {
+                let split = TOKEN.replace('-', "\u{0}-");
+                let answer = json!({"success": true, TOKEN: [format!("Bearer {TOKEN}"), split]});
+                said(message, stream, &answer)
+            }
+            None => {
+                let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": 1, "message": format!("no {TOKEN}")}});
+                reply(
+                    stream,
+                    "200 OK\r\nContent-Type: application/json",
+                    &error.to_string(),
+                )
+            }
+        },
+        String::new(),
+    );
+    let mut forum = open(&url).await.unwrap();
+    let answer = forum.call("news", &json!({})).await.unwrap().to_string();
+    assert!(
+        !answer.contains(TOKEN) && answer.matches("[token]").count() == 3,
+        "{answer}"
+    );
+    let error = forum.call("read_log", &json!({})).await.unwrap_err();
+    assert!(error.message.ends_with("no [token]"), "{error}");
+}

@@ -912,7 +912,7 @@ fn a_visit_has_tools_and_no_resources() {
                 "https://forum.example/mcp",
             ];
             args.extend(remote);
-            args.extend(["--remote-token", "token"]);
+            args.extend(["--remote-token", "token", "--fence", "#f#"]);
         }
         let mut visit = Client::start(&home, &args);
         let tools = visit.call("tools/list", json!({})).to_string();

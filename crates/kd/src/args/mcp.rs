@@ -42,13 +42,13 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "DIR", requires = "run", hide = true)]
     pub(crate) folder: Option<std::path::PathBuf>,
     /// The forum on another machine in which that visit acts: its name
-    #[arg(long, value_name = "NAME", requires_all = ["run", "remote_url", "remote_token"], hide = true)]
+    #[arg(long, value_name = "NAME", requires_all = ["run", "fence", "remote_url", "remote_token"], hide = true)]
     pub(crate) remote: Option<String>,
     /// Its address
     #[arg(long, value_name = "URL", requires = "remote", hide = true)]
     pub(crate) remote_url: Option<String>,
-    /// A file with the token
-    #[arg(long, value_name = "FILE", requires = "remote", hide = true)]
+    /// The socket that gives the token
+    #[arg(long, value_name = "SOCKET", requires = "remote", hide = true)]
     pub(crate) remote_token: Option<std::path::PathBuf>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),

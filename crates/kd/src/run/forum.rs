@@ -9,6 +9,7 @@ mod lines;
 mod motions;
 mod order;
 mod talk;
+mod token;
 mod tui;
 mod visit;
 

@@ -43,7 +43,7 @@ pub(super) struct Visit {
 pub(super) struct Elsewhere {
     pub(super) name: String,
     pub(super) url: String,
-    /// A file with the token.
+    /// The socket that gives the token.
     pub(super) token: PathBuf,
 }
 
@@ -132,7 +132,7 @@ impl House {
                 Some(forum) => forum,
                 none => {
                     let Elsewhere { name, url, token } = elsewhere;
-                    none.insert(RemoteForum::with_key_file(name, url, token).await?)
+                    none.insert(RemoteForum::with_key_socket(name, url, token)?)
                 }
             };
             forum.call(tool, arguments).await

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use jiff::tz::TimeZone;
 use kd_backends::Hands;
+use kd_core::Member;
 use kd_core::forum::fairness::{Judge, Look};
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::persona::Persona;
@@ -254,15 +255,21 @@ pub(super) fn with_plan(
             },
         });
     }
-    let remote = remote.map(|name| Remote::find(name, &site)).transpose()?;
+    let calls_by_server = |persona: &Persona| {
+        let member = Member::new(persona.name.clone(), &persona.backend);
+        hands.is_agent(&member) && !matches!(persona.tools.as_deref(), Some("json" | "native"))
+    };
+    let has_programs = personas.iter().any(calls_by_server);
+    let remote = remote.map(|name| Remote::find(name, &site, has_programs));
+    let remote = remote.transpose()?;
     let server = server(args, &site);
     let server = match &remote {
         Some(remote) => server.and_then(|server| remote.serve(server)),
         None => server,
     };
-    // The file with the token is removed when the visits are over.
+    // The socket that gives the token is removed when the visits are over.
     let (remote, _token) = match remote.map(Remote::split) {
-        Some((forum, token)) => (Some(forum), Some(token)),
+        Some((forum, token)) => (Some(forum), token),
         None => (None, None),
     };
     let names: Vec<String> = personas.iter().map(|p| p.name.to_string()).collect();

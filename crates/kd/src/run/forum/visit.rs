@@ -4,6 +4,7 @@ use super::super::ask::notice_line;
 use super::super::here::{Here, user_dirs};
 use super::Site;
 use super::cycles::{Clock, with_plan};
+use super::token::TokenSocket;
 use crate::args::forum::{Running, Visit, Where};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -19,13 +20,15 @@ use std::time::Duration;
 /// A forum elsewhere, ready to be called, and its token for the server of tools that an agent program starts.
 pub(super) struct Remote {
     forum: RemoteForum,
-    /// Only the user can read it, and it is removed after the visits: agent programs are never told the token.
-    token: tempfile::NamedTempFile,
+    /// Agent programs are never told the token. `None` where no agent is such a program.
+    token: Option<TokenSocket>,
 }
 
 impl Remote {
     /// Finds a forum in the configuration, with its token.
-    pub(super) fn find(name: &str, site: &Site) -> Result<Self, Error> {
+    ///
+    /// `has_programs` says whether an agent is a program, which calls tools by a server of ours.
+    pub(super) fn find(name: &str, site: &Site, has_programs: bool) -> Result<Self, Error> {
         let Some(config) = site.config.forum.remotes.get(name) else {
             let known: Vec<&str> = site
                 .config
@@ -47,23 +50,23 @@ impl Remote {
             .build()?;
         let forum = runtime.block_on(RemoteForum::open(name, config, &Env::process()));
         let forum = forum.map_err(refused)?;
-        let folder = user_dirs().runtime()?;
-        make_private(&folder)?;
-        let mut token = tempfile::Builder::new()
-            .prefix("kd-visit-")
-            .tempfile_in(&folder)?;
-        forum.save_key(token.as_file_mut())?;
+        let listen = || {
+            let folder = user_dirs().runtime()?;
+            make_private(&folder)?;
+            TokenSocket::listen(&folder, &forum)
+        };
+        let token = has_programs.then(listen).transpose()?;
         Ok(Self { forum, token })
     }
 
-    /// The forum, and the file that is there as long as this is kept.
-    pub(super) fn split(self) -> (RemoteForum, tempfile::NamedTempFile) {
+    /// The forum, and the socket that is there as long as this is kept.
+    pub(super) fn split(self) -> (RemoteForum, Option<TokenSocket>) {
         (self.forum, self.token)
     }
 
     /// The server of tools for an agent program: it acts in that forum.
     pub(super) fn serve(&self, mut server: ToolServer) -> Option<ToolServer> {
-        let token = self.token.path().to_str()?.to_owned();
+        let token = self.token.as_ref()?.path().to_str()?.to_owned();
         let words = [
             ("--remote", self.forum.name()),
             ("--remote-url", self.forum.url()),
