@@ -144,6 +144,14 @@ impl Failure {
         )
     }
 
+    /// The message, and the reporter's own advice behind it: for a reader that gets one text, such as an agent.
+    pub fn with_advice(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}; {advice}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> &str {
         if let Some(advice) = &self.advice {

@@ -84,8 +84,9 @@ pub trait Kingdom: Send + Sync + 'static {
         arguments: &Value,
     ) -> Result<Value, Refusal>;
 
-    /// The word between whose lines posts reach an agent on its visit.
-    fn fence(&self) -> Option<&str> {
+    /// What an agent on its visit is shown of an answer: fenced, and within the characters of its visit. `None` for all
+    /// other callers.
+    fn shown(&self, _tool: &str, _answer: &Value) -> Option<String> {
         None
     }
 

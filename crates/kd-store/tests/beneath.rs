@@ -459,10 +459,7 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd/src/run/eval.rs", "a file that the user named"),
     ("kd/src/run/forum/talk.rs", "a file that the user named"),
-    (
-        "kd/src/run/forum/token.rs",
-        "the user's own runtime folder",
-    ),
+    ("kd/src/run/forum/token.rs", "the user's own runtime folder"),
     ("kd/src/run/serve.rs", "a file that the user named"),
     ("kd/src/run/vote.rs", "a file that the user named"),
 ];

@@ -2,6 +2,7 @@
 //! agents change the rules. Pure like all of this crate; the store keeps what is decided here, the engine carries it out.
 
 pub mod account;
+pub mod bounds;
 pub mod chain;
 pub mod company;
 pub mod cycle;

@@ -19,6 +19,8 @@ pub const BODY_MAX: usize = 20_000;
 pub const REASON_MAX: usize = 1_000;
 /// The most items of one list.
 pub const LIST_MAX: i64 = 200;
+/// The most items of a list that are left out to read on behind them.
+pub const OFFSET_MAX: i64 = 10_000;
 /// Items of a list where nobody says how many (the first forum's default).
 pub const LIST_USUAL: i64 = 50;
 
@@ -77,7 +79,7 @@ pub struct Tool {
 )]
 pub enum Call {
     /// The newest threads.
-    ListThreads { limit: i64 },
+    ListThreads { limit: i64, offset: i64 },
     /// A thread with its posts; `after_post_id` leaves out what came before.
     ReadThread { thread_id: i64, after_post_id: i64 },
     /// Posts with these words.
@@ -85,6 +87,7 @@ pub enum Call {
         query: String,
         search_in: SearchIn,
         limit: i64,
+        offset: i64,
     },
     /// A new thread.
     CreateThread { title: String, body: String },
@@ -111,11 +114,11 @@ pub enum Call {
     /// The charter of the forum and its own rules.
     ReadRules,
     /// The last lines of the log.
-    ReadLog { limit: i64 },
+    ReadLog { limit: i64, offset: i64 },
     /// How fair the turns were until now.
-    Fairness {},
+    Fairness { offset: i64 },
     /// Motions, the open ones first.
-    ListMotions { limit: i64 },
+    ListMotions { limit: i64, offset: i64 },
     /// A new motion.
     Propose {
         kind: MotionKind,
@@ -200,6 +203,12 @@ const LIMIT: Field = Field {
     required: false,
     doc: "how many at most",
 };
+const OFFSET: Field = Field {
+    name: "offset",
+    takes: Takes::UpTo(OFFSET_MAX),
+    required: false,
+    doc: "leave out this many: `more_from_offset` of an answer reads on",
+};
 const AUTHOR: Field = Field {
     name: "author",
     takes: Takes::Text(64),
@@ -252,17 +261,17 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "create_thread", doc: "Open a new thread.",
         fields: &[must("title", Takes::Text(TITLE_MAX), "what it is about, on one line"), BODY],
         read: |a| Ok(Call::CreateThread { title: a.line("title")?, body: a.text("body")? }), ..ACTS },
-    Tool { name: "list_threads", doc: "List threads, the newest activity first.", fields: &[LIMIT],
-        read: |a| Ok(Call::ListThreads { limit: a.limit()? }), ..READS },
+    Tool { name: "list_threads", doc: "List threads, the newest activity first.", fields: &[LIMIT, OFFSET],
+        read: |a| Ok(Call::ListThreads { limit: a.limit()?, offset: a.offset()? }), ..READS },
     Tool { name: "reply_to_thread", doc: "Write a post in a thread; it can quote another post of that thread.",
         fields: &[THREAD_ID, BODY, may("quote_post_id", Takes::Id, "number of the post to quote")],
         read: |a| Ok(Call::ReplyToThread { thread_id: a.id("thread_id")?, body: a.text("body")?, quote_post_id: a.maybe_id("quote_post_id")? }), ..ACTS },
-    Tool { name: "read_thread", doc: "Read a thread with its posts.",
-        fields: &[THREAD_ID, may("after_post_id", Takes::Id, "leave out posts up to this number")],
+    Tool { name: "read_thread", doc: "Read a thread with its posts, as many as one answer holds: `more_after_post_id` in it reads on.",
+        fields: &[THREAD_ID, may("after_post_id", Takes::Id, "leave out posts up to this number: `more_after_post_id` of an answer reads on")],
         read: |a| Ok(Call::ReadThread { thread_id: a.id("thread_id")?, after_post_id: a.maybe_id("after_post_id")?.unwrap_or(0) }), ..READS },
     Tool { name: "search_threads", doc: "Find posts that hold all of these words.",
-        fields: &[must("query", Takes::Text(400), "words to look for"), may("search_in", Takes::OneOf(SearchIn::WORDS), "where to look"), LIMIT],
-        read: |a| Ok(Call::SearchThreads { query: a.text("query")?, search_in: a.maybe("search_in")?.as_deref().and_then(SearchIn::parse).unwrap_or_default(), limit: a.limit()? }), ..READS },
+        fields: &[must("query", Takes::Text(400), "words to look for"), may("search_in", Takes::OneOf(SearchIn::WORDS), "where to look"), LIMIT, OFFSET],
+        read: |a| Ok(Call::SearchThreads { query: a.text("query")?, search_in: a.maybe("search_in")?.as_deref().and_then(SearchIn::parse).unwrap_or_default(), limit: a.limit()?, offset: a.offset()? }), ..READS },
     Tool { name: "edit_post", doc: "Change the words of one of your own posts.",
         fields: &[must("post_id", Takes::Id, "number of the post"), BODY],
         read: |a| Ok(Call::EditPost { post_id: a.id("post_id")?, body: a.text("body")? }), ..ACTS },
@@ -284,12 +293,12 @@ pub const TOOLS: &[Tool] = &[
         read: |a| Ok(Call::ReadProfile { name: a.line("name")? }), ..READS },
     Tool { name: "read_rules", doc: "Read the charter of this forum and its own rules: who may post here, how much and how often.", fields: &[],
         read: |_| Ok(Call::ReadRules), ..READS },
-    Tool { name: "read_log", doc: "Read the last lines of the forum's log: who was asked when, who sat out and why.", fields: &[LIMIT],
-        read: |a| Ok(Call::ReadLog { limit: a.limit()? }), ..READS },
-    Tool { name: "fairness", doc: "See whether the turns were fair: your turns, places, words and posts beside what you are entitled to, the same for everybody, and the commitment to the next draw.", fields: &[],
-        read: |_| Ok(Call::Fairness {}), ..READS },
-    Tool { name: "list_motions", doc: "List motions to change the rules, the open ones first.", fields: &[LIMIT],
-        read: |a| Ok(Call::ListMotions { limit: a.limit()? }), ..READS },
+    Tool { name: "read_log", doc: "Read the last lines of the forum's log: who was asked when, who sat out and why.", fields: &[LIMIT, OFFSET],
+        read: |a| Ok(Call::ReadLog { limit: a.limit()?, offset: a.offset()? }), ..READS },
+    Tool { name: "fairness", doc: "See whether the turns were fair: your turns, places, words and posts beside what you are entitled to, the same for everybody, and the commitment to the next draw.", fields: &[OFFSET],
+        read: |a| Ok(Call::Fairness { offset: a.offset()? }), ..READS },
+    Tool { name: "list_motions", doc: "List motions to change the rules, the open ones first.", fields: &[LIMIT, OFFSET],
+        read: |a| Ok(Call::ListMotions { limit: a.limit()?, offset: a.offset()? }), ..READS },
     Tool { name: "propose", doc: "Propose to keep the rules, to change one (key and value), to take another scheduler (value), to undo a motion (value is its number), to hide or unhide a post, to close or reopen a thread (value is its number), to ban or unban a member (value is the name), to give a member a role (key is the name, value moderator, agent, guest or reader), or any text. Every registered agent can vote; a human confirms.",
         fields: &[must("kind", Takes::OneOf(MOTION_KINDS), "what kind of motion"), must("title", Takes::Text(TITLE_MAX), "the motion on one line"),
             must("reason", Takes::Text(REASON_MAX), "why"), may("key", Takes::Text(64), "the parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`"), may("value", Takes::Text(200), "its new value, the role, the member, or the number of the post, thread or motion")],
@@ -485,6 +494,15 @@ impl Given<'_> {
     fn limit(&self) -> Result<i64, String> {
         Ok(self.maybe_id("limit")?.unwrap_or(LIST_USUAL).min(LIST_MAX))
     }
+
+    fn offset(&self) -> Result<i64, String> {
+        match self.maybe_id("offset")?.unwrap_or(0) {
+            offset if offset > OFFSET_MAX => Err(format!(
+                "`offset` is more than {OFFSET_MAX}: search instead"
+            )),
+            offset => Ok(offset),
+        }
+    }
 }
 
 /// The first characters of a text that somebody else wrote.
@@ -510,7 +528,7 @@ impl Call {
             Self::ReadProfile { .. } => "read_profile",
             Self::ReadRules => "read_rules",
             Self::ReadLog { .. } => "read_log",
-            Self::Fairness {} => "fairness",
+            Self::Fairness { .. } => "fairness",
             Self::ListMotions { .. } => "list_motions",
             Self::Propose { .. } => "propose",
             Self::Vote { .. } => "vote",
@@ -603,7 +621,10 @@ mod tests {
         }
         assert_eq!(
             read("list_threads", &Value::Null),
-            Ok(Call::ListThreads { limit: LIST_USUAL })
+            Ok(Call::ListThreads {
+                limit: LIST_USUAL,
+                offset: 0
+            })
         );
         assert_eq!(author(&json!({"author": " ada "})), Some("ada"));
     }

@@ -8,8 +8,9 @@
 mod echo;
 mod prompt;
 
-pub use prompt::{Elsewhere, Scene, Thread, result, rules};
+pub use prompt::{Elsewhere, Scene, Thread, rules};
 
+use super::bounds::Budget;
 use super::tools::{self, Call, TOOLS, Takes};
 use super::words::{Deed, Outcome, Run};
 use crate::failure::Failure;
@@ -88,6 +89,8 @@ pub struct Visit {
     /// The same as text, for the others.
     told: String,
     fence: String,
+    /// What it may still be shown.
+    budget: Budget,
     /// Calls of the last answer that wait to be carried out.
     waiting: std::collections::VecDeque<ToolCall>,
     /// The call that is being carried out.
@@ -98,7 +101,8 @@ pub struct Visit {
 impl Visit {
     /// A visit that has not begun.
     pub fn new(member: Member, way: Way, scene: &Scene) -> Self {
-        let prompt = prompt::prompt(&member, way, scene);
+        let mut budget = Budget::default();
+        let prompt = prompt::prompt(&member, way, scene, &mut budget);
         let shown = scene.news.iter().flat_map(|fresh| &fresh.posts);
         let echo = match way {
             Way::Small => Echo::of(&prompt.turn, shown.map(|post| post.body.as_str())),
@@ -117,6 +121,7 @@ impl Visit {
             mistakes: 0,
             tokens: 0,
             prompt,
+            budget,
             talk: Vec::new(),
             told: String::new(),
             waiting: std::collections::VecDeque::new(),
@@ -193,7 +198,7 @@ impl Visit {
         } else if self.way == Way::Small {
             return self.mistake(answer["error"].as_str().unwrap_or("refused"));
         }
-        let shown = prompt::result(&call.name, answer, &self.fence);
+        let shown = self.budget.result(&call.name, answer, &self.fence);
         match self.way {
             Way::Native => self.talk.push(Said::Tool {
                 id: call.id,

@@ -4,7 +4,7 @@
 use super::visit::{failed, fence};
 use super::{Forum, RunError, Stop};
 use kd_backends::remote::RemoteForum;
-use kd_core::clean::clean_line;
+use kd_core::forum::account::Standing;
 use kd_core::forum::company::CHARTER_MAX;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::rules::Rules;
@@ -95,10 +95,7 @@ impl Forum<'_> {
         // A server of an older version has no such tool.
         let owner = first("read_rules", json!({})).unwrap_or_default();
         let text = |key: &str| owner[key].as_str().unwrap_or_default();
-        let known_as = match text("you") {
-            "" => "the name of your token".to_owned(),
-            name => clean_line(name, 64),
-        };
+        let known_as = Standing::read(&owner).name;
         let forum = self.plan.forum.clone();
         let scene = Scene {
             forum: remote.name().to_owned(),
@@ -123,7 +120,7 @@ impl Forum<'_> {
             let remote = forum.plan.remote.as_mut();
             let send = |tool: &str, arguments: &Value| {
                 let remote = remote.ok_or("no forum to visit")?;
-                carry(runtime, stop, remote, tool, arguments).map_err(|why| why.to_string())
+                carry(runtime, stop, remote, tool, arguments).map_err(|why| why.with_advice())
             };
             forum
                 .store

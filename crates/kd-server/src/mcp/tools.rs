@@ -6,7 +6,6 @@ use crate::kingdom::{Ask, Kingdom, Method};
 use kd_core::SeatName;
 use kd_core::forum::account::Proof;
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
-use kd_core::forum::visit;
 use kd_core::names::{GUEST, READER};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
@@ -229,16 +228,15 @@ async fn post(
         Ok(answer) => answer,
         Err(why) => failure(&why.0),
     };
-    Ok(match kingdom.fence() {
-        Some(fence) => fenced(tool.name, &answer, fence),
+    Ok(match kingdom.shown(tool.name, &answer) {
+        Some(text) => fenced(answer, text),
         None => posted(answer),
     })
 }
 
 /// What a tool says on a visit: as text between the fences that the prompt of the visit names, and nowhere else.
-fn fenced(tool: &str, answer: &Value, fence: &str) -> CallToolResult {
-    let text = visit::result(tool, answer, fence);
-    let mut result = posted(answer.clone());
+fn fenced(answer: Value, text: String) -> CallToolResult {
+    let mut result = posted(json!({"success": answer["success"]}));
     result.content = vec![ContentBlock::text(text)];
     result.structured_content = None;
     result

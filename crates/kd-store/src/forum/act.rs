@@ -14,18 +14,23 @@ use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
+use kd_core::forum::bounds::{EXCERPT, Page, excerpt};
 use kd_core::forum::company::{self, NOTES_MAX};
 use kd_core::forum::fairness::Look;
 use kd_core::forum::governance::{Motion, MotionState};
 use kd_core::forum::settings::Settings;
-use kd_core::forum::tools::{self, Call};
+use kd_core::forum::tools::{self, BODY_MAX, Call, Choice};
 use kd_core::forum::words::{Deed, Post, Thread};
 use kd_core::ids::{KING, SeatName};
 use kd_core::names::{GUEST, READER};
 use serde_json::{Value, json};
 
-/// The most posts of one `read_thread`.
-const POSTS_MAX: i64 = 500;
+/// Posts that are read from the database for one page: an answer has room for no more.
+const POSTS_MAX: i64 = 300;
+/// Votes on a motion that are listed with it, the newest.
+const VOTES_SHOWN: usize = 30;
+/// Characters of a vote's reason that are listed.
+const VOTE_REASON: usize = 200;
 
 /// Cycles that an agent is shown the fairness of.
 const FAIRNESS_CYCLES: i64 = 1_000;
@@ -186,53 +191,18 @@ impl ForumStore {
         };
         let key = caller.run.map(|run| (run, number));
         match call {
-            Call::ListThreads { limit } => {
-                let threads = match caller.person {
-                    true => self.threads(forum, *limit)?,
-                    false => self.threads_shown(forum, *limit, now)?,
-                };
-                let mut listed = Vec::with_capacity(threads.len());
-                for thread in &threads {
-                    let (_, opening) = self.thread_for(sight, thread.id, 0, 1)?;
-                    listed.push(thread_json(thread, opening.first()));
-                }
-                let mut answer = json!({"success": true, "threads": listed, "count": listed.len()});
-                let charter = self.charter(forum)?;
-                if !charter.is_empty() {
-                    answer["charter"] = charter.into();
-                }
-                Ok(answer)
-            }
-            Call::ReadThread { thread_id, after_post_id } => {
-                let (thread, first) = self.thread_for(sight, *thread_id, 0, 1)?;
-                in_forum(&thread, forum)?;
-                let opening = first.first();
-                let after = (*after_post_id).max(opening.map_or(0, |post| post.id));
-                let (_, replies) = self.thread_for(sight, *thread_id, after, POSTS_MAX)?;
-                // What was handed over is seen; in a very long thread that is not yet its end.
-                if let (Some(last), false) = (replies.last().or(opening), caller.person) {
-                    self.saw_at(me, *thread_id, last.id, now)?;
-                }
-                let shown: Vec<Value> = replies.iter().map(post_json).collect();
-                let mut answer = json!({"success": true, "thread": thread_json(&thread, opening), "posts": shown, "post_count": (thread.post_count - 1).max(0)});
-                if let (Some(last), true) = (replies.last(), replies.len() as i64 == POSTS_MAX) {
-                    answer["more_after_post_id"] = last.id.into();
-                }
-                Ok(answer)
-            }
-            Call::SearchThreads { query, search_in, limit } => {
-                let hits = self.search_for(sight, forum, query, *search_in, *limit)?;
-                let found: Vec<Value> = hits
-                    .iter()
-                    .map(|hit| {
-                        let mut thread = thread_json(&hit.thread, None);
-                        thread["post_id"] = hit.post_id.into();
-                        thread["post_author"] = hit.author.as_str().into();
-                        thread["excerpt"] = hit.excerpt.as_str().into();
-                        thread
-                    })
-                    .collect();
-                Ok(json!({"success": true, "threads": found, "count": found.len(), "query": query}))
+            Call::ListThreads { limit, offset } => self.threads_json(caller, sight, (*limit, *offset), now),
+            Call::ReadThread { thread_id, after_post_id } => self.thread_json(caller, sight, *thread_id, *after_post_id, now),
+            Call::SearchThreads { query, search_in, limit, offset } => {
+                let hits = self.search_for(sight, forum, query, *search_in, offset + limit + 1)?;
+                let found = hits.iter().map(|hit| {
+                    let mut thread = thread_json(&hit.thread, None);
+                    thread["post_id"] = hit.post_id.into();
+                    thread["post_author"] = hit.author.as_str().into();
+                    thread["excerpt"] = hit.excerpt.as_str().into();
+                    Ok(thread)
+                });
+                paged(json!({"success": true, "query": query}), "threads", found, *limit, *offset)
             }
             Call::CreateThread { title, body } => self.db_deed(caller, settings, call, now, |store| {
                 let new = NewPost { author: me, body, quote: None, call: key };
@@ -300,20 +270,21 @@ impl ForumStore {
                 let role = account.map_or(Role::Reader, |account| account.role);
                 Ok(json!({"success": true, "charter": self.charter(forum)?, "rules": set, "you": me, "role": role}))
             }
-            Call::ReadLog { limit } => {
-                let lines: Vec<String> = self.log_tail(forum, *limit)?.iter().map(|line| line.text(&TimeZone::UTC)).collect();
-                Ok(json!({"success": true, "lines": lines, "count": lines.len(), "times": "UTC"}))
-            }
-            Call::Fairness {} => self.fairness_json(me, forum),
-            Call::ListMotions { limit } => {
-                let motions = self.motions_for(sight, forum, *limit)?;
-                let mut listed = Vec::with_capacity(motions.len());
-                for motion in motions {
-                    let (_, votes) = self.motion(motion.id)?;
-                    let of = self.electorate(motion.id)?.len();
-                    listed.push(json!({"motion": motion, "votes": votes, "electorate": of}));
+            Call::ReadLog { limit, offset } => {
+                // The newest stay where not all fit in.
+                let lines = self.log_tail(forum, offset + limit + 1)?;
+                let newest = lines.iter().rev().map(|line| Ok(line.text(&TimeZone::UTC).into()));
+                let mut answer = paged(json!({"success": true, "times": "UTC"}), "lines", newest, *limit, *offset)?;
+                if let Some(lines) = answer["lines"].as_array_mut() {
+                    lines.reverse();
                 }
-                Ok(json!({"success": true, "motions": listed, "count": listed.len()}))
+                Ok(answer)
+            }
+            Call::Fairness { offset } => self.fairness_json(me, forum, *offset),
+            Call::ListMotions { limit, offset } => {
+                let motions = self.motions_for(sight, forum, offset + limit + 1)?;
+                let listed = motions.into_iter().map(|motion| self.motion_json(motion));
+                paged(json!({"success": true}), "motions", listed, *limit, *offset)
             }
             Call::Propose { kind, key: parameter, value, title, reason } => self.db_deed(caller, settings, call, now, |store| {
                 let what = Proposal { kind: *kind, key: parameter.as_deref(), value: value.as_deref(), title, reason };
@@ -355,7 +326,108 @@ impl ForumStore {
         }
     }
 
-    /// What is new to a name. Nothing counts as read by that.
+    /// Threads of a forum with their openings.
+    fn threads_json(
+        &mut self,
+        caller: &Caller,
+        sight: Sight,
+        (limit, offset): (i64, i64),
+        now: Timestamp,
+    ) -> Result<Value, ForumError> {
+        let forum = caller.forum.as_str();
+        let threads = match caller.person {
+            true => self.threads(forum, offset + limit + 1)?,
+            false => self.threads_shown(forum, offset + limit + 1, now)?,
+        };
+        let mut answer = json!({"success": true});
+        let charter = self.charter(forum)?;
+        if !charter.is_empty() {
+            answer["charter"] = charter.into();
+        }
+        let listed = threads.iter().map(|thread| {
+            let (_, opening) = self.thread_for(sight, thread.id, 0, 1)?;
+            let mut listed = thread_json(thread, opening.first());
+            shorten(&mut listed, "body", EXCERPT);
+            Ok(listed)
+        });
+        paged(answer, "threads", listed, limit, offset)
+    }
+
+    /// A thread with as many posts as fit in.
+    fn thread_json(
+        &mut self,
+        caller: &Caller,
+        sight: Sight,
+        id: i64,
+        after_post_id: i64,
+        now: Timestamp,
+    ) -> Result<Value, ForumError> {
+        let (thread, first) = self.thread_for(sight, id, 0, 1)?;
+        in_forum(&thread, &caller.forum)?;
+        let opening = first.first();
+        let after = after_post_id.max(opening.map_or(0, |post| post.id));
+        let (_, replies) = self.thread_for(sight, id, after, POSTS_MAX)?;
+        let mut shown = thread_json(&thread, opening);
+        // Who reads on has seen the opening.
+        let most = if after_post_id > 0 { EXCERPT } else { BODY_MAX };
+        shorten(&mut shown, "body", most);
+        let mut answer =
+            json!({"success": true, "thread": shown, "post_count": (thread.post_count - 1).max(0)});
+        let mut page = Page::beside(&answer);
+        let mut posts = Vec::new();
+        let mut last = opening.map(|post| post.id);
+        for post in &replies {
+            let mut item = post_json(post);
+            shorten(&mut item, "body", BODY_MAX);
+            shorten(&mut item, "quoted_post_body", EXCERPT);
+            // A long opening fills the first page alone.
+            let is_full = posts.is_empty() && after_post_id == 0 && !page.has_room(&item);
+            if is_full || !page.takes(&item) {
+                break;
+            }
+            last = Some(post.id);
+            posts.push(item);
+        }
+        // What was handed over is seen; in a very long thread that is not yet its end.
+        if let (Some(last), false) = (last, caller.person) {
+            self.saw_at(
+                &caller.name,
+                id,
+                last.max(after_post_id.min(thread.last_post_id)),
+                now,
+            )?;
+        }
+        let is_cut = posts.len() < replies.len() || replies.len() as i64 == POSTS_MAX;
+        if let (Some(last), true) = (last, is_cut) {
+            answer["more_after_post_id"] = last.into();
+        }
+        answer["posts"] = posts.into();
+        Ok(answer)
+    }
+
+    /// A motion with the newest votes on it.
+    fn motion_json(&mut self, motion: Motion) -> Result<Value, ForumError> {
+        let (_, votes) = self.motion(motion.id)?;
+        let of = self.electorate(motion.id)?.len();
+        let older = votes.len().saturating_sub(VOTES_SHOWN);
+        let shown = votes.iter().skip(older).map(|vote| {
+            let mut vote = serde_json::to_value(vote).unwrap_or_default();
+            shorten(&mut vote, "reason", VOTE_REASON);
+            vote
+        });
+        let mut listed =
+            json!({"votes": shown.collect::<Vec<_>>(), "electorate": of, "motion": motion});
+        if older > 0 {
+            let count = |choice| votes.iter().filter(|vote| vote.choice == choice).count();
+            let words = [Choice::Yes, Choice::No, Choice::Abstain];
+            let all = words.map(|choice| (choice.word().to_owned(), count(choice).into()));
+            listed["older_votes_left_out"] = older.into();
+            listed["votes_in_all"] = Value::Object(all.into_iter().collect());
+        }
+        Ok(listed)
+    }
+
+    /// What is new to a name. Nothing counts as read by that. Each list has up to a third of the answer.
     fn news_json(
         &mut self,
         me: &str,
@@ -363,27 +435,46 @@ impl ForumStore {
         limit: i64,
         now: Timestamp,
     ) -> Result<Value, ForumError> {
-        let mut threads = Vec::new();
-        for fresh in self.news_at(forum, me, limit, now)?.threads {
+        let mut answer = json!({"success": true});
+        let part = Page::beside(&answer).part(3);
+        let fresh = self.news_at(forum, me, limit, now)?.threads;
+        let (mentions, mention_count) = self.mentions(forum, me, limit)?;
+        let motions = self.motions_for(Sight::Public, forum, limit)?;
+        let threads = fresh.iter().map(|fresh| {
             let mut thread = thread_json(&fresh.thread, None);
             thread["after_post_id"] = fresh.seen_post_id.into();
-            threads.push(thread);
+            thread
+        });
+        let mentions = mentions.iter().map(value);
+        let open = motions.iter().filter(|m| m.state == MotionState::Open);
+        let open = open.map(value);
+        let mut left_out = false;
+        let mut fill = |items: &mut dyn Iterator<Item = Value>| {
+            let mut page = part;
+            let kept: Vec<Value> = items.take_while(|item| page.takes(item)).collect();
+            left_out |= page.is_full();
+            kept
+        };
+        let (threads, mentions, motions) = (
+            fill(&mut { threads }),
+            fill(&mut { mentions }),
+            fill(&mut { open }),
+        );
+        answer["count"] = threads.len().into();
+        answer["threads"] = threads.into();
+        answer["mentions"] = mentions.into();
+        answer["mention_count"] = mention_count.into();
+        answer["motions"] = motions.into();
+        if left_out {
+            answer["more"] =
+                "there is more: read these threads and ask again; `list_motions` lists all motions"
+                    .into();
         }
-        let (mentions, mention_count) = self.mentions(forum, me, limit)?;
-        let open = |motion: &Motion| motion.state == MotionState::Open;
-        let motions: Vec<Motion> = self
-            .motions_for(Sight::Public, forum, limit)?
-            .into_iter()
-            .filter(open)
-            .collect();
-        Ok(json!({
-            "success": true, "threads": threads, "count": threads.len(), "mentions": mentions, "mention_count": mention_count,
-            "motions": motions,
-        }))
+        Ok(answer)
     }
 
     /// The verdict for an agent. It may look as often as it likes.
-    fn fairness_json(&mut self, me: &str, forum: &str) -> Result<Value, ForumError> {
+    fn fairness_json(&mut self, me: &str, forum: &str, offset: i64) -> Result<Value, ForumError> {
         let table = self.fairness(forum, Some(FAIRNESS_CYCLES), Look::Running)?;
         let next = self.next_commitment(forum)?;
         let failed: Vec<&str> = table
@@ -392,11 +483,21 @@ impl ForumStore {
             .filter(|row| row.pass == Some(false))
             .map(|row| row.name)
             .collect();
+        // How often each was in each place grows with the square of their number: `place` is its mean.
+        let share = |share| {
+            let mut share = value(share);
+            if let Some(fields) = share.as_object_mut() {
+                fields.remove("places");
+            }
+            share
+        };
         let you = table.agents.iter().find(|share| share.agent == me);
-        Ok(json!({
+        let answer = json!({
             "success": true, "cycles": table.cycles, "foreseeable_cycles": table.foreseeable, "fair": table.passes(), "failed": failed,
-            "you": you, "agents": table.agents, "rows": table.rows, "next_commitment": next.map(|(_, next)| next),
-        }))
+            "you": you.map(share), "rows": table.rows, "next_commitment": next.map(|(_, next)| next),
+        });
+        let agents = table.agents.iter().map(|of| Ok(share(of)));
+        paged(answer, "agents", agents, i64::MAX, offset)
     }
 
     /// Does something that others see, if the caller's account may, and enters it in the run: all of it or nothing.
@@ -485,6 +586,40 @@ pub(super) fn told(done: Result<Value, ForumError>) -> Result<Value, ForumError>
 
 pub(super) fn refused(why: &str) -> Value {
     json!({"success": false, "error": why})
+}
+
+/// Fills a list of an answer with up to `limit` items behind `offset`, as many as fit in, and says where to read on.
+fn paged(
+    mut answer: Value,
+    list: &str,
+    items: impl Iterator<Item = Result<Value, ForumError>>,
+    limit: i64,
+    offset: i64,
+) -> Result<Value, ForumError> {
+    let mut page = Page::beside(&answer);
+    let mut kept = Vec::new();
+    for item in items.skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
+        let item = item?;
+        if kept.len() as i64 == limit || !page.takes(&item) {
+            answer["more_from_offset"] = (offset + kept.len() as i64).into();
+            break;
+        }
+        kept.push(item);
+    }
+    answer["count"] = kept.len().into();
+    answer[list] = kept.into();
+    Ok(answer)
+}
+
+/// Keeps the first characters of a text in an answer.
+fn shorten(item: &mut Value, key: &str, most: usize) {
+    if let Some(text) = item[key].as_str().filter(|text| text.len() > most) {
+        item[key] = excerpt(text, most).into();
+    }
+}
+
+fn value(of: impl serde::Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or_default()
 }
 
 fn thread_json(thread: &Thread, opening: Option<&Post>) -> Value {

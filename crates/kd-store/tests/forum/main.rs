@@ -6,6 +6,7 @@
 )]
 
 mod accounts;
+mod bounds;
 mod bytes;
 mod chain;
 mod company;

@@ -15,10 +15,10 @@ use kd_backends::discovery::{What, discover};
 use kd_backends::remote::RemoteForum;
 use kd_backends::transport::process;
 use kd_backends::{Env, Hands};
-use kd_core::Member;
-use kd_core::clean::clean_line;
 use kd_core::config::{Config, KNOWN_AGENTS};
+use kd_core::forum::account::{Role, Standing};
 use kd_core::seating::{self, LOCAL, Wishes};
+use kd_core::{Member, SeatName};
 use kd_store::UserDirs;
 use kd_store::user_dirs::make_private;
 use std::io::{self, Write};
@@ -86,7 +86,10 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     }
     out.flush()?;
     let well = reports.iter().filter(|report| is_well(report)).count()
-        + remotes.iter().filter(|remote| remote.role.is_ok()).count();
+        + remotes
+            .iter()
+            .filter(|remote| remote.standing.is_ok())
+            .count();
     Ok(match well {
         n if n == reports.len() + remotes.len() => Exit::Done,
         0 => Exit::Failed,
@@ -98,21 +101,27 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
 struct Remote {
     name: String,
     /// Under which name and with which role, else why not.
-    role: Result<(String, String), String>,
+    standing: Result<Standing, String>,
 }
 
 impl Remote {
     fn line(&self) -> String {
-        match &self.role {
-            Ok((name, role)) => format!("forum {}: answers; you are {name} ({role})", self.name),
+        match &self.standing {
+            Ok(Standing { name, role }) => {
+                let name = name.as_ref().map_or("a member", SeatName::as_str);
+                let role = role.map_or("role unknown", Role::word);
+                format!("forum {}: answers; you are {name} ({role})", self.name)
+            }
             Err(why) => format!("forum {}: {}", self.name, clean::line(why)),
         }
     }
 
     fn json(&self) -> serde_json::Value {
-        let (found, error) = (self.role.as_ref().ok(), self.role.as_ref().err());
+        let (found, error) = (self.standing.as_ref().ok(), self.standing.as_ref().err());
+        let name = found.and_then(|found| found.name.as_ref());
+        let role = found.and_then(|found| found.role);
         serde_json::json!({
-            "forum": self.name, "answered": found.is_some(), "as": found.map(|(name, _)| name), "role": found.map(|(_, role)| role),
+            "forum": self.name, "answered": found.is_some(), "as": name, "role": role.map(Role::word),
             "error": error,
         })
     }
@@ -128,15 +137,10 @@ async fn remotes(config: &Config) -> Vec<Remote> {
                 let mut forum = RemoteForum::open(name, config, env).await?;
                 forum.call("read_rules", &serde_json::json!({})).await
             };
-            let role = ask.await.map_err(|why| why.to_string()).map(|answer| {
-                let word = |key: &str| match answer[key].as_str() {
-                    Some(word) => clean_line(word, 64),
-                    None => "unknown".to_owned(),
-                };
-                (word("you"), word("role"))
-            });
+            let standing = ask.await.map_err(|why| why.to_string());
+            let standing = standing.map(|answer| Standing::read(&answer));
             let name = name.clone();
-            Remote { name, role }
+            Remote { name, standing }
         }
     });
     join_all(calls).await

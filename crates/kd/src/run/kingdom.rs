@@ -12,6 +12,7 @@ use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
 use kd_core::forum::account::Proof;
+use kd_core::forum::bounds::Budget;
 use kd_core::forum::words::MAIN;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Failure, Message, Op, Timestamp};
@@ -63,6 +64,8 @@ pub(super) struct House {
     store: Option<String>,
     /// The visit that this serves.
     visit: Option<Visit>,
+    /// What that visit may still be shown.
+    budget: Mutex<Budget>,
     /// Names of tokens: registered agents of the forum.
     tokens: Vec<String>,
     /// Opened when first needed.
@@ -94,6 +97,7 @@ impl House {
             forum_name: MAIN.to_owned(),
             store: None,
             visit: None,
+            budget: Mutex::default(),
             tokens: Vec::new(),
             forum: Mutex::default(),
             elsewhere: None,
@@ -138,7 +142,7 @@ impl House {
             forum.call(tool, arguments).await
         };
         let done: Result<Value, Failure> = tokio::runtime::Handle::current().block_on(call);
-        done.map_err(|why| why.to_string())
+        done.map_err(|why| why.with_advice())
     }
 
     /// The same house, whose callers have tokens with these names.
@@ -338,8 +342,10 @@ impl Kingdom for House {
         read().map_err(refusal)
     }
 
-    fn fence(&self) -> Option<&str> {
-        self.visit.as_ref()?.fence.as_deref()
+    fn shown(&self, tool: &str, answer: &Value) -> Option<String> {
+        let fence = self.visit.as_ref()?.fence.as_deref()?;
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(budget.result(tool, answer, fence))
     }
 
     fn forum(

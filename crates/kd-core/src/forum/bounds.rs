@@ -1,0 +1,161 @@
+//! How much a visit feeds the model: a maximum for each answer and one for the whole visit.
+//!
+//! Every question of a visit repeats the answers before it, so a large answer is paid for many times. Tools whose answers
+//! grow with the forum fill a page by [`Page`] and say where to read on. What another machine answers is cut by [`Budget`],
+//! which every answer of a visit passes.
+
+use crate::clean::clean_text;
+use serde_json::Value;
+
+/// Maximum characters of one answer, as JSON. A post of [`super::tools::BODY_MAX`] quotes or line breaks fits in.
+pub const ANSWER_CHARS_MAX: usize = 48_000;
+/// Maximum characters of all answers in one visit.
+pub const VISIT_CHARS_MAX: usize = 200_000;
+/// Characters of an answer that are shown when the visit has used up its characters: enough to tell what a post or a vote
+/// brought.
+pub const LEAST_CHARS: usize = 600;
+/// Characters of a post that are shown beside others: the rest is a `read_thread` away.
+pub const EXCERPT: usize = 600;
+
+/// A page of an answer that is filled item by item.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    room: usize,
+    is_empty: bool,
+    is_full: bool,
+}
+
+impl Page {
+    /// What one answer has room for beside these other fields.
+    pub fn beside(answer: &Value) -> Self {
+        // The fields that say where to read on come later.
+        let other = size(answer) + 200;
+        Self {
+            room: ANSWER_CHARS_MAX.saturating_sub(other),
+            is_empty: true,
+            is_full: false,
+        }
+    }
+
+    /// A share of what is left, for one of several lists.
+    #[must_use]
+    pub fn part(&self, of: usize) -> Self {
+        Self {
+            room: self.room / of.max(1),
+            is_empty: true,
+            is_full: false,
+        }
+    }
+
+    /// Whether an item fits in; it is counted then. The first one always does: whoever reads on gets ahead.
+    pub fn takes(&mut self, item: &Value) -> bool {
+        let size = size(item) + 1;
+        let fits = self.is_empty || size <= self.room;
+        self.is_full |= !fits;
+        if fits {
+            self.room = self.room.saturating_sub(size);
+            self.is_empty = false;
+        }
+        fits
+    }
+
+    /// Whether an item fits in beside what is there.
+    pub fn has_room(&self, item: &Value) -> bool {
+        size(item) < self.room
+    }
+
+    /// Whether an item was refused.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+}
+
+/// What is left of the characters that a visit may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    left: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            left: VISIT_CHARS_MAX,
+        }
+    }
+}
+
+impl Budget {
+    /// The answer of a tool, as data between fences, and behind them whether and why something was cut.
+    pub fn result(&mut self, tool: &str, answer: &Value, fence: &str) -> String {
+        let name: String = clean_text(tool).split_whitespace().collect();
+        let text = answer.to_string();
+        let most = self.left.clamp(LEAST_CHARS, ANSWER_CHARS_MAX);
+        let Some((at, _)) = text.char_indices().nth(most) else {
+            self.left = self.left.saturating_sub(text.chars().count());
+            return format!("{fence} result of {name}\n{text}\n{fence} end");
+        };
+        self.left = self.left.saturating_sub(most);
+        let advice = match self.left {
+            0 => format!(
+                "this visit has seen its maximum of {VISIT_CHARS_MAX} characters: act on what you read, or end it"
+            ),
+            _ => format!(
+                "an answer has up to {ANSWER_CHARS_MAX} characters, and a visit {VISIT_CHARS_MAX}: ask for less with `limit`, or read on with `after_post_id` or `offset`"
+            ),
+        };
+        format!(
+            "{fence} result of {name}\n{}\n{fence} end\nThe answer was cut after {most} characters; {advice}.",
+            &text[..at]
+        )
+    }
+}
+
+/// The first characters of a text that somebody else wrote.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let clean = clean_text(text);
+    match clean.char_indices().nth(most) {
+        Some((at, _)) => format!("{}… (read_thread shows all)", &clean[..at]),
+        None => clean.into_owned(),
+    }
+}
+
+/// Characters of a value as JSON.
+fn size(value: &Value) -> usize {
+    value.to_string().chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forum::tools::BODY_MAX;
+    use serde_json::json;
+
+    #[test]
+    fn no_answer_and_no_visit_shows_more_than_its_maximum() {
+        let fat = json!({"success": true, "x": "wörd \" ".repeat(200_000)});
+        let mut budget = Budget::default();
+        let (mut all, mut notes) = (0, 0);
+        for _ in 0..50 {
+            let shown = budget.result("read_thread", &fat, "#f#");
+            let chars = shown.chars().count();
+            assert!(chars <= ANSWER_CHARS_MAX + 400, "{chars}");
+            let (data, note) = shown.rsplit_once("\n#f# end\n").expect("fenced, and cut");
+            assert!(data.starts_with("#f# result of read_thread\n"));
+            notes += usize::from(note.contains("`after_post_id`"));
+            all += chars;
+        }
+        assert!(all <= VISIT_CHARS_MAX + 50 * (LEAST_CHARS + 400), "{all}");
+        assert_eq!(notes, VISIT_CHARS_MAX / ANSWER_CHARS_MAX);
+        // What it does is told even then.
+        let posted = budget.result("reply_to_thread", &json!({"success": true}), "#f#");
+        assert!(posted.ends_with("#f# end"), "{posted}");
+    }
+
+    #[test]
+    fn the_longest_post_fits_into_a_page() {
+        let post = json!({"body": "\"".repeat(BODY_MAX), "quote": "\n".repeat(EXCERPT), "opening": "\n".repeat(EXCERPT)});
+        assert!(size(&post) < ANSWER_CHARS_MAX - 2_000);
+        let mut page = Page::beside(&json!({"success": true}));
+        assert!(page.takes(&post) && !page.takes(&post) && page.takes(&json!(1)));
+    }
+}
