@@ -96,7 +96,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
 
     let wire = Wire::OpenAi;
     let told = wire.text("x")
-        + "data: {\"choices\": [{\"finish_reason\": \"stop\"}], \"usage\": {\"prompt_tokens\": 1, \"cost\": 0.25}}\n\ndata: [DONE]\n\n";
+        + "data: {\"choices\": [{\"finish_reason\": \"stop\"}], \"usage\": {\"prompt_tokens\": 1, \"completion_tokens\": 1, \"cost\": 0.25}}\n\ndata: [DONE]\n\n";
     let fake = Fake::start(Script::always(
         wire,
         Reply::Stream(vec![Step::Raw(told.into_bytes().into())]),

@@ -621,3 +621,174 @@ async fn answers_share_connections(wire: Wire) {
         fake.opened()
     );
 }
+
+/// A count that leaves something out is no count: what was reserved is booked then, and no report is below the bill.
+#[tokio::test]
+async fn a_count_without_the_whole_answer_counts_nothing() {
+    let data = |value: serde_json::Value| format!("data: {value}\n\n");
+    let openai = |first: serde_json::Value, last: serde_json::Value| {
+        let choice = |delta: serde_json::Value, end: serde_json::Value| json!([{"index": 0, "delta": delta, "finish_reason": end}]);
+        data(json!({"choices": choice(json!({"content": "long "}), json!(null)), "usage": first}))
+            + &data(json!({"choices": choice(json!({"content": "words"}), json!(null))}))
+            + &data(json!({"choices": choice(json!({}), json!("stop")), "usage": last}))
+            + "data: [DONE]\n\n"
+    };
+    let anthropic = |last: serde_json::Value| {
+        Wire::Anthropic.opening()
+            + &Wire::Anthropic.text("long words")
+            + &data(
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": last}),
+            )
+            + &data(json!({"type": "message_stop"}))
+    };
+    let gemini = |first: serde_json::Value, last: serde_json::Value| {
+        let parts = |text: &str| json!({"role": "model", "parts": [{"text": text}]});
+        data(json!({"candidates": [{"content": parts("long ")}], "usageMetadata": first}))
+            + &data(
+                json!({"candidates": [{"content": parts("words"), "finishReason": "STOP"}], "usageMetadata": last}),
+            )
+    };
+    let none = || json!(null);
+    let whole = || json!({"prompt_tokens": 11, "completion_tokens": 7});
+    let counted = || json!({"promptTokenCount": 11, "candidatesTokenCount": 7});
+    for (what, wire, text, used) in [
+        (
+            "both sides",
+            Wire::OpenAi,
+            openai(none(), whole()),
+            Some((11, 7)),
+        ),
+        (
+            "a total for the missing side",
+            Wire::OpenAi,
+            openai(none(), json!({"prompt_tokens": 11, "total_tokens": 18})),
+            Some((11, 7)),
+        ),
+        (
+            "a first count and a last",
+            Wire::OpenAi,
+            openai(
+                json!({"prompt_tokens": 11, "completion_tokens": 1}),
+                whole(),
+            ),
+            Some((11, 7)),
+        ),
+        (
+            "no answer",
+            Wire::OpenAi,
+            openai(none(), json!({"prompt_tokens": 86})),
+            None,
+        ),
+        (
+            "null for the answer",
+            Wire::OpenAi,
+            openai(
+                none(),
+                json!({"prompt_tokens": 86, "completion_tokens": null}),
+            ),
+            None,
+        ),
+        (
+            "zero for the answer",
+            Wire::OpenAi,
+            openai(none(), json!({"prompt_tokens": 86, "completion_tokens": 0})),
+            None,
+        ),
+        (
+            "all zero",
+            Wire::OpenAi,
+            openai(
+                none(),
+                json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}),
+            ),
+            None,
+        ),
+        (
+            "only a total",
+            Wire::OpenAi,
+            openai(none(), json!({"total_tokens": 99})),
+            None,
+        ),
+        (
+            "a total below its part",
+            Wire::OpenAi,
+            openai(none(), json!({"prompt_tokens": 9, "total_tokens": 3})),
+            None,
+        ),
+        (
+            "only a first count",
+            Wire::OpenAi,
+            openai(whole(), none()),
+            None,
+        ),
+        (
+            "both sides",
+            Wire::Anthropic,
+            anthropic(json!({"output_tokens": 7})),
+            Some((11, 7)),
+        ),
+        (
+            "only the opening count",
+            Wire::Anthropic,
+            anthropic(none()),
+            None,
+        ),
+        (
+            "an ending count of nothing",
+            Wire::Anthropic,
+            anthropic(json!({})),
+            None,
+        ),
+        (
+            "zero at the end",
+            Wire::Anthropic,
+            anthropic(json!({"output_tokens": 0})),
+            None,
+        ),
+        (
+            "both sides",
+            Wire::Gemini,
+            gemini(none(), counted()),
+            Some((11, 7)),
+        ),
+        (
+            "a total for the missing side",
+            Wire::Gemini,
+            gemini(
+                none(),
+                json!({"promptTokenCount": 11, "totalTokenCount": 18}),
+            ),
+            Some((11, 7)),
+        ),
+        (
+            "only the prompt",
+            Wire::Gemini,
+            gemini(none(), json!({"promptTokenCount": 11})),
+            None,
+        ),
+        (
+            "the prompt and thoughts",
+            Wire::Gemini,
+            gemini(
+                none(),
+                json!({"promptTokenCount": 11, "thoughtsTokenCount": 5}),
+            ),
+            None,
+        ),
+        (
+            "only a first count",
+            Wire::Gemini,
+            gemini(counted(), none()),
+            None,
+        ),
+    ] {
+        let fake = fake(wire, Reply::Stream(vec![raw(text)])).await;
+        let heard = hear(&*seat(provider(&fake, wire)), request()).await;
+        assert_eq!(heard.whole(), "long words", "{wire:?}: {what}");
+        let Ok(Delta::Finished { usage, .. }) = &heard.end else {
+            panic!("{wire:?}: {what}: {:?}", heard.end);
+        };
+        let tokens = usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+        assert_eq!(tokens, used, "{wire:?}: {what}");
+    }
+}

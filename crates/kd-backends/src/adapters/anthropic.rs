@@ -135,6 +135,8 @@ struct Reading {
     /// The tool call that is being written: id, name, arguments.
     call: Option<(String, String, String)>,
     usage: Usage,
+    /// Whether the answer was counted after it was written: the count that opens a message is of its first token.
+    counted: bool,
     stop: Option<String>,
 }
 
@@ -157,18 +159,17 @@ impl Reading {
     }
 
     fn finish(&self, reason: &str, out: &mut Out) {
+        let usage = self.counted.then_some(self.usage);
         match reason {
             "refusal" => {
-                out.used(Some(self.usage));
+                out.used(usage);
                 out.fail(Failure::new(
                     FailureKind::Refused,
                     "the model declined to answer",
                 ));
             }
-            "max_tokens" | "model_context_window_exceeded" => {
-                out.finish(Finish::Length, Some(self.usage))
-            }
-            _ => out.finish(Finish::Stop, Some(self.usage)),
+            "max_tokens" | "model_context_window_exceeded" => out.finish(Finish::Length, usage),
+            _ => out.finish(Finish::Stop, usage),
         }
     }
 }
@@ -208,7 +209,9 @@ impl Decoder for Reading {
                 }
             }
             "message_delta" => {
-                self.count(said.usage.unwrap_or_default());
+                let usage = said.usage.unwrap_or_default();
+                self.counted = usage.output_tokens.is_some();
+                self.count(usage);
                 if let Some(reason) = said.delta.and_then(|d| d.stop_reason) {
                     self.stop = Some(reason.into_owned());
                 }

@@ -149,8 +149,10 @@ impl Decoder for Reading {
             return Ok(());
         }
         out.started(chunk.model.as_deref(), chunk.id.as_deref());
-        if let Some(usage) = chunk.usage {
-            self.usage = Some(usage.into());
+        let before = out.size();
+        let usage = chunk.usage;
+        if let Some(usage) = &usage {
+            self.usage = usage.whole(before);
         }
         if let Some(reason) = chunk.feedback.and_then(|f| f.block_reason) {
             out.used(self.usage);
@@ -188,6 +190,10 @@ impl Decoder for Reading {
         if let Some(reason) = candidate.finish_reason {
             // The counts may come later: the stream's end ends the answer.
             self.finish = Some(reason.into_owned());
+        }
+        // A count covers what came before it: one that more of the answer follows is none of the whole.
+        if out.size() != before {
+            self.usage = usage.and_then(|usage| usage.whole(out.size()));
         }
         Ok(())
     }
@@ -279,21 +285,31 @@ struct Feedback<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct WireUsage {
-    prompt_token_count: u64,
-    candidates_token_count: u64,
-    thoughts_token_count: u64,
-    cached_content_token_count: u64,
+    prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Self {
-        Usage {
-            input_tokens: usage.prompt_token_count,
-            output_tokens: usage.candidates_token_count + usage.thoughts_token_count,
-            cached_tokens: usage.cached_content_token_count,
-            thinking_tokens: usage.thoughts_token_count,
+impl WireUsage {
+    /// The count, if it has both sides: that of the answer is left out where there is none, and so far `said` bytes of
+    /// one came.
+    fn whole(&self, said: usize) -> Option<Usage> {
+        let input_tokens = self.prompt_token_count?;
+        let thinking_tokens = self.thoughts_token_count.unwrap_or(0);
+        let output_tokens = match self.candidates_token_count {
+            Some(answer) => answer.saturating_add(thinking_tokens),
+            None if said == 0 => thinking_tokens,
+            None => self.total_token_count?.checked_sub(input_tokens)?,
+        };
+        Some(Usage {
+            input_tokens,
+            output_tokens,
+            cached_tokens: self.cached_content_token_count.unwrap_or(0),
+            thinking_tokens,
             ..Usage::default()
-        }
+        })
     }
 }
 

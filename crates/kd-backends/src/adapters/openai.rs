@@ -126,6 +126,12 @@ struct Reading {
     refusal: String,
 }
 
+impl Reading {
+    fn call_bytes(&self) -> usize {
+        self.calls.values().map(|c| c.1.len() + c.2.len()).sum()
+    }
+}
+
 impl Decoder for Reading {
     fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error> {
         if event.data.trim() == "[DONE]" {
@@ -138,9 +144,7 @@ impl Decoder for Reading {
             return Ok(());
         }
         out.started(chunk.model.as_deref(), chunk.id.as_deref());
-        if let Some(usage) = chunk.usage {
-            self.usage = Some(usage.into());
-        }
+        let before = (out.size(), self.refusal.len(), self.call_bytes());
         for choice in chunk.choices.into_iter().flatten() {
             if let Some(delta) = choice.delta {
                 for thinking in [delta.reasoning_content, delta.reasoning]
@@ -170,6 +174,12 @@ impl Decoder for Reading {
                 Some("content_filter") => self.finish = Some(Err(())),
                 Some(_) => self.finish = Some(Ok(Finish::Stop)),
             }
+        }
+        // A count covers what came before it: one that more of the answer follows is none of the whole.
+        if let Some(usage) = chunk.usage {
+            self.usage = usage.whole();
+        } else if (out.size(), self.refusal.len(), self.call_bytes()) != before {
+            self.usage = None;
         }
         Ok(())
     }
@@ -316,6 +326,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 struct WireUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
     /// OpenRouter names its price; others put anything here.
@@ -336,25 +347,33 @@ enum Number {
     Other(IgnoredAny),
 }
 
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Self {
-        let cost_usd = usage.cost.and_then(|c| match c {
+impl WireUsage {
+    /// The count, if it has both sides.
+    fn whole(self) -> Option<Usage> {
+        let rest = |known: Option<u64>| self.total_tokens?.checked_sub(known?);
+        let input_tokens = self
+            .prompt_tokens
+            .or_else(|| rest(self.completion_tokens))?;
+        let output_tokens = self
+            .completion_tokens
+            .or_else(|| rest(self.prompt_tokens))?;
+        let cost_usd = self.cost.and_then(|c| match c {
             Number::Float(cost) => Some(cost),
             Number::Other(IgnoredAny) => None,
         });
-        Usage {
-            input_tokens: usage.prompt_tokens.unwrap_or(0),
-            output_tokens: usage.completion_tokens.unwrap_or(0),
-            cached_tokens: usage
+        Some(Usage {
+            input_tokens,
+            output_tokens,
+            cached_tokens: self
                 .prompt_tokens_details
                 .and_then(|d| d.cached_tokens)
                 .unwrap_or(0),
-            thinking_tokens: usage
+            thinking_tokens: self
                 .completion_tokens_details
                 .and_then(|d| d.reasoning_tokens)
                 .unwrap_or(0),
             cost_usd,
             ..Usage::default()
-        }
+        })
     }
 }

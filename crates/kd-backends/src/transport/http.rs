@@ -158,10 +158,11 @@ impl Out {
         self.deltas.push_back(Delta::Notice { text });
     }
 
-    /// The answer is whole.
+    /// The answer is whole. A count that leaves something out is no count: see [`Out::used`].
     pub(crate) fn finish(&mut self, finish: Finish, usage: Option<Usage>) {
         if !self.ended {
             self.ended = true;
+            let usage = usage.filter(|usage| self.is_covered(usage));
             self.deltas.push_back(Delta::Finished {
                 finish,
                 text: None,
@@ -171,9 +172,19 @@ impl Out {
         }
     }
 
-    /// What the service counted for an answer that it withholds.
+    /// What the service counted for an answer that it withholds. A count without tokens of the prompt, or without tokens
+    /// of an answer that came, says less than what was used: the request is booked at its worst case instead.
     pub(crate) fn used(&mut self, usage: Option<Usage>) {
-        self.used = usage;
+        self.used = usage.filter(|usage| self.is_covered(usage));
+    }
+
+    /// Bytes of the answer so far.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    fn is_covered(&self, usage: &Usage) -> bool {
+        usage.input_tokens > 0 && (usage.output_tokens > 0 || self.size == 0)
     }
 
     /// The answer will not be whole.
