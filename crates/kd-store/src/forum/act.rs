@@ -295,7 +295,8 @@ impl ForumStore {
                 Ok((deed(call, motion.thread_id, None, Some(motion.id)), answer))
             }),
             Call::Vote { motion_id, choice, reason } => self.db_deed(caller, settings, call, now, |store| {
-                let motion = motions::vote(&mut store.db, sight, forum, *motion_id, me, *choice, reason, now)?;
+                motions::check_shown(&mut store.db, sight, *motion_id)?;
+                let motion = motions::vote(&mut store.db, forum, *motion_id, me, *choice, reason, now)?;
                 let answer = json!({"success": true, "motion_id": motion_id, "choice": choice});
                 Ok((deed(call, motion.thread_id, None, Some(*motion_id)), answer))
             }),

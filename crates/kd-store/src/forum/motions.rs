@@ -323,9 +323,17 @@ pub(super) fn propose(
     find(db, id)
 }
 
+/// Refuses a motion that somebody does not see.
+pub(super) fn check_shown(db: &mut Db, sight: Sight, id: i64) -> Result<(), ForumError> {
+    let motion = find(db, id)?;
+    match sight == Sight::Public && is_hidden(db, &motion)? {
+        true => Err(ForumError::Missing { what: "motion", id }),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn vote(
     db: &mut Db,
-    sight: Sight,
     forum: &str,
     id: i64,
     agent: &str,
@@ -334,7 +342,7 @@ pub(super) fn vote(
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
     let motion = find(db, id)?;
-    if motion.forum != forum || (sight == Sight::Public && is_hidden(db, &motion)?) {
+    if motion.forum != forum {
         return Err(ForumError::Missing { what: "motion", id });
     }
     if motion.state != MotionState::Open {
