@@ -8,6 +8,7 @@
 
 use super::answer::AnswerKind;
 use crate::reading::anchors::{Head, are_orders, heads, named};
+use crate::reading::kinds as reading_kinds;
 use serde::{Deserialize, Serialize};
 
 /// A kind that the answers tell, and why.
@@ -76,6 +77,13 @@ pub fn settle(
                 heads.len()
             ),
         }),
+        // The words hold the units, a bare number does not: `100 °C` is not `100 °F`.
+        None if is_told && *guess == AnswerKind::Number && Head::mix_units(&heads) => {
+            Some(Settled {
+                answers: AnswerKind::Text,
+                why: "the answers have different units".into(),
+            })
+        }
         // Votes for what cannot be read are not lost.
         None if is_told => {
             let short = heads.iter().filter(|h| h.is_short).count();
@@ -113,23 +121,29 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
     }
     let options = named(question, heads);
     let is_sum = is_told && *guess == AnswerKind::Number;
+    let narrows = narrows(guess, &options);
     let choice = AnswerKind::Choice { options };
-    if matches!(&choice, AnswerKind::Choice { options } if options.len() >= 2) && !is_sum {
-        kinds.push(choice.clone());
+    if !has_labels(question, guess) {
+        let offers = matches!(&choice, AnswerKind::Choice { options } if options.len() >= 2);
+        if offers && !is_sum && !narrows {
+            kinds.push(choice.clone());
+        }
+        kinds.push(AnswerKind::Choice {
+            options: vec!["yes".into(), "no".into()],
+        });
+        let lists = match are_orders(question, heads) {
+            true => AnswerKind::Ranking,
+            false => AnswerKind::Set,
+        };
+        kinds.extend([AnswerKind::Date, AnswerKind::Number]);
+        // A comma in an answer to a question for one thing makes no list: `Rund 2,03 Millionen`, `Found none, so yes`.
+        let is_one = matches!(
+            guess,
+            AnswerKind::Number | AnswerKind::Date | AnswerKind::Choice { .. }
+        );
+        kinds.extend((!(is_told && is_one && lists == AnswerKind::Set)).then_some(lists));
+        kinds.push(AnswerKind::Code);
     }
-    kinds.push(AnswerKind::Choice {
-        options: vec!["yes".into(), "no".into()],
-    });
-    let lists = match are_orders(question, heads) {
-        true => AnswerKind::Ranking,
-        false => AnswerKind::Set,
-    };
-    kinds.extend([
-        AnswerKind::Date,
-        AnswerKind::Number,
-        lists,
-        AnswerKind::Code,
-    ]);
     let dated = heads.iter().any(Head::has_month);
     let mut out: Vec<Tally> = Vec::new();
     for kind in kinds {
@@ -164,6 +178,20 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
         out.extend((!mixed).then_some(tally));
     }
     out
+}
+
+/// Whether the guess is the options that the question labels. Then they are the options, whatever the answers repeat.
+fn has_labels(question: &str, guess: &AnswerKind) -> bool {
+    matches!(guess, AnswerKind::Choice { options } if reading_kinds::are_labelled(question, options))
+}
+
+/// Whether options are some of those of the guess.
+fn narrows(guess: &AnswerKind, options: &[String]) -> bool {
+    let AnswerKind::Choice { options: all } = guess else {
+        return false;
+    };
+    let all: Vec<String> = all.iter().map(|o| o.to_lowercase()).collect();
+    options.iter().all(|o| all.contains(&o.to_lowercase())) && options.len() < all.len()
 }
 
 /// Whether an answer is nothing but an answer of a kind.

@@ -759,6 +759,8 @@ fn chinese(sentence: &str) -> Option<Vec<String>> {
                 '找', '为',
             ])
             .find(|p| !p.trim().is_empty())?
+            // `选择茶`
+            .trim_start_matches('择')
             .to_owned()
     };
     let options = vec![bare(&left), right];

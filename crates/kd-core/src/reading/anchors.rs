@@ -7,7 +7,7 @@ use super::language::{Language, is_han};
 use super::options::Options;
 use super::{
     Answer, Unread, Wanted, alternatives, asked, code, cues, date, lists, number, own_words, prose,
-    sameness,
+    units,
 };
 
 /// The most words of a text that is short.
@@ -175,26 +175,32 @@ impl Head<'_> {
         self.is_several() && items.iter().all(|item| given.contains(item.as_str()))
     }
 
-    /// Whether the same number has several units: 3 days and 3 weeks.
+    /// Whether numbers have several units, so that a bare number tells too little: 3 days and 3 weeks, 90 min and 2 h.
     pub fn mix_units(heads: &[Head<'_>]) -> bool {
-        let mut seen: Vec<(String, String)> = Vec::new();
-        for head in heads {
-            let all = number::numbers(&head.first, Language::of(&head.first));
-            let [one] = all.as_slice() else { continue };
-            let behind = head.first.get(one.end..).unwrap_or_default();
-            let unit = behind.split_whitespace().next().unwrap_or_default();
-            let Some(unit) = sameness::unit(unit) else {
-                continue;
-            };
-            if seen
-                .iter()
-                .any(|(key, other)| *key == one.key && *other != unit)
-            {
-                return true;
-            }
-            seen.push((one.key.clone(), unit.to_owned()));
-        }
-        false
+        let mut units = heads.iter().filter_map(Head::unit);
+        let first = units.next();
+        units.any(|unit| Some(unit) != first)
+    }
+
+    /// The unit of its only number. Its bare form may lack a sign of currency.
+    fn unit(&self) -> Option<&'static str> {
+        let whole = self.is_short.then_some(self.reply);
+        Self::unit_in(&self.first).or_else(|| whole.and_then(Self::unit_in))
+    }
+
+    fn unit_in(text: &str) -> Option<&'static str> {
+        let all = number::numbers(text, Language::of(text));
+        let [one] = all.as_slice() else { return None };
+        let digits = text.get(one.start..one.end)?;
+        let glued = digits.trim_start_matches(|c: char| !c.is_alphabetic());
+        let behind = text.get(one.end..).unwrap_or_default();
+        let before = text.get(..one.start).unwrap_or_default();
+        let before = before.split_whitespace().next_back().unwrap_or_default();
+        let currency = before.trim_end_matches(['-', '−']);
+        let currency = currency.ends_with(['$', '€', '£', '¥']);
+        units::name(glued)
+            .or_else(|| units::name(behind))
+            .or_else(|| currency.then(|| units::name(before)).flatten())
     }
 }
 

@@ -67,6 +67,10 @@ pub fn found(asked: &str) -> (Kind, bool) {
             !matches!(asks, Some(Kind::Number | Kind::List)),
         )
     {
+        // Where an option ends is not certain; the answers tell.
+        if matches!(&options, Kind::Choice(names) if !are_whole(names)) {
+            return (Kind::Open, false);
+        }
         return (options, true);
     }
     match by_grammar {
@@ -75,6 +79,14 @@ pub fn found(asked: &str) -> (Kind, bool) {
         Some(Kind::Number) if date::asks_year(sentences[at].text) => (Kind::Date, true),
         kind => (kind.unwrap_or(Kind::Open), sure),
     }
+}
+
+/// Whether these are the options that a question labels: `(A) 3 (B) 4`.
+pub fn are_labelled(asked: &str, options: &[String]) -> bool {
+    let labelled = labels::of(&asking::bounded(asked));
+    labelled.is_some_and(|(found, _)| match found {
+        Labelled::Letters(o) | Labelled::Numbers(o) | Labelled::Bullets(o) => o == options,
+    })
 }
 
 /// Whether another sentence asks for a list: `What do I need? List it.`
@@ -188,6 +200,29 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
         true => Kind::YesNo,
         false => Kind::Choice(options),
     })
+}
+
+/// Whether options hold nothing of the sentence around them: no `Is SQLite`, `est plus rapide`, `for a CLI`.
+fn are_whole(options: &[String]) -> bool {
+    const COPULAS: &str = "is are was were est sont était ist sind war waren es son era fue eran";
+    const PURPOSES: &str = "for für pour para";
+    const CLAUSES: &str = "who that which qui que quien";
+    const OR: &str = "or oder ou";
+    let words = |option: &String| -> Vec<String> {
+        let lower = option.to_lowercase();
+        lower.split_whitespace().map(str::to_owned).collect()
+    };
+    let all: Vec<Vec<String>> = options.iter().map(words).collect();
+    let in_some = |is: &dyn Fn(&[String]) -> bool| {
+        let count = all.iter().filter(|words| is(words)).count();
+        count > 0 && count < all.len()
+    };
+    let begins = |table: &str, words: &[String]| words.first().is_some_and(|w| has(table, w));
+    let holds = |table: &str, words: &[String]| words.iter().any(|w| has(table, w));
+    !(in_some(&|words| begins(COPULAS, words))
+        || in_some(&|words| begins(PURPOSES, words))
+        || in_some(&|words| holds(CLAUSES, words))
+        || in_some(&|words| holds(OR, words)))
 }
 
 /// Whether two options are yes and no.

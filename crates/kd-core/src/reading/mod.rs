@@ -52,6 +52,7 @@ mod standing;
 mod statements;
 mod thoughts;
 mod ticks;
+mod units;
 mod weigh;
 mod weights;
 mod words;

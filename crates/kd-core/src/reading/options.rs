@@ -92,10 +92,11 @@ impl Options {
                 all
             })
             .collect();
-        // An option that is a single letter is its own label.
+        // An option that is a single letter is its own label. A digit is none where the labels are letters: `(A) 6 (B) 8`.
+        let own_label = |c: char| !is_han(c) && !(are_default && c.is_ascii_digit());
         let letters = lower
             .iter()
-            .any(|n| n.chars().count() == 1 && !n.chars().all(is_han));
+            .any(|n| n.chars().count() == 1 && n.chars().all(own_label));
         let mut items = items;
         let mut words_of: Vec<Name> = Vec::new();
         for (item, (all, written)) in items.iter().zip(names).enumerate() {

@@ -2,62 +2,11 @@
 //! its unit, the same things in another order, the same JSON. Signs that carry meaning (`<`, `-`, `=`) stay.
 
 use super::language::Language;
-use super::{number, prose};
+use super::{number, prose, units};
 use serde_json::Value;
 
 /// The longest text that is compared as a number or a list, in bytes; longer ones are compared word by word.
 const SHORT_BYTES_MAX: usize = 120;
-
-/// Units with several spellings, the one that is kept first.
-const UNITS: &[&[&str]] = &[
-    &[
-        "km",
-        "kilometer",
-        "kilometers",
-        "kilometre",
-        "kilometres",
-        "kilomètres",
-        "kilómetros",
-    ],
-    &[
-        "m", "meter", "meters", "metre", "metres", "mètres", "metros",
-    ],
-    &[
-        "cm",
-        "centimeter",
-        "centimeters",
-        "zentimeter",
-        "centimètres",
-        "centímetros",
-    ],
-    &[
-        "kg",
-        "kilogram",
-        "kilograms",
-        "kilogramm",
-        "kilogrammes",
-        "kilogramos",
-    ],
-    &["g", "gram", "grams", "gramm", "grammes", "gramos"],
-    &[
-        "s", "sec", "second", "seconds", "sekunde", "sekunden", "seconde", "secondes", "segundo",
-        "segundos",
-    ],
-    &["min", "minute", "minutes", "minuten", "minuto", "minutos"],
-    &[
-        "h", "hour", "hours", "stunde", "stunden", "heure", "heures", "hora", "horas",
-    ],
-    &["%", "percent", "prozent", "pour cent", "por ciento"],
-    &["€", "eur", "euro", "euros"],
-    &["$", "usd", "dollar", "dollars", "dólares"],
-];
-
-/// The usual spelling of a unit.
-pub(super) fn unit(word: &str) -> Option<&'static str> {
-    let word = word.trim_matches(['.', ',', '*', ')']).to_lowercase();
-    let known = UNITS.iter().find(|names| names.contains(&word.as_str()));
-    known.map(|names| names[0])
-}
 
 /// What an open answer is compared by.
 pub fn key(text: &str) -> String {
@@ -85,7 +34,16 @@ pub fn key(text: &str) -> String {
             return list;
         }
     }
-    words(&bare).join(" ")
+    let mut words = words(&bare);
+    // `8 Mb` is not `8 MB`.
+    if words.len() == bare.split_whitespace().count() {
+        for (word, written) in words.iter_mut().zip(bare.split_whitespace()) {
+            if units::is_cased(written) {
+                written.trim_end_matches(['.', ',']).clone_into(word);
+            }
+        }
+    }
+    words.join(" ")
 }
 
 /// A number and its unit, where the text is nothing else.
@@ -97,18 +55,37 @@ fn amount(text: &str) -> Option<String> {
     let around = around
         .trim_end_matches(['-', '−', '.'])
         .replace(['-', '−'], " ");
-    let left: Vec<String> = around
+    // `5kg`: the unit is written with the digits.
+    let digits = text.get(one.start..one.end)?;
+    let glued = digits.trim_start_matches(|c: char| !c.is_alphabetic());
+    let glued = if units::name(glued).is_some() {
+        glued
+    } else {
+        ""
+    };
+    let around = format!("{around} {glued}");
+    let left: Vec<&str> = around
         .split_whitespace()
-        .map(|w| w.trim_matches(['.', '*']).to_lowercase())
+        .map(|w| w.trim_matches(['.', '*']))
         .filter(|w| !w.is_empty())
         .collect();
     let unit = left.join(" ");
-    let known = UNITS.iter().find(|names| names.contains(&unit.as_str()));
-    let unit = match known {
-        Some(names) => names[0].to_owned(),
-        None if left.len() <= 1 => unit,
-        None => return None,
+    let unit = match unit.to_lowercase().as_str() {
+        "pour cent" | "por ciento" | "per cent" => "%".to_owned(),
+        "degrees celsius" | "grad celsius" | "degrés celsius" | "grados celsius" | "° c" => {
+            "°C".to_owned()
+        }
+        "degrees fahrenheit" | "grad fahrenheit" | "degrés fahrenheit" | "grados fahrenheit"
+        | "° f" => "°F".to_owned(),
+        _ => unit,
     };
+    if let Some(amount) = units::amount(&one.key, &unit) {
+        return Some(amount);
+    }
+    if left.len() > 1 {
+        return None;
+    }
+    let unit = unit.to_lowercase();
     Some(format!("{} {unit}", one.key).trim_end().to_owned())
 }
 
@@ -197,7 +174,10 @@ mod tests {
             ][..],
             &["391", "391.", "**391**", "Answer: 391"],
             &["3.5 km", "3,5 Kilometer", "3.5 kilometers"],
-            &["12 %", "12%", "12 percent"],
+            &["12 %", "12%", "12 percent", "12 per cent"],
+            &["90 minutes", "1.5 hours", "1,5 Stunden", "90min"],
+            &["100 °C", "212 °F", "100 degrees Celsius", "100 ° C"],
+            &["5 kg", "5kg", "5000 g", "5 Kilogramm"],
             &["red, green and blue", "Blue, red, green"],
             &["{\"a\": 1, \"b\": 2.0}", "{\"b\":2,\"a\":1}"],
             &["```rust\nfn a() {}\n```", "```rust\nfn a() {}  \n\n```"],
@@ -216,6 +196,13 @@ mod tests {
             ("5", "-5"),
             ("3.5 km", "3.5 m"),
             ("3.5", "35"),
+            ("100 °C", "100 °F"),
+            ("5 kg", "5 lb"),
+            ("5kg", "5lb"),
+            ("8 Mb", "8 MB"),
+            ("$5", "€5"),
+            ("100", "100 °C"),
+            ("The line carries 8 Mb.", "The line carries 8 MB."),
             ("red, green", "red, blue"),
             ("```\na+b\n```", "```\na-b\n```"),
             ("```py\nif x:\n  y\n```", "```py\nif x:\ny\n```"),

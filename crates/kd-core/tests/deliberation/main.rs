@@ -3,6 +3,7 @@
 mod budget;
 mod families;
 mod faults;
+mod kinds;
 mod mixed;
 mod noted;
 mod passes;

@@ -1,0 +1,214 @@
+//! Kinds and keys of the answers to questions that name options, ask for numbers with units, or for a choice of two.
+
+use kd_core::config::Config;
+use kd_core::deliberation::{AnswerKind, settling};
+use kd_core::planner::{self, Brief};
+
+/// Questions that label numbers, replies, and the option of each.
+const LABELLED: &[(&str, &[&str], &[Option<&str>])] = &[
+    (
+        "What is 2+2? (A) 3 (B) 4 (C) 5",
+        &["(B)", "4", "C"],
+        &[Some("4"), Some("4"), Some("5")],
+    ),
+    (
+        "What is 2+2? (A) 3 (B) 4 (C) 5",
+        &["(B)", "4", "B) 4"],
+        &[Some("4"); 3],
+    ),
+    (
+        "What is 2+2? (A) 3 (B) 4 (C) 5",
+        &["The answer is (B), 4.", "B", "B"],
+        &[Some("4"); 3],
+    ),
+    (
+        "How many legs has a spider? (A) 6 (B) 8 (C) 10",
+        &["(B)", "8", "C"],
+        &[Some("8"), Some("8"), Some("10")],
+    ),
+    (
+        "How many legs has a spider? (A) 6 (B) 8 (C) 10",
+        &["B", "B", "(C)"],
+        &[Some("8"), Some("8"), Some("10")],
+    ),
+    (
+        "Wie viele Beine hat eine Spinne? A) 6 B) 8 C) 10",
+        &["B", "8", "C"],
+        &[Some("8"), Some("8"), Some("10")],
+    ),
+    (
+        "Combien de pattes a une araignée ? (A) 6 (B) 8 (C) 10",
+        &["B", "8", "La réponse est B."],
+        &[Some("8"); 3],
+    ),
+    (
+        "¿Cuántas patas tiene una araña? a) 6 b) 8 c) 10",
+        &["b", "8", "B)"],
+        &[Some("8"); 3],
+    ),
+    (
+        "蜘蛛有几条腿？A. 6 B. 8 C. 10",
+        &["B", "8", "C"],
+        &[Some("8"), Some("8"), Some("10")],
+    ),
+    (
+        "In which year did the wall fall? A) 1961 B) 1989 C) 1990",
+        &["B", "1989", "A"],
+        &[Some("1989"), Some("1989"), Some("1961")],
+    ),
+    (
+        "What is the price? (A) $5 (B) $8 (C) $10",
+        &["B", "$8", "(A)"],
+        &[Some("$8"), Some("$8"), Some("$5")],
+    ),
+    (
+        "What is 50% of 50%? (A) 100% (B) 25%",
+        &["B", "25%", "(A)"],
+        &[Some("25%"), Some("25%"), Some("100%")],
+    ),
+];
+
+#[test]
+fn labelled_numbers_are_the_options_whatever_the_answers_repeat() {
+    for (question, replies, wanted) in LABELLED {
+        let (kind, found) = keys(question, replies);
+        assert!(matches!(kind, AnswerKind::Choice { .. }), "{question}");
+        let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
+        assert_eq!(found, *wanted, "{question} {replies:?}");
+    }
+}
+
+#[test]
+fn a_rejected_option_gets_no_vote() {
+    for (reply, rejected) in [
+        ("I'd say (B), not (C).", "5"),
+        ("Not (C), but (B).", "5"),
+        ("B, nicht C.", "5"),
+        ("(B), pas (C).", "5"),
+        ("(B), no (C).", "5"),
+    ] {
+        let replies = [reply, "4", "C"];
+        let (_, found) = keys("What is 2+2? (A) 3 (B) 4 (C) 5", &replies);
+        assert_ne!(found[0].as_deref(), Some(rejected), "{reply}");
+        assert_ne!(found[0].as_deref(), Some("C"), "{reply}");
+    }
+}
+
+#[test]
+fn numbers_with_different_units_are_compared_with_their_units() {
+    for (question, replies, open) in [
+        (
+            "At what temperature does water boil?",
+            ["100 °C", "100 °F", "100 °C"],
+            true,
+        ),
+        ("How heavy is it in total?", ["5 kg", "5 lb", "5"], true),
+        ("How fast is the line?", ["8 Mb", "8 MB", "8 Mb"], true),
+        (
+            "How long is the flight?",
+            ["90 minutes", "1.5 hours", "90 min"],
+            true,
+        ),
+        (
+            "Wie lange dauert der Flug?",
+            ["90 Minuten", "1,5 Stunden", "2 h"],
+            true,
+        ),
+        ("Combien coûte-t-il ?", ["5 €", "5 $", "5 €"], true),
+        ("¿Cuánto pesa?", ["5 kg", "5 libras", "5 kg"], true),
+        ("飞行时间是多少小时？", ["90分钟", "90小时", "90分钟"], true),
+        ("How heavy is it?", ["5 kg", "5", "5 kilograms"], false),
+        (
+            "How long is the flight?",
+            ["90 min", "90 minutes", "90"],
+            false,
+        ),
+    ] {
+        let (kind, keys) = keys(question, &replies);
+        match open {
+            true => assert_ne!(kind, AnswerKind::Number, "{question}"),
+            false => assert!(
+                kind == AnswerKind::Number && keys.iter().all(|key| *key == keys[0]),
+                "{question} {kind:?} {keys:?}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_comma_makes_no_list_of_one_answer() {
+    for (question, reply, wanted) in [
+        (
+            "Wie viele Einwohner hat Wien?",
+            "Rund 2,03 Millionen.",
+            "2030000",
+        ),
+        ("What is 17*23?", "Three hundred and ninety-one.", "391"),
+        ("Combien font 12,5 x 4 ?", "Cela fait 50,0.", "50"),
+        ("17乘以23等于多少？", "等于391，不是381。", "391"),
+        (
+            "How many moons does Mars have?",
+            "Two: Phobos and Deimos.",
+            "2",
+        ),
+        (
+            "Ist 97 eine Primzahl?",
+            "Kein Teiler gefunden, also ja.",
+            "yes",
+        ),
+        ("¿Es 91 un número primo?", "Para nada, es 7×13.", "no"),
+    ] {
+        let (_, keys) = keys(question, &[reply; 3]);
+        assert_eq!(keys, vec![Some(wanted.to_owned()); 3], "{question}");
+    }
+}
+
+#[test]
+fn options_whose_borders_are_not_certain_are_left_to_the_answers() {
+    for question in [
+        "Is SQLite or PostgreSQL better?",
+        "Are cats or dogs more intelligent?",
+        "Ist SQLite oder PostgreSQL besser?",
+        "Est-ce que Rust ou Go est plus rapide ?",
+        "Rust vs Go for a CLI?",
+        "Was it Newton or Leibniz who published calculus first?",
+        "Is it true or false that the earth is flat?",
+        "Should we rewrite it in Rust or keep the Go code or do nothing?",
+    ] {
+        let (kind, _) = keys(question, &[]);
+        assert_eq!(kind, AnswerKind::Text, "{question}");
+    }
+    for (question, wanted) in [
+        ("你选择茶还是咖啡？", ["茶", "咖啡"]),
+        (
+            "小团队应该选择 SQLite 还是 PostgreSQL？",
+            ["SQLite", "PostgreSQL"],
+        ),
+        ("Which is faster, Rust or Go?", ["Rust", "Go"]),
+        ("Is 91 prime or composite?", ["prime", "composite"]),
+    ] {
+        let (kind, _) = keys(question, &[]);
+        let options = wanted.map(str::to_owned).to_vec();
+        assert_eq!(kind, AnswerKind::Choice { options }, "{question}");
+    }
+}
+
+/// The kind by which replies are compared, and what each is compared by.
+fn keys(question: &str, replies: &[&str]) -> (AnswerKind, Vec<Option<String>>) {
+    let brief = Brief {
+        question,
+        asked: question,
+        ..Brief::default()
+    };
+    let plan = planner::plan(&Config::default(), &brief)
+        .expect("a plan")
+        .plan;
+    let guess = plan.guess.clone().expect("a guess");
+    let settled = settling::settle(question, &plan.answers, &guess, replies);
+    let kind = settled.map_or(plan.answers, |settled| settled.answers);
+    let keys = replies
+        .iter()
+        .map(|reply| kind.read_for(question, reply).ok().map(|(key, _)| key))
+        .collect();
+    (kind, keys)
+}
