@@ -93,7 +93,7 @@ impl Options {
             })
             .collect();
         // An option that is a single letter is its own label. A digit is none where the labels are letters: `(A) 6 (B) 8`.
-        let own_label = |c: char| !is_han(c) && !(are_default && c.is_ascii_digit());
+        let own_label = |c: char| !(is_han(c) || are_default && c.is_ascii_digit());
         let letters = lower
             .iter()
             .any(|n| n.chars().count() == 1 && n.chars().all(own_label));
