@@ -17,6 +17,7 @@ pub mod env;
 pub mod guard;
 pub mod hands;
 pub mod keys;
+mod mcp;
 pub mod providers;
 pub mod remote;
 pub mod secret_file;
