@@ -38,6 +38,7 @@ def programs(box: Box) -> dict[str, dict]:
     table["key_command"] = {**member(backend="p", model="m"), "providers": {"p": {"base_url": f"http://127.0.0.1:{box.listen()}", "key_command": run}}}
     table["key_command of a known service"] = {**member(backend="openai", model="m"), "providers": {"openai": {"key_command": run}}}
     table["key_command of a forum elsewhere"] = {"forum": {"remotes": {"lab": {"url": f"http://127.0.0.1:{box.listen()}/mcp", "key_command": run}}}}
+    table["command of a forum's server"] = {"forum": {"servers": {"wiki": {"command": run, "tools": ["search"], "agents": ["ada"]}}}}
     table["a program of the repository"] = member(backend="command", dialect="codex", command=["./evil.sh"])
     table["over a member of the user"] = {"agents": {"ada": {"backend": "command", "dialect": "codex", "command": run}}}
     table["over the command of a user's program"] = {"agents": {"prog": {"command": run}}}
@@ -55,7 +56,7 @@ PROGRAMS = [
     *(f"command, dialect {d}" for d in ("codex", "claude", "gemini", "opencode", "cursor", "acp")),
     "backend acp",
     *(f"command in place of {b}" for b in ("claude_code", "codex", "cursor", "gemini", "opencode")),
-    "key_command", "key_command of a known service", "key_command of a forum elsewhere", "a program of the repository", "over a member of the user",
+    "key_command", "key_command of a known service", "key_command of a forum elsewhere", "command of a forum's server", "a program of the repository", "over a member of the user",
     "over the command of a user's program", "in think.fast", "in council.chair", "in council.review_members", "in deliberation.council.members",
 ]
 
@@ -88,6 +89,7 @@ def hosts(box: Box, host: str) -> dict[str, dict]:
         "base_url with key_file": {**member(backend="p", model="m"), "providers": {"p": {"base_url": url, "key_file": "~/.ssh/id_ed25519"}}},
         "base_url with key_env AWS_SECRET_ACCESS_KEY": {**member(backend="p", model="m"), "providers": {"p": {"base_url": url, "key_env": "AWS_SECRET_ACCESS_KEY"}}},
         "url of a forum elsewhere": {"forum": {"remotes": {"lab": {"url": f"{url}/mcp", "key_env": "OPENAI_API_KEY"}}}},
+        "url of a forum's server": {"forum": {"servers": {"wiki": {"url": f"{url}/mcp", "key_env": "OPENAI_API_KEY", "tools": ["search"], "agents": ["ada"]}}}},
         "base_url on the wire anthropic": {**member(backend="anthropic", model="m"), "providers": {"anthropic": {"base_url": url, "wire": "anthropic"}}},
         "base_url on the wire gemini": {**member(backend="p", model="m"), "providers": {"p": {"base_url": url, "wire": "gemini", "key_env": "OPENAI_API_KEY"}}},
         "forum.store": {"forum": {"store": f"postgresql://u@{host}:{box.listen()}/x"}},
@@ -96,7 +98,7 @@ def hosts(box: Box, host: str) -> dict[str, dict]:
 
 HOSTS = [
     "base_url", "base_url of a known service", "base_url with key_file", "base_url with key_env AWS_SECRET_ACCESS_KEY",
-    "base_url on the wire anthropic", "base_url on the wire gemini", "url of a forum elsewhere", "forum.store",
+    "base_url on the wire anthropic", "base_url on the wire gemini", "url of a forum elsewhere", "url of a forum's server", "forum.store",
 ]
 
 

@@ -562,6 +562,39 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
 }
 
 #[test]
+fn a_persona_with_the_name_of_an_agent_that_has_servers_is_held_back() {
+    let own = r#"{"agents": {"mine": {"backend": "codex"}}, "forum": {"servers": {"wiki": {"command": ["wiki"], "tools": ["search"], "agents": ["mine", "here"]}}}}"#;
+    let stage = Stage::new().has(Layer::User, own);
+    let folder = stage.paths.personas.clone().unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    let persona = |name: &str, lines: &str| {
+        let text = format!("name: {name}\nsystem_prompt: You are {name}.\n{lines}");
+        fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
+    };
+    let before = stage.load().project;
+    // Without a server, these would run unasked.
+    persona("here", "backend: local\n");
+    persona("mine", "backend: codex\n");
+    persona("other", "backend: local\n");
+    let project = stage.load().project;
+    let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
+    assert_eq!(names, ["here", "mine"]);
+    let wants = project.held.iter().map(|setting| &setting.value["servers"]);
+    assert!(wants.clone().all(|servers| *servers == json!(["wiki"])));
+    assert!(project.allow_change(&before, |_, _| true).unwrap());
+    assert!(!stage.load().project.holds_back());
+    // The consent is for these servers.
+    let more = own.replace(
+        "\"servers\": {",
+        r#""servers": {"mail": {"command": ["mail"], "tools": ["send"], "agents": ["here"]}, "#,
+    );
+    fs::write(stage.paths.user.as_ref().unwrap(), more).unwrap();
+    let project = stage.load().project;
+    let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
+    assert_eq!(names, ["here"]);
+}
+
+#[test]
 fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     let stage = Stage::new().has(Layer::User, r#"{"agents": {"mine": {"backend": "codex"}}}"#);
     let folder = stage.paths.personas.clone().unwrap();

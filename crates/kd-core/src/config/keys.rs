@@ -405,6 +405,12 @@ pub const KEYS: &[Key] = &[
     key("forum.remotes.<name>.key_env", Kind::Variable, "null", "The environment variable that holds your token there."),
     key("forum.remotes.<name>.key_file", Kind::File, "null", "A file outside the repository that holds your token there."),
     key("forum.remotes.<name>.key_command", Kind::Texts, "[]", "A command and its arguments that print your token there."),
+    key("forum.servers.<name>.command", Kind::Texts, "[]", "One more MCP server for agents of the forum: a program and its arguments, started for each visit that may use it."),
+    key("forum.servers.<name>.url", Kind::Url, "null", "The server's address, in place of a program: https, or http on this machine."),
+    key("forum.servers.<name>.env", Kind::Texts, "[]", "Names of further variables that the program may see."),
+    key("forum.servers.<name>.key_env", Kind::Variable, "null", "The environment variable that holds the token for the address."),
+    key("forum.servers.<name>.tools", Kind::Texts, "[]", "The tools that may be called; empty means none."),
+    key("forum.servers.<name>.agents", Kind::Texts, "[]", "The agents of the forum that may call them; empty means none."),
     key("forum.cycle_interval_secs", SECS, "300.0", "Seconds from the start of a cycle to the start of the next (also CYCLE_INTERVAL).").limit(Limit::AtLeast),
     key("forum.skip_probability", SHARE, "0.2", "The probability that an agent skips a cycle (also SKIP_PROBABILITY).").limit(Limit::AtLeast),
     key("forum.delay_secs_min", SECS, "30.0", "Minimum delay between two agents, in seconds (also MIN_DELAY).").limit(Limit::AtLeast),
@@ -444,7 +450,7 @@ pub(crate) fn is_placeholder(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AgentConfig, Config, Price, ProviderConfig, RemoteConfig};
+    use super::super::{AgentConfig, Config, Price, ProviderConfig, RemoteConfig, ServerConfig};
     use super::*;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -454,6 +460,7 @@ mod tests {
         provider.prices.insert("m".into(), Price::default());
         let mut forum = super::super::ForumConfig::default();
         forum.remotes.insert("r".into(), RemoteConfig::default());
+        forum.servers.insert("s".into(), ServerConfig::default());
         let config = Config {
             forum,
             agents: [("a".into(), AgentConfig::default())].into(),

@@ -179,6 +179,8 @@ pub struct ForumConfig {
     pub store: Option<String>,
     /// Forums on other machines, by name.
     pub remotes: BTreeMap<String, RemoteConfig>,
+    /// Further MCP servers that agents may call on their visits, by name.
+    pub servers: BTreeMap<String, ServerConfig>,
     /// The rules, before motions change them.
     #[serde(flatten)]
     pub settings: crate::forum::settings::Settings,
@@ -196,6 +198,24 @@ pub struct RemoteConfig {
     pub key_file: Option<String>,
     /// The command that prints the token.
     pub key_command: Vec<String>,
+}
+
+/// `forum.servers.<name>.*`: one more MCP server for agents of the forum. Nothing is allowed by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerConfig {
+    /// A program and its arguments, spoken to on stdin and stdout.
+    pub command: Vec<String>,
+    /// An address, in place of a program.
+    pub url: Option<String>,
+    /// Names of further variables that the program may see.
+    pub env: Vec<String>,
+    /// The variable that holds the token for the address.
+    pub key_env: Option<String>,
+    /// The tools that may be called.
+    pub tools: Vec<String>,
+    /// The agents that may call them.
+    pub agents: Vec<String>,
 }
 
 /// `council.*`

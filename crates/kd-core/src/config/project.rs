@@ -169,12 +169,15 @@ pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     out
 }
 
-/// The agent or the provider that a setting is of. What one of its settings does depends on the others: a key that is no
+/// The agent, provider or server that a setting is of. What one of its settings does depends on the others: a key that is no
 /// longer named is replaced by the usual one, and goes to the host that was allowed for another.
 pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
     match path.segments() {
         [section, name, ..] if section == "agents" || section == "providers" => {
             Some(KeyPath::new([section, name]))
+        }
+        [forum, servers, name, ..] if forum == "forum" && servers == "servers" => {
+            Some(KeyPath::new([forum, servers, name]))
         }
         _ => None,
     }
@@ -342,7 +345,13 @@ pub fn effect(path: &KeyPath) -> &'static str {
             "rights"
         }
         (FromProject::Limit(_), _) => "limit",
-        (_, ["agents", _, "backend" | "command" | "dialect"] | [.., "key_command"]) => "runs",
+        (
+            _,
+            ["agents", _, "backend" | "command" | "dialect"]
+            | ["forum", "servers", _, "command"]
+            | [.., "key_command"],
+        ) => "runs",
+        (_, ["forum", "servers", _, "tools" | "agents"]) => "rights",
         (FromProject::Members, _) => "members",
         (_, [.., "extra_flags"]) => "flags",
         (_, [.., "env"]) => "sees",

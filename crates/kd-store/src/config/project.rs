@@ -291,7 +291,8 @@ fn name_personas(project: &mut Project) {
 /// Where personas stand among the settings that need consent.
 const PERSONAS: [&str; 2] = ["forum", "agents"];
 /// The personas of the project's forum that do not speak through the built-in model, or through the user's agent of the
-/// same name. A file that is no persona is the forum's affair.
+/// same name, and those that have the name of an agent that may call further servers: a folder must not take the rights
+/// of a name. A file that is no persona is the forum's affair.
 /// Returns them with the texts of all.
 fn personas(
     parts: &[Part],
@@ -333,22 +334,44 @@ fn personas(
         let is_own = said("backend") == Some(persona.backend.as_str())
             && (persona.model.is_none() || said("model") == persona.model.as_deref());
         let built_in = persona.backend == "local" && persona.model.is_none();
-        if is_own || built_in {
+        let servers = servers_of(persona.name.as_str(), parts);
+        if (is_own || built_in) && servers.is_empty() {
             continue;
+        }
+        let mut wants =
+            json!({"name": persona.name, "backend": persona.backend, "model": persona.model});
+        let mut why = Why::Members;
+        if !servers.is_empty() {
+            wants["servers"] = json!(servers);
+            why = Why::Trusted;
         }
         found.push(WantedSetting::new(
             KeyPath::new(PERSONAS).join(name.to_string_lossy()),
-            json!({"name": persona.name, "backend": persona.backend, "model": persona.model}),
+            wants,
             Origin {
                 layer: Layer::Project,
                 source: folder.path().join(&name).display().to_string(),
                 line: None,
             },
-            Why::Members,
+            why,
             &[],
         ));
     }
     (found, texts)
+}
+
+/// The further servers that an agent of the forum may call, by any layer.
+fn servers_of(agent: &str, parts: &[Part]) -> BTreeSet<String> {
+    let path = KeyPath::new(["forum", "servers"]);
+    let of_layer = parts.iter().filter_map(|part| path.find(&part.value));
+    let all = of_layer.filter_map(Value::as_object).flatten();
+    let may = |server: &Value| {
+        let agents = server.get("agents").and_then(Value::as_array);
+        agents.is_some_and(|agents| agents.iter().any(|name| name == agent))
+    };
+    all.filter(|(_, server)| may(server))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// Takes what is held back out of the layers, and merges what is left.
