@@ -21,6 +21,7 @@ mod mcp;
 pub mod providers;
 pub mod remote;
 pub mod secret_file;
+pub mod servers;
 pub mod spending;
 mod status;
 #[cfg(test)]
