@@ -377,7 +377,7 @@ async fn a_server_at_an_address_gets_its_token_and_nobody_else_does() {
         .await
         .unwrap()
         .answer;
-    assert_eq!(answer, json!({"success": true, "text": "you said [key]"}));
+    assert_eq!(answer, json!({"success": true, "text": "you said [token]"}));
     let away = servers.call("wiki__away", &json!({})).await.unwrap().answer;
     assert!(
         away["error"].as_str().unwrap().contains("redirects"),

@@ -1,6 +1,7 @@
 //! What a server needs of the house behind it. Whoever starts a server implements it.
 
 use kd_core::forum::account::Proof;
+use kd_core::request::ToolSpec;
 use kd_core::{Message, Op};
 use kd_engine::Session;
 use serde_json::Value;
@@ -83,6 +84,16 @@ pub trait Kingdom: Send + Sync + 'static {
         tool: &str,
         arguments: &Value,
     ) -> Result<Value, Refusal>;
+
+    /// Tools of further servers that the agent on its visit may call. They are opened by this, where they are not yet.
+    fn further_tools(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    /// Whether a name is that of a tool of such a server, allowed or not: [`Kingdom::forum`] carries it out or refuses it.
+    fn has_further(&self, _tool: &str) -> bool {
+        false
+    }
 
     /// What an agent on its visit is shown of an answer: fenced, and within the characters of its visit. `None` for all
     /// other callers.

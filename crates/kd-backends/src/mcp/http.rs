@@ -1,7 +1,8 @@
 //! An MCP server at an address: streamable HTTP. Redirects are not followed, and beyond this machine only TLS is spoken.
 
 use super::{
-    ANSWER_BYTES_MAX, CALL_LIMIT, PROTOCOL, Peer, answers, cleaned, greeted, greeting, request, without,
+    ANSWER_BYTES_MAX, CALL_LIMIT, PROTOCOL, Peer, answers, cleaned, greeted, greeting, request,
+    without,
 };
 use crate::keys::Key;
 use crate::providers::is_loopback;

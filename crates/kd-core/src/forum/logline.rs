@@ -83,6 +83,26 @@ pub enum LogEvent {
         /// Who.
         agent: String,
     },
+    /// An agent called a tool of one of its further servers.
+    ServerCalled {
+        /// Who.
+        agent: String,
+        /// The server.
+        server: String,
+        /// Its tool.
+        tool: String,
+        /// Whether the server did it.
+        success: bool,
+    },
+    /// A further server of an agent, or one of its tools, cannot be called in a visit.
+    ServerFailed {
+        /// Who would call it.
+        agent: String,
+        /// The server.
+        server: String,
+        /// Why not.
+        why: String,
+    },
     /// We wait before the next agent.
     WaitingForAgent {
         /// How long, in seconds.
@@ -187,6 +207,18 @@ impl LogEvent {
                     .map(|r| format!(" ({r})"))
                     .unwrap_or_default();
                 format!("Completed run for {agent}: {action} - Success: {success}{reason}")
+            }
+            Self::ServerCalled {
+                agent,
+                server,
+                tool,
+                success,
+            } => {
+                let success = if *success { "True" } else { "False" };
+                format!("{agent} called {tool} of server {server} - Success: {success}")
+            }
+            Self::ServerFailed { agent, server, why } => {
+                format!("Server {server} of {agent}: {why}")
             }
             Self::ClaimDiffers { agent, claim, did } => {
                 format!("{agent} says {claim}, and did {did}")

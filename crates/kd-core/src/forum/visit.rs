@@ -26,6 +26,11 @@ const SMALL_BODY: usize = 320;
 /// The longest title and reason of a small model.
 const SMALL_LINE: usize = 80;
 
+/// Between the name of a further server and that of its tool.
+pub const BETWEEN: &str = "__";
+/// Maximum characters of the arguments of such a tool, where they are text.
+const ARGUMENTS_MAX: usize = 8_000;
+
 /// How an agent calls tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -84,6 +89,8 @@ pub struct Visit {
     threads: Vec<i64>,
     /// Where an agent program calls tools.
     server: Option<ToolServer>,
+    /// Tools of further servers.
+    further: Vec<ToolSpec>,
     /// What was said, for native calls.
     talk: Vec<Said>,
     /// The same as text, for the others.
@@ -114,6 +121,7 @@ impl Visit {
             threads: scene.news.iter().map(|fresh| fresh.thread.id).collect(),
             fence: scene.fence.clone(),
             server: scene.server.clone(),
+            further: scene.further.clone(),
             member,
             way,
             calls: 0,
@@ -154,10 +162,13 @@ impl Visit {
             Way::Json | Way::Small => match read_object(text) {
                 Ok(call) => match self.echo.find(&call.arguments) {
                     Some(why) => self.end(Some(why.into()), Some(("skip".into(), None))),
-                    None => {
-                        self.waiting.push_back(call);
-                        self.next()
-                    }
+                    None => match self.unwrapped(call) {
+                        Ok(call) => {
+                            self.waiting.push_back(call);
+                            self.next()
+                        }
+                        Err(why) => self.mistake(&why),
+                    },
                 },
                 Err(why) => self.mistake(&why),
             },
@@ -216,6 +227,23 @@ impl Visit {
         self.next()
     }
 
+    /// A call whose arguments are text, where its tool is one of a further server: schemas of others are no part of ours.
+    fn unwrapped(&self, mut call: ToolCall) -> Result<ToolCall, String> {
+        if !self.further.iter().any(|tool| tool.name == call.name) {
+            return Ok(call);
+        }
+        call.arguments = match &call.arguments["arguments"] {
+            Value::String(text) => serde_json::from_str(text)
+                .map_err(|e| format!("`arguments` is not one JSON object: {e}"))?,
+            Value::Null => json!({}),
+            given => given.clone(),
+        };
+        match call.arguments.is_object() {
+            true => Ok(call),
+            false => Err("`arguments` is not a JSON object".into()),
+        }
+    }
+
     /// The agent could not be asked.
     pub fn failed(&mut self, failure: &Failure) -> Step {
         self.finish(Outcome::Failed, Some(failure.to_string()), None)
@@ -270,13 +298,13 @@ impl Visit {
                 (
                     None,
                     Some(Box::new(ToolTalk {
-                        tools: tools.collect(),
+                        tools: tools.chain(self.further.iter().cloned()).collect(),
                         said: self.talk.clone(),
                         server: None,
                     })),
                 )
             }
-            Way::Json => (Some(schema()), None),
+            Way::Json => (Some(schema(&self.further)), None),
             Way::Small => (Some(small_schema(&self.threads)), None),
             Way::Mcp => {
                 let talk = ToolTalk {
@@ -409,11 +437,17 @@ fn read_object(text: &str) -> Result<ToolCall, String> {
 }
 
 /// One object for each tool, of which an answer is one.
-fn schema() -> Value {
-    let each = TOOLS
+fn schema(further: &[ToolSpec]) -> Value {
+    let own = TOOLS
         .iter()
         .map(|tool| with_name(tool.schema(false), tool.name));
-    json!({"anyOf": each.collect::<Vec<_>>()})
+    let text = json!({"type": "string", "maxLength": ARGUMENTS_MAX});
+    let further = further.iter().map(|tool| {
+        let wrapped = json!({"type": "object", "properties": {"arguments": text}, "required": ["arguments"],
+            "additionalProperties": false});
+        with_name(wrapped, &tool.name)
+    });
+    json!({"anyOf": own.chain(further).collect::<Vec<_>>()})
 }
 
 fn with_name(mut schema: Value, name: &str) -> Value {

@@ -1,7 +1,7 @@
 //! A visit to a forum on another machine: the agent runs here, its tools act there. Calls, notes and the record of the
 //! visit are kept in the own store, under the name `@NAME`.
 
-use super::visit::{failed, fence};
+use super::visit::{failed, fence, stoppable};
 use super::{Forum, RunError, Stop};
 use kd_backends::remote::RemoteForum;
 use kd_core::forum::account::Standing;
@@ -74,7 +74,7 @@ impl Forum<'_> {
             way => way,
         };
         let fence = fence();
-        let server = self.server(run, name, settings, &fence);
+        let server = self.server(run, name, settings, &fence, None);
         let backend = match self.seat(&member) {
             Ok(backend) => backend,
             Err(failure) => return Ok(failed(failure)),
@@ -110,6 +110,9 @@ impl Forum<'_> {
             fence,
             manner: persona.manner(),
             server,
+            // Strangers write there: what the user's servers know stays here.
+            further: Vec::new(),
+            servers: Vec::new(),
             elsewhere: Some(Elsewhere { known_as, news }),
         };
         let visit = Visit::new(member, way, &scene);
@@ -139,17 +142,6 @@ fn carry(
     tool: &str,
     arguments: &Value,
 ) -> Result<Value, Failure> {
-    let mut stop = stop.clone();
-    runtime.block_on(async {
-        let stopped = async {
-            // A front end that is gone stops nothing.
-            if stop.wait_for(|stop| *stop == Stop::Now).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            answer = remote.call(tool, arguments) => answer,
-            () = stopped => Err(Failure::new(FailureKind::Cancelled, "stopped by a person")),
-        }
-    })
+    let stopped = || Failure::new(FailureKind::Cancelled, "stopped by a person");
+    stoppable(runtime, stop, remote.call(tool, arguments)).unwrap_or_else(|| Err(stopped()))
 }

@@ -12,6 +12,7 @@ mod visit;
 pub use elsewhere::kept_as;
 
 use kd_backends::remote::RemoteForum;
+use kd_backends::servers::Grant;
 use kd_backends::{Backend, Hands};
 use kd_core::config::Config;
 use kd_core::forum::cycle::Candidate;
@@ -23,6 +24,7 @@ use kd_core::forum::words::{Outcome, Run};
 use kd_core::request::ToolServer;
 use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use threads::Threads;
@@ -63,8 +65,21 @@ pub struct Plan {
     pub skips: bool,
     /// The program by which agent programs call the forum's tools, up to the name and the run of a visit.
     pub server: Option<ToolServer>,
+    /// The further servers that agents may call, by the name of the agent.
+    pub granted: BTreeMap<String, Granted>,
+    /// The folder in which programs among those servers work: an empty one.
+    pub servers_folder: PathBuf,
     /// The forum on another machine that is visited; `None` means the forum of the store.
     pub remote: Option<RemoteForum>,
+}
+
+/// The further servers of one agent.
+#[derive(Clone, Debug, Default)]
+pub struct Granted {
+    /// The servers.
+    pub servers: Vec<Grant>,
+    /// A file with the same, which only the user can read: for the server of tools that an agent program starts.
+    pub file: Option<PathBuf>,
 }
 
 /// A forum that runs.

@@ -1,8 +1,10 @@
 //! Carries a visit out: shows what is new, asks, makes the calls, records the end.
 
-use super::{Forum, RunError, Stop};
+use super::{Forum, Granted, RunError, Stop};
 use futures::StreamExt;
 use kd_backends::Backend;
+use kd_backends::servers::{Grant, Servers};
+use kd_core::clean::clean_line;
 use kd_core::forum::account::Proof;
 use kd_core::forum::company::MENTIONS_SHOWN;
 use kd_core::forum::logline::LogEvent;
@@ -10,14 +12,16 @@ use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
 use kd_core::forum::words::{Outcome, Run};
-use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer};
+use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer, ToolSpec};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
-use kd_store::forum::{Caller, ForumError, RunEnd, Sight};
-use serde_json::Value;
+use kd_store::forum::{Caller, ForumError, RunEnd, ServerAnswer, Sight};
+use serde_json::{Value, json};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 /// Threads with news that an agent is shown unasked.
 const NEWS: i64 = 8;
@@ -25,6 +29,8 @@ const NEWS: i64 = 8;
 const NEWS_SMALL: i64 = 2;
 /// New posts of one thread that are looked at.
 const POSTS: i64 = 50;
+/// Maximum lines of the log that are looked through for calls of further servers after a visit.
+const SERVER_LINES_MAX: i64 = 5_000;
 /// Backends that have no place for tools of ours: one JSON object an answer is asked of them.
 const PLAIN: &[&str] = &["scripted", "command"];
 
@@ -96,12 +102,26 @@ impl Forum<'_> {
         let member = self.member(persona);
         let way = self.way(persona, &member);
         let fence = fence();
-        let server = self.server(run, name, settings, &fence);
+        let granted = match way {
+            // It makes one post a visit, and no calls.
+            Way::Small => Granted::default(),
+            _ => self.plan.granted.get(name).cloned().unwrap_or_default(),
+        };
+        let server = self.server(run, name, settings, &fence, Some(&granted));
         let backend = match self.seat(&member) {
             Ok(backend) => backend,
             Err(failure) => return Ok(failed(failure)),
         };
         let forum = self.plan.forum.clone();
+        let log_end = self.store.log_end(&forum)?;
+        let servers: Vec<String> = granted.servers.iter().map(|s| s.name.clone()).collect();
+        // An agent program calls them by kd's own server, which opens them there.
+        let grants = match way {
+            Way::Mcp => Vec::new(),
+            _ => granted.servers,
+        };
+        let mut further = Servers::new(grants, &self.plan.servers_folder);
+        let tools = self.open(run, name, &mut further)?;
         let limit = if way == Way::Small { NEWS_SMALL } else { NEWS };
         let now = self.now();
         let news = self.store.news_at(&forum, name, limit, now)?;
@@ -138,6 +158,8 @@ impl Forum<'_> {
             fence,
             manner: persona.manner(),
             server,
+            further: tools,
+            servers,
             elsewhere: None,
         };
         let mentioned: Vec<i64> = scene.mentions.0.iter().map(|m| m.post_id).collect();
@@ -145,10 +167,16 @@ impl Forum<'_> {
         let caller = Caller::new(name, &forum)?;
         let call = |forum: &mut Self, caller: &Caller, name: &str, arguments: &Value| {
             let now = forum.now();
-            forum.store.call(caller, settings, name, arguments, now)
+            if !further.has(name) {
+                return forum.store.call(caller, settings, name, arguments, now);
+            }
+            let (runtime, stop) = (&forum.runtime, &forum.stop);
+            let send = || ask_server(runtime, stop, &mut further, name, arguments);
+            forum.store.call_server(caller, settings, name, now, send)
         };
         let end = self.converse(run, visit, &backend, caller, call)?;
         let end = self.by_record(run, way, end, settings)?;
+        self.tell_servers(name, log_end)?;
         if end.outcome.is_success() || end.outcome == Outcome::LimitExceeded {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
@@ -170,7 +198,7 @@ impl Forum<'_> {
         mut visit: Visit,
         backend: &Arc<dyn Backend>,
         caller: Caller,
-        call: impl Fn(&mut Self, &Caller, &str, &Value) -> Result<Value, ForumError>,
+        mut call: impl FnMut(&mut Self, &Caller, &str, &Value) -> Result<Value, ForumError>,
     ) -> Result<End, RunError> {
         let caller = Caller {
             run: Some(run),
@@ -190,6 +218,45 @@ impl Forum<'_> {
                 Step::Over(end) => return Ok(end),
             };
         }
+    }
+
+    /// Opens the further servers of a visit, and enters in the log which of them cannot be called.
+    fn open(
+        &mut self,
+        run: i64,
+        name: &str,
+        further: &mut Servers,
+    ) -> Result<Vec<ToolSpec>, RunError> {
+        let tools = match stoppable(&self.runtime, &self.stop, further.tools()) {
+            Some(tools) => tools,
+            None => return Ok(Vec::new()),
+        };
+        let caller = Caller {
+            run: Some(run),
+            ..Caller::new(name, &self.plan.forum)?
+        };
+        for fault in further.faults() {
+            let now = self.now();
+            self.store.server_failed(&caller, fault, now)?;
+        }
+        Ok(tools)
+    }
+
+    /// Says what the log holds about the further servers of an agent since this number. Another process may have entered it.
+    fn tell_servers(&mut self, agent: &str, since: i64) -> Result<(), RunError> {
+        let forum = self.plan.forum.clone();
+        for (_, line) in self.store.log_after(&forum, since, SERVER_LINES_MAX)? {
+            let of = match &line.event {
+                LogEvent::ServerCalled { agent, .. } | LogEvent::ServerFailed { agent, .. } => {
+                    agent
+                }
+                _ => continue,
+            };
+            if of == agent {
+                (self.say)(&line);
+            }
+        }
+        Ok(())
     }
 
     /// How a visit ended; one whose calls were made elsewhere, as the record tells.
@@ -213,6 +280,7 @@ impl Forum<'_> {
         name: &str,
         settings: &Settings,
         fence: &str,
+        granted: Option<&Granted>,
     ) -> Option<ToolServer> {
         let mut server = self.plan.server.clone()?;
         server.args.extend(["--as".into(), name.to_owned()]);
@@ -220,6 +288,11 @@ impl Forum<'_> {
         let calls = settings.max_tool_calls.to_string();
         server.args.extend(["--calls".into(), calls]);
         server.args.extend(["--fence".into(), fence.to_owned()]);
+        if let Some((granted, file)) = granted.and_then(|g| Some((g, g.file.as_ref()?.to_str()?))) {
+            server.args.extend(["--servers".into(), file.to_owned()]);
+            let names = granted.servers.iter().flat_map(Grant::names);
+            server.tools.extend(names);
+        }
         Some(server)
     }
 
@@ -297,6 +370,50 @@ impl Forum<'_> {
             }
         })
     }
+}
+
+/// Calls a tool of a further server, unless a person stops it.
+fn ask_server(
+    runtime: &Runtime,
+    stop: &watch::Receiver<Stop>,
+    further: &mut Servers,
+    name: &str,
+    arguments: &Value,
+) -> ServerAnswer {
+    let called = stoppable(runtime, stop, further.call(name, arguments)).flatten();
+    match called {
+        Some(called) => ServerAnswer {
+            server: called.server,
+            tool: called.tool,
+            answer: called.answer,
+        },
+        None => ServerAnswer {
+            server: clean_line(name, 64),
+            tool: String::new(),
+            answer: json!({"success": false, "error": "stopped by a person"}),
+        },
+    }
+}
+
+/// Waits for this; `None` where a person stops it.
+pub(super) fn stoppable<T>(
+    runtime: &Runtime,
+    stop: &watch::Receiver<Stop>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut stop = stop.clone();
+    runtime.block_on(async {
+        let stopped = async {
+            // A front end that is gone stops nothing.
+            if stop.wait_for(|stop| *stop == Stop::Now).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            done = work => Some(done),
+            () = stopped => None,
+        }
+    })
 }
 
 /// All of an answer.

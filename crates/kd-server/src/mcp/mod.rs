@@ -156,10 +156,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let known = self.caller(&context).is_some();
-        Ok(ListToolsResult::with_all_items(tools::list(
-            self.kingdom.as_ref(),
-            known,
-        )))
+        let mut all = tools::list(self.kingdom.as_ref(), known);
+        all.extend(tools::further(&self.kingdom).await?);
+        Ok(ListToolsResult::with_all_items(all))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -7,6 +7,7 @@ use kd_core::SeatName;
 use kd_core::forum::account::Proof;
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
 use kd_core::names::{GUEST, READER};
+use kd_core::request::ToolSpec;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -112,6 +113,20 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     council.map(Row::tool).chain(forum).collect()
 }
 
+/// The tools of further servers for an agent on its visit.
+pub(super) async fn further(kingdom: &Arc<dyn Kingdom>) -> Result<Vec<Tool>, ErrorData> {
+    if !kingdom.is_visit() {
+        return Ok(Vec::new());
+    }
+    let tools = off(kingdom, |kingdom| kingdom.further_tools()).await?;
+    let tool = |spec: ToolSpec| {
+        let mut tool = Tool::new(spec.name, spec.doc, object(spec.schema));
+        tool.annotations = Some(ToolAnnotations::new().open_world(true));
+        tool
+    };
+    Ok(tools.into_iter().map(tool).collect())
+}
+
 /// Carries a call out. An error of the protocol means that there is no such tool.
 pub(super) async fn call(
     server: &Server,
@@ -132,6 +147,12 @@ pub(super) async fn call(
             server.news.wake();
         }
         return answer;
+    }
+    if server.kingdom.has_further(name)
+        && let Some(caller) = caller
+    {
+        let arguments = Value::Object(arguments);
+        return carry(&server.kingdom, name.to_owned(), caller, arguments).await;
     }
     let names: Vec<_> = list(server.kingdom.as_ref(), true)
         .into_iter()
@@ -219,16 +240,32 @@ async fn post(
         }
         (None, None) => nobody(READER.to_owned()),
     };
-    let arguments = Value::Object(arguments);
+    carry(
+        kingdom,
+        tool.name.to_owned(),
+        author,
+        Value::Object(arguments),
+    )
+    .await
+}
+
+/// Has a call carried out, and puts its answer between the fences of a visit.
+async fn carry(
+    kingdom: &Arc<dyn Kingdom>,
+    tool: String,
+    caller: Caller,
+    arguments: Value,
+) -> Result<CallToolResult, ErrorData> {
+    let called = tool.clone();
     let done = off(kingdom, move |kingdom| {
-        let Caller { name, proof } = author;
-        kingdom.forum(&name, proof, tool.name, &arguments)
+        let Caller { name, proof } = caller;
+        kingdom.forum(&name, proof, &called, &arguments)
     });
     let answer = match done.await? {
         Ok(answer) => answer,
         Err(why) => failure(&why.0),
     };
-    Ok(match kingdom.shown(tool.name, &answer) {
+    Ok(match kingdom.shown(&tool, &answer) {
         Some(text) => fenced(answer, text),
         None => posted(answer),
     })

@@ -145,7 +145,7 @@ impl ForumStore {
     }
 
     /// Counts a call of a visit; its number, else the answer that refuses it.
-    fn count(
+    pub(super) fn count(
         &mut self,
         caller: &Caller,
         settings: &Settings,

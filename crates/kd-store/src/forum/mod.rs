@@ -30,6 +30,7 @@ mod schema;
 mod search;
 mod secrets;
 mod seen;
+mod servers;
 mod shape;
 mod threads;
 mod visits;
@@ -45,6 +46,7 @@ pub use posts::NewPost;
 pub use runner_log::RunnerLog;
 pub use runs::RunEnd;
 pub use seen::News;
+pub use servers::ServerAnswer;
 pub use visits::Visiting;
 
 use crate::beneath::{self, Folder, Kind};

@@ -9,9 +9,9 @@ Examples:
   npx @modelcontextprotocol/inspector --cli kd mcp --method tools/list
 
 Agents on a visit (kd forum run-once, kd forum visit) get only the forum's tools
-from here: neither the council nor its threads. On a visit to a forum on another
-machine (forum.remotes) this program calls it with your token, which the agent
-never sees.
+from here, and those of servers that you allow (forum.servers): neither the
+council nor its threads. On a visit to a forum on another machine (forum.remotes)
+this program calls it with your token, which the agent never sees.
 
 Only the protocol is written to stdout. Over HTTP: kd serve --mcp. Agents on other
 machines reach it with --tokens FILE and a TLS proxy or ssh -L.";
@@ -50,6 +50,15 @@ pub(crate) struct Mcp {
     /// The socket that gives the token
     #[arg(long, value_name = "SOCKET", requires = "remote", hide = true)]
     pub(crate) remote_token: Option<std::path::PathBuf>,
+    /// A file with the further servers of that visit
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "run",
+        conflicts_with = "remote",
+        hide = true
+    )]
+    pub(crate) servers: Option<std::path::PathBuf>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]

@@ -13,6 +13,7 @@ use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
 use kd_backends::remote::RemoteForum;
+use kd_backends::servers::{Grant, Servers};
 use kd_backends::transport::process;
 use kd_backends::{Env, Hands};
 use kd_core::config::{Config, KNOWN_AGENTS};
@@ -22,6 +23,7 @@ use kd_core::{Member, SeatName};
 use kd_store::UserDirs;
 use kd_store::user_dirs::make_private;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long agent programs get to end before we leave.
@@ -66,6 +68,10 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         true => runtime.block_on(remotes(&config)),
         false => Vec::new(),
     };
+    let servers = match args.members.is_empty() {
+        true => runtime.block_on(servers(&config, scratch.path())),
+        false => Vec::new(),
+    };
     // A server that never ends its answer may keep a thread busy.
     runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
@@ -77,21 +83,29 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
             all.extend(serde_json::to_value(report).ok());
         }
         all.extend(remotes.iter().map(Remote::json));
+        all.extend(servers.iter().map(FurtherServer::json));
         writeln!(out, "{}", json::text(&all, true)?)?;
     } else {
         write!(out, "{}", table(&reports, here))?;
         remotes
             .iter()
             .try_for_each(|remote| writeln!(out, "{}", remote.line()))?;
+        for line in servers.iter().flat_map(FurtherServer::lines) {
+            writeln!(out, "{line}")?;
+        }
     }
     out.flush()?;
     let well = reports.iter().filter(|report| is_well(report)).count()
         + remotes
             .iter()
             .filter(|remote| remote.standing.is_ok())
+            .count()
+        + servers
+            .iter()
+            .filter(|server| server.faults.is_empty())
             .count();
     Ok(match well {
-        n if n == reports.len() + remotes.len() => Exit::Done,
+        n if n == reports.len() + remotes.len() + servers.len() => Exit::Done,
         0 => Exit::Failed,
         _ => Exit::Partial,
     })
@@ -141,6 +155,65 @@ async fn remotes(config: &Config) -> Vec<Remote> {
             let standing = standing.map(|answer| Standing::read(&answer));
             let name = name.clone();
             Remote { name, standing }
+        }
+    });
+    join_all(calls).await
+}
+
+/// A further server of agents of the forum, and whether it answers.
+struct FurtherServer {
+    name: String,
+    agents: Vec<String>,
+    tools: Vec<String>,
+    faults: Vec<String>,
+}
+
+impl FurtherServer {
+    fn lines(&self) -> Vec<String> {
+        let agents = match self.agents.as_slice() {
+            [] => "no agent".to_owned(),
+            agents => clean::line(&agents.join(", ")),
+        };
+        let name = &self.name;
+        let mut lines = Vec::new();
+        if !self.tools.is_empty() {
+            let tools = clean::line(&self.tools.join(", "));
+            lines.push(format!("server {name}: answers; {agents} may call {tools}"));
+        }
+        let faults = self.faults.iter();
+        lines.extend(faults.map(|why| format!("server {name}: {}", clean::line(why))));
+        lines
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "server": self.name, "answered": !self.tools.is_empty(), "agents": self.agents, "tools": self.tools,
+            "errors": self.faults,
+        })
+    }
+}
+
+/// Asks each further server of the configuration for its tools.
+async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
+    let env = Env::process();
+    let calls = config.forum.servers.iter().map(|(name, config)| {
+        let env = &env;
+        async move {
+            let mut servers = Servers::new(vec![Grant::new(name, config, env)], scratch);
+            let tools = servers.tools().await;
+            let mut faults: Vec<String> =
+                servers.faults().into_iter().map(|(_, why)| why).collect();
+            if config.agents.is_empty() {
+                faults.push(format!(
+                    "no agent may call it: name some in `forum.servers.{name}.agents`"
+                ));
+            }
+            FurtherServer {
+                name: name.clone(),
+                agents: config.agents.clone(),
+                tools: tools.into_iter().map(|tool| tool.name).collect(),
+                faults,
+            }
         }
     });
     join_all(calls).await

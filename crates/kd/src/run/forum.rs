@@ -8,6 +8,7 @@ pub(super) mod foreign;
 mod lines;
 mod motions;
 mod order;
+pub(super) mod servers;
 mod talk;
 mod token;
 mod tui;

@@ -8,22 +8,26 @@ use crate::args::Color;
 use crate::error::Error;
 use crate::render::clean;
 use kd_backends::remote::RemoteForum;
+use kd_backends::servers::Servers;
+use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
 use kd_core::forum::account::Proof;
 use kd_core::forum::bounds::Budget;
 use kd_core::forum::words::MAIN;
+use kd_core::request::ToolSpec;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Failure, Message, Op, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
 use kd_store::config::Project;
-use kd_store::forum::{Caller, ForumError, ForumStore};
-use serde_json::Value;
+use kd_store::forum::{Caller, ForumError, ForumStore, ServerAnswer};
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A topic is the beginning of the first question.
 const TOPIC_CHARS: usize = 80;
@@ -46,6 +50,21 @@ pub(super) struct Elsewhere {
     pub(super) url: String,
     /// The socket that gives the token.
     pub(super) token: PathBuf,
+}
+
+/// Further servers of a visit.
+struct Further {
+    /// What the names of their tools begin with; known without waiting for a call that runs.
+    starts: Vec<String>,
+    servers: Mutex<Servers>,
+    /// Whether their faults are in the log.
+    is_told: AtomicBool,
+}
+
+impl Further {
+    fn open(&self) -> MutexGuard<'_, Servers> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// This folder, its settings, and an engine.
@@ -74,6 +93,8 @@ pub(super) struct House {
     elsewhere: Option<Elsewhere>,
     /// Opened when first needed.
     remote: Mutex<Option<RemoteForum>>,
+    /// Further servers of the visit.
+    further: Option<Further>,
 }
 
 impl House {
@@ -102,6 +123,7 @@ impl House {
             forum: Mutex::default(),
             elsewhere: None,
             remote: Mutex::default(),
+            further: None,
         })
     }
 
@@ -125,6 +147,39 @@ impl House {
         Self {
             elsewhere: Some(elsewhere),
             ..self
+        }
+    }
+
+    /// The same house, whose visit may call these further servers.
+    pub(super) fn with_further(self, servers: Servers) -> Self {
+        let further = Further {
+            starts: servers.starts(),
+            servers: Mutex::new(servers),
+            is_told: AtomicBool::new(false),
+        };
+        Self {
+            further: Some(further),
+            ..self
+        }
+    }
+
+    /// Calls a tool of a further server. Waits: servers call it off their loop.
+    fn ask_server(&self, tool: &str, arguments: &Value) -> ServerAnswer {
+        let called = self.further.as_ref().and_then(|further| {
+            let mut servers = further.open();
+            tokio::runtime::Handle::current().block_on(servers.call(tool, arguments))
+        });
+        match called {
+            Some(called) => ServerAnswer {
+                server: called.server,
+                tool: called.tool,
+                answer: called.answer,
+            },
+            None => ServerAnswer {
+                server: clean_line(tool, 64),
+                tool: String::new(),
+                answer: json!({"success": false, "error": "there is no such tool"}),
+            },
         }
     }
 
@@ -348,6 +403,36 @@ impl Kingdom for House {
         Some(budget.result(tool, answer, fence))
     }
 
+    fn further_tools(&self) -> Vec<ToolSpec> {
+        let Some(further) = &self.further else {
+            return Vec::new();
+        };
+        // Let go of before the store is asked for: calls take both the other way round.
+        let (tools, faults) = {
+            let mut servers = further.open();
+            let tools = tokio::runtime::Handle::current().block_on(servers.tools());
+            (tools, servers.faults())
+        };
+        if !further.is_told.swap(true, Ordering::Relaxed) {
+            for fault in faults {
+                let tell = |store: &mut ForumStore| {
+                    let run = self.visit.as_ref().map(|visit| visit.run);
+                    let agent = store.run(run.unwrap_or_default())?.agent;
+                    let caller = self.caller(&agent, Proof::Persona, store)?;
+                    store.server_failed(&caller, fault, Timestamp::now())
+                };
+                // The agent has its other tools, whether that can be written or not.
+                let _ = self.on_forum(tell);
+            }
+        }
+        tools
+    }
+
+    fn has_further(&self, tool: &str) -> bool {
+        let starts = self.further.iter().flat_map(|further| &further.starts);
+        starts.into_iter().any(|start| tool.starts_with(start))
+    }
+
     fn forum(
         &self,
         author: &str,
@@ -363,6 +448,11 @@ impl Kingdom for House {
             }
             let now = Timestamp::now();
             match &self.elsewhere {
+                _ if self.has_further(tool) => {
+                    store.call_server(&caller, &settings, tool, now, || {
+                        self.ask_server(tool, arguments)
+                    })
+                }
                 Some(elsewhere) => store.relay(
                     &caller,
                     &settings,

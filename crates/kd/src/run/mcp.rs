@@ -1,5 +1,6 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
+use super::forum::servers;
 use super::here::Here;
 use super::kingdom::{Elsewhere, House, Visit};
 use super::signals::{Signals, Wish};
@@ -41,6 +42,10 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
             token: token.clone(),
         }),
         _ => house,
+    };
+    let house = match &args.servers {
+        Some(file) => house.with_further(servers::read(file)?),
+        None => house,
     };
     let server = Server::new(Arc::new(house), name(args.name.as_deref())?);
     let runtime = runtime()?;

@@ -24,6 +24,7 @@ mod programs;
 mod reader;
 mod remote;
 mod secret;
+mod servers;
 mod visits;
 
 use kd_store::forum::{ForumStore, Place};

@@ -228,7 +228,7 @@ fn an_agent_program_reaches_the_other_forum_without_seeing_the_token() {
     assert_eq!(left.count(), 0);
 }
 
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+pub(super) fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {

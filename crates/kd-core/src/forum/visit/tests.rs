@@ -60,6 +60,8 @@ fn scene(body: &str) -> Scene {
         charter: String::new(),
         own: Rules::default(),
         elsewhere: None,
+        further: Vec::new(),
+        servers: Vec::new(),
         fence: "#4f2a#".into(),
         manner: vec!["Write briefly.".into()],
         server: None,
@@ -325,7 +327,7 @@ fn a_small_model_is_held_to_one_short_deed() {
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(
         &json!({"tool": "reply_to_thread", "thread_id": 5, "body": "I agree with that."})
     ));
-    assert!(jsonschema::validator_for(&super::schema()).is_ok());
+    assert!(jsonschema::validator_for(&super::schema(&[])).is_ok());
     let step = visit.answered(
         r#"{"tool": "reply_to_thread", "thread_id": 5, "body": "I agree with that."}"#,
         Vec::new(),

@@ -120,6 +120,8 @@ impl World<'_> {
             charter: String::new(),
             own: Default::default(),
             elsewhere: None,
+            further: Vec::new(),
+            servers: Vec::new(),
             fence: format!("#{:08x}#", self.dice.next() as u32),
             manner: Vec::new(),
             server: None,

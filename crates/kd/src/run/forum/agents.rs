@@ -3,7 +3,7 @@
 use super::super::ask::notice_line;
 use super::super::here::Here;
 use super::super::trust;
-use super::Site;
+use super::{Site, servers};
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -92,6 +92,7 @@ pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
             row["turns"] = known.turns.into();
             row["tokens"] = known.tokens.into();
             row["energy"] = known.energy.into();
+            row["servers"] = servers::names(&site.config, persona.name.as_str()).into();
             row["last_run_at"] = last.map(|at| at.to_string()).into();
             rows.push(row);
             continue;
@@ -109,9 +110,13 @@ pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
             || "never ran".to_owned(),
             |at| format!("last {}", at.strftime("%Y-%m-%d %H:%M")),
         );
+        let servers = match servers::names(&site.config, persona.name.as_str()) {
+            names if names.is_empty() => String::new(),
+            names => format!(" · servers {}", names.join(", ")),
+        };
         writeln!(
             out,
-            "{:<20} {}{model} · sits out {:.0} % · {} turns · {last}",
+            "{:<20} {}{model} · sits out {:.0} % · {} turns · {last}{servers}",
             persona.name.as_str(),
             persona.backend,
             skip * 100.0,

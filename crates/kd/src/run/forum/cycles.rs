@@ -4,7 +4,7 @@ use super::super::ask::notice_line;
 use super::super::here::{self, Here};
 use super::super::{model, trust};
 use super::visit::Remote;
-use super::{Site, agents, fairness};
+use super::{Site, agents, fairness, servers};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -221,9 +221,8 @@ pub(super) fn with_plan(
     let wanted = local.map(|p| p.model.as_deref());
     model::fetch_missing(&site.config, false, args.jsonl, wanted)?;
     // An agent that visits works in an empty folder: it has no business with files.
-    let folder = here::user_dirs().state()?.join("visits");
-    kd_store::user_dirs::make_private(&folder)?;
-    let hands = Hands::new(&site.config, here::agents()).in_folder(folder);
+    let folder = servers::folder()?;
+    let hands = Hands::new(&site.config, here::agents()).in_folder(folder.clone());
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
@@ -272,6 +271,11 @@ pub(super) fn with_plan(
         Some((forum, token)) => (Some(forum), token),
         None => (None, None),
     };
+    // Strangers write in a forum elsewhere: what the user's servers know stays here.
+    let (granted, _files) = match &remote {
+        Some(_) => Default::default(),
+        None => servers::grant(&site.config, &personas)?,
+    };
     let names: Vec<String> = personas.iter().map(|p| p.name.to_string()).collect();
     let plan = Plan {
         forum: site.forum.clone(),
@@ -284,6 +288,8 @@ pub(super) fn with_plan(
         waits,
         skips,
         server,
+        granted,
+        servers_folder: folder,
         remote,
     };
     let mut forum = Forum::new(

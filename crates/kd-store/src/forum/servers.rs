@@ -1,0 +1,80 @@
+//! Calls of a visit to further servers: counted as all calls are, and entered in the log. What a server answers is data and
+//! changes nothing else.
+
+use super::act::Caller;
+use super::error::ForumError;
+use super::{ForumStore, log};
+use jiff::Timestamp;
+use kd_core::forum::logline::{LogEvent, LogLine};
+use kd_core::forum::settings::Settings;
+use serde_json::Value;
+
+/// The answer of a further server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerAnswer {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
+    /// What it said, with `success`.
+    pub answer: Value,
+}
+
+impl ForumStore {
+    /// Counts a call of a visit to a tool of a further server, carries it out by `send`, and enters it in the log. A call over
+    /// the limit is not sent.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn call_server(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        now: Timestamp,
+        send: impl FnOnce() -> ServerAnswer,
+    ) -> Result<Value, ForumError> {
+        let settings = &self.narrow(&caller.forum, settings)?;
+        if let Err(refused) = self.count(caller, settings, name, &Value::Null)? {
+            return Ok(refused);
+        }
+        let ServerAnswer {
+            server,
+            tool,
+            answer,
+        } = send();
+        let event = LogEvent::ServerCalled {
+            agent: caller.name.clone(),
+            server,
+            tool,
+            success: answer["success"] == true,
+        };
+        self.log_server(caller, event, now)?;
+        Ok(answer)
+    }
+
+    /// Enters in the log that a further server cannot be called in a visit.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn server_failed(
+        &mut self,
+        caller: &Caller,
+        (server, why): (String, String),
+        now: Timestamp,
+    ) -> Result<(), ForumError> {
+        let agent = caller.name.clone();
+        let event = LogEvent::ServerFailed { agent, server, why };
+        self.log_server(caller, event, now)
+    }
+
+    fn log_server(
+        &mut self,
+        caller: &Caller,
+        event: LogEvent,
+        at: Timestamp,
+    ) -> Result<(), ForumError> {
+        let forum = caller.forum.clone();
+        log::add(&mut self.db, &LogLine { at, forum, event })
+    }
+}

@@ -1,0 +1,119 @@
+//! Further servers of the forum's agents: who may call which, and the file by which a server of tools of an agent program
+//! learns of them.
+
+use super::super::here::user_dirs;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_backends::Env;
+use kd_backends::servers::{Grant, Servers};
+use kd_core::config::Config;
+use kd_core::forum::persona::Persona;
+use kd_engine::forum::Granted;
+use kd_store::user_dirs::make_private;
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use tempfile::NamedTempFile;
+
+/// What the names of the files begin with.
+const PREFIX: &str = "kd-servers-";
+/// A file that nobody holds and that is older than this was left by a killed run. A younger one may just be made.
+const YOUNG: Duration = Duration::from_secs(60);
+/// Maximum bytes of such a file.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// The servers of these agents, and their files, which are there as long as these are kept. Agent programs are never told
+/// what is in them.
+pub(super) fn grant(
+    config: &Config,
+    personas: &[Persona],
+) -> Result<(BTreeMap<String, Granted>, Vec<NamedTempFile>), Error> {
+    let env = Env::process();
+    let (mut all, mut files) = (BTreeMap::new(), Vec::new());
+    for persona in personas {
+        let name = persona.name.as_str();
+        let servers = Grant::all(&config.forum.servers, name, &env);
+        if servers.is_empty() {
+            continue;
+        }
+        let file = save(&servers)?;
+        let granted = Granted {
+            servers,
+            file: Some(file.path().to_owned()),
+        };
+        files.push(file);
+        all.insert(name.to_owned(), granted);
+    }
+    Ok((all, files))
+}
+
+/// Writes servers to a file that only the user can read, and removes those that killed runs left.
+fn save(servers: &[Grant]) -> Result<NamedTempFile, Error> {
+    let folder = user_dirs().runtime()?;
+    make_private(&folder)?;
+    sweep(&folder);
+    let mut file = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .tempfile_in(&folder)?;
+    // Held as long as the file is kept.
+    file.as_file().lock()?;
+    let text = serde_json::to_string(servers).map_err(std::io::Error::other)?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// Removes files of this kind that no process holds.
+fn sweep(folder: &Path) {
+    let Ok(items) = folder.read_dir() else { return };
+    for item in items.flatten() {
+        let is_ours = item.file_name().to_string_lossy().starts_with(PREFIX);
+        let age = item.metadata().and_then(|m| m.modified());
+        let is_old = age.is_ok_and(|at| {
+            SystemTime::now()
+                .duration_since(at)
+                .is_ok_and(|age| age > YOUNG)
+        });
+        if !is_ours || !is_old {
+            continue;
+        }
+        let held = File::open(item.path()).map(|file| file.try_lock());
+        if !matches!(held, Ok(Err(TryLockError::WouldBlock))) {
+            // Another run may have removed it.
+            let _ = std::fs::remove_file(item.path());
+        }
+    }
+}
+
+/// The servers of such a file, not opened yet.
+pub(in super::super) fn read(file: &Path) -> Result<Servers, Error> {
+    let fault = |why: String| {
+        let what = format!("{} holds no servers", file.display());
+        Error::new("mcp", Exit::Error, what).because(why)
+    };
+    let length = std::fs::metadata(file)
+        .map_err(|e| fault(e.to_string()))?
+        .len();
+    if length > FILE_BYTES_MAX {
+        return Err(fault("it is too long".into()));
+    }
+    let text = std::fs::read(file).map_err(|e| fault(e.to_string()))?;
+    let grants: Vec<Grant> = serde_json::from_slice(&text).map_err(|e| fault(e.to_string()))?;
+    Ok(Servers::new(grants, &folder()?))
+}
+
+/// The empty folder in which programs among the servers work, as agents on a visit do.
+pub(in super::super) fn folder() -> Result<PathBuf, Error> {
+    let folder = user_dirs().state()?.join("visits");
+    make_private(&folder)?;
+    Ok(folder)
+}
+
+/// The servers that an agent may call, for lists.
+pub(super) fn names(config: &Config, agent: &str) -> Vec<String> {
+    let may = config.forum.servers.iter().filter(|(_, server)| {
+        server.agents.iter().any(|name| name == agent) && !server.tools.is_empty()
+    });
+    may.map(|(name, _)| name.clone()).collect()
+}
