@@ -54,6 +54,7 @@ fn is_gated(key: &Key) -> bool {
 fn sample(key: &Key) -> Value {
     match key.kind {
         Kind::Text | Kind::Words if key.path == "deliberation.answer" => json!("exact"),
+        Kind::Text if key.path == "forum.unconfirmed" => json!("text"),
         Kind::Words if key.path.ends_with("method") => json!("borda"),
         Kind::Words if key.path.ends_with("rule") => json!("borda"),
         Kind::Text | Kind::Words => json!("words"),
@@ -77,6 +78,7 @@ fn sample(key: &Key) -> Value {
 /// Other values that a row takes.
 fn others(key: &Key) -> Vec<Value> {
     match key.kind {
+        Kind::Text if key.path == "forum.unconfirmed" => vec![json!("set"), json!("text, set")],
         Kind::Words if key.path.ends_with("method") => vec![json!("approval")],
         Kind::Words if key.path.ends_with("rule") => vec![json!("approval")],
         Kind::Text | Kind::Words => vec![json!("other"), json!("words ")],
