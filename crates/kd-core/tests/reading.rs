@@ -26,6 +26,7 @@ fn corpus(file: &str) -> &'static str {
         "terse.jsonl" => include_str!("data/replies/terse.jsonl"),
         "reasoned.jsonl" => include_str!("data/replies/reasoned.jsonl"),
         "odd-forms.jsonl" => include_str!("data/replies/odd-forms.jsonl"),
+        "cut-off.jsonl" => include_str!("data/replies/cut-off.jsonl"),
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
@@ -128,6 +129,7 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "drafted.jsonl",
         "reasoned.jsonl",
         "odd-forms.jsonl",
+        "cut-off.jsonl",
     ] {
         measured(later);
     }

@@ -206,3 +206,118 @@ fn is_anchor(kind: &AnswerKind, question: &str, head: &Head<'_>, is_likely: bool
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(options: &[&str]) -> AnswerKind {
+        let options = options.iter().map(|o| (*o).to_owned()).collect();
+        AnswerKind::Choice { options }
+    }
+
+    #[test]
+    fn answers_settle_their_kind() {
+        use AnswerKind::{Code, Date, Number, Set, Text};
+        let sides = choice(&["yes", "no"]);
+        // What was asked for and guessed is the same: the form of the question tells it.
+        let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 9] = [
+            (
+                "EOL py3.9?",
+                Text,
+                &["2025-10-31", "31 October 2025", "October 2025"],
+                Some(Date),
+            ),
+            (
+                "17 times 23",
+                Text,
+                &["391", "391", "It is 391."],
+                Some(Number),
+            ),
+            (
+                "tabs v spaces py",
+                Text,
+                &["spaces", "tabs", "spaces"],
+                Some(choice(&["spaces", "tabs"])),
+            ),
+            (
+                "primes below 8",
+                Text,
+                &["2, 3, 5, 7", "2, 3, 5, 7", "7, 5, 3, 2"],
+                Some(Set),
+            ),
+            (
+                "undo last commit",
+                Text,
+                &[
+                    "`git reset HEAD~1`",
+                    "git reset --soft HEAD~1",
+                    "`git revert HEAD`",
+                ],
+                Some(Code),
+            ),
+            (
+                "Is it safe?",
+                sides.clone(),
+                &["yes", "no", "Yes, it is."],
+                None,
+            ),
+            (
+                "Is it safe? Which formula?",
+                sides.clone(),
+                &["=SI(B2>5;1;0)", "=SI(B2>=5;1;0)", "`=SI(B2>5;1;0)`"],
+                Some(Code),
+            ),
+            ("How many?", Number, &["12", "13", "12"], None),
+            // One answer tells nothing.
+            ("How many?", Text, &["12"], None),
+        ];
+        for (question, asked, replies, want) in rows {
+            let settled = settle(question, &asked, &asked, replies);
+            let found = settled.as_ref().map(|s| s.answers.clone());
+            assert_eq!(found, want, "{question}");
+            assert_eq!(
+                settle(question, &asked, &asked, replies),
+                settled,
+                "{question}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_asked_becomes_text() {
+        let replies = [
+            "because of the wind",
+            "a long story about sails",
+            "the wind, mostly",
+        ];
+        let settled = settle(
+            "How many?",
+            &AnswerKind::Number,
+            &AnswerKind::Number,
+            &replies,
+        );
+        let found = settled.map(|s| s.answers);
+        assert!(
+            matches!(found, Some(AnswerKind::Judged | AnswerKind::Text)),
+            "{found:?}"
+        );
+        // Nothing was promised: nothing changes.
+        assert_eq!(
+            settle("Why?", &AnswerKind::Text, &AnswerKind::Text, &replies),
+            None
+        );
+    }
+
+    #[test]
+    fn refusals_and_empty_replies_do_not_count() {
+        let replies = ["", "I can't help with that.", "12", "12 apples"];
+        let settled = settle(
+            "apples left",
+            &AnswerKind::Text,
+            &AnswerKind::Text,
+            &replies,
+        );
+        assert_eq!(settled.map(|s| s.answers), Some(AnswerKind::Number));
+    }
+}

@@ -10,6 +10,8 @@ use super::{
     units,
 };
 
+/// The most of what a reply states that is kept, in bytes: a bare answer is short.
+const WHOLE_BYTES_MAX: usize = 4 << 10;
 /// The most words of a text that is short.
 const SHORT_WORDS_MAX: usize = 12;
 /// The most words of a text that is one statement, whatever points stand in it: `Mo 26. Mai`.
@@ -47,6 +49,8 @@ fn head(reply: &str) -> Option<Head<'_>> {
             lines.collect::<Vec<_>>().join("\n").trim().to_owned()
         }
     };
+    let mut whole = whole;
+    whole.truncate(whole.floor_char_boundary(WHOLE_BYTES_MAX));
     if !whole.chars().any(char::is_alphanumeric) {
         return None;
     }
@@ -336,4 +340,22 @@ fn asks_time(question: &str) -> bool {
     let lower = question.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     words.any(|word| has(TIME, word)) || any_in("年|哪天|几号|日期|什么时候|何时", &lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reply_is_kept_in_part() {
+        for piece in ["word ", "é是 ", "1, ", "line\n"] {
+            let reply = piece.repeat(100_000);
+            let heads = heads(&[reply.as_str()]);
+            let held = heads.iter().map(|head| head.whole.len()).max();
+            assert!(
+                held.is_some_and(|held| held <= WHOLE_BYTES_MAX),
+                "{piece}: {held:?}"
+            );
+        }
+    }
 }

@@ -351,6 +351,14 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     {
         return InObjects::Ambiguous;
     }
+    // So does a number that the words announce.
+    if let (Wanted::Number, Answer::Text(key), [_]) = (wanted, last, read.as_slice()) {
+        let words = without_objects(text);
+        let said = prose::number(&words, Language::of(&words));
+        if matches!(said, Said::Labelled(other) if other != *key) {
+            return InObjects::Ambiguous;
+        }
+    }
     // A mind that changes behind the object is asked again.
     let behind = text.get(place.end..).unwrap_or_default();
     if prose::turns(behind) {
@@ -583,9 +591,9 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         },
         Wanted::Short => short(text),
     };
-    // Whoever ends with a question has not decided yet.
-    let is_open =
-        matches!(wanted, Wanted::Option(_) | Wanted::Number | Wanted::Date) && asks_back(text);
+    // A reply that ends with a question or in the middle of a sentence has not decided yet.
+    let is_open = matches!(wanted, Wanted::Option(_) | Wanted::Number | Wanted::Date)
+        && (asks_back(text) || breaks_off(text));
     match said {
         Said::Words(_) | Said::LastLine(_) if is_open => Err(Unread::Ambiguous),
         Said::Labelled(answer) => Ok((answer, Step::Labelled)),
@@ -595,6 +603,18 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         Said::Refused => Err(Unread::Refused),
         Said::Nothing => Err(Unread::Missing),
     }
+}
+
+/// Whether a text of several words ends with a word that something must follow: `so the total is`.
+fn breaks_off(text: &str) -> bool {
+    const DANGLING: &str = "is are was were be equals the of to and that which than with from ist sind war beträgt der die das den und dass mit von \
+        est sont était le la les du des et que avec es son era el los las del y con";
+    const HAN: [&str; 6] = ["等于", "所以", "因此", "那么", "以及", "就是"];
+    let text = text.trim_end();
+    let words = text.split_whitespace();
+    let last = words.clone().next_back().unwrap_or_default().to_lowercase();
+    words.count() > 4 && DANGLING.split_whitespace().any(|word| word == last)
+        || text.chars().count() > 12 && HAN.iter().any(|word| text.ends_with(word))
 }
 
 /// Whether the last sentence of several is a question.

@@ -86,14 +86,15 @@ pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> boo
             return true;
         }
         let to = words.iter().any(|w| TO.contains(w)) || lower.contains(['到', '至', '和']);
-        let head = text.get(..one.start).unwrap_or_default().to_lowercase();
+        let whole = text.get(..one.start).unwrap_or_default();
+        let head = end_of(whole).to_lowercase();
         let from = head
             .split_whitespace()
             .next_back()
             .is_some_and(|w| FROM.contains(&w))
             || head.ends_with(['从', '在'])
             || head.ends_with("介于");
-        let plain = matches!(words.as_slice(), ["to" | "bis" | "à" | "a"]) && !head.contains('=');
+        let plain = matches!(words.as_slice(), ["to" | "bis" | "à" | "a"]) && !whole.contains('=');
         words.len() <= 3 && to && from || plain
     };
     let margin = [
@@ -107,13 +108,15 @@ pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> boo
         "más o menos",
         "正负",
     ];
-    let head = text
-        .get(..numbers[n].start)
-        .unwrap_or_default()
-        .to_lowercase();
+    let head = end_of(text.get(..numbers[n].start).unwrap_or_default()).to_lowercase();
     n > 0 && joined(&numbers[n - 1], &numbers[n])
         || n + 1 < numbers.len() && joined(&numbers[n], &numbers[n + 1])
         || margin.iter().any(|m| head.trim_end().ends_with(m))
+}
+
+/// The last bytes of a text.
+fn end_of(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(NEAR_BYTES_MAX))..]
 }
 
 pub(super) fn is_name(before: &str) -> bool {
@@ -129,8 +132,15 @@ pub(super) fn is_name(before: &str) -> bool {
         || tail.ends_with('§')
 }
 
+/// How far from a number the rest of its date or its range may stand, in bytes.
+const NEAR_BYTES_MAX: usize = 80;
+
 /// Whether a number is the day of a date: `July 20`, `8. Mai`, `29 May`.
 pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
+    // What a date is made of stands beside the number.
+    let behind = &behind[..behind.floor_char_boundary(NEAR_BYTES_MAX)];
+    let from = before.ceil_char_boundary(before.len().saturating_sub(NEAR_BYTES_MAX));
+    let before = &before[from..];
     let day = key.parse::<u32>().is_ok_and(|d| (1..=31).contains(&d));
     let next: String = behind
         .trim_start_matches(['.', ' ', '*'])

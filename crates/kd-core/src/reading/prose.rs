@@ -124,6 +124,13 @@ fn chosen(text: &str, options: &Options) -> Said<usize> {
     ) {
         (Said::Nothing, said) if options.is_yes_no() => {
             let side = said.or_else(|| super::asked::chinese_side(text));
+            let lower = text.to_lowercase().replace('’', "'");
+            if side.is_none()
+                && (super::cues::has(&lower, super::cues::CANNOT_CHOOSE)
+                    || super::cues::has(&lower, &["es kommt auf", "ça dépend", "depends on"]))
+            {
+                return Said::Several;
+            }
             let Some(said) = side.or_else(|| super::stance::of(text)) else {
                 return Said::Nothing;
             };
