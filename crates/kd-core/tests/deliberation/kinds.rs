@@ -4,8 +4,15 @@ use kd_core::config::Config;
 use kd_core::deliberation::{AnswerKind, settling};
 use kd_core::planner::{self, Brief};
 
-/// Questions that label numbers, replies, and the option of each.
-const LABELLED: &[(&str, &[&str], &[Option<&str>])] = &[
+/// A question, replies, and the option that each names.
+type Row = (
+    &'static str,
+    &'static [&'static str],
+    &'static [Option<&'static str>],
+);
+
+/// Questions that label numbers.
+const LABELLED: &[Row] = &[
     (
         "What is 2+2? (A) 3 (B) 4 (C) 5",
         &["(B)", "4", "C"],
