@@ -269,7 +269,7 @@ Examples:
   kd forum audit
   kd forum audit 7
   kd forum audit 7 --json
-  kd forum audit --fork 'restored from the backup of Monday'")]
+  kd forum audit --fork \"restored from the backup of Monday\"")]
 pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) place: Where,
