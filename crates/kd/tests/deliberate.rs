@@ -44,6 +44,33 @@ fn home(answers: [&str; 3]) -> Home {
 const QUESTION: &str = "Is it safe?";
 
 #[test]
+fn answers_that_the_token_limit_cut_are_marked() {
+    for (length, marked) in [(true, true), (false, false)] {
+        let script = || {
+            let text = script("yes")["runs"][0][0].clone();
+            json!({"runs": [[text, {"finish": {"length": length}}]]})
+        };
+        let home = Home::scripted(&[("ann", script()), ("bob", script()), ("cyd", script())]);
+        let ask = [
+            "deliberate",
+            "-m",
+            "ann,bob,cyd",
+            "--protocol",
+            "vote",
+            QUESTION,
+        ];
+        let said = home.run(&ask);
+        // Two equal answers decide, and the third may not be waited for.
+        let notes = said.err.matches("'s answer was cut at the token limit");
+        assert_eq!(notes.count() >= 2, marked, "{}", said.err);
+        let note = "note: the conclusion was cut at the token limit";
+        assert_eq!(said.err.contains(note), marked, "{}", said.err);
+        let mark = "[cut at the token limit]";
+        assert_eq!(said.out.contains(mark), marked, "{}", said.out);
+    }
+}
+
+#[test]
 fn a_council_decides_and_its_record_decides_the_same_again() {
     let home = home(["yes", "yes", "yes"]);
     let said = home.run(&[

@@ -44,6 +44,9 @@ pub struct Report {
     pub calls: u64,
     /// The verdict.
     pub verdict: Option<Box<Verdict>>,
+    /// Whether the token limit cut the words of the chair in it. Not in JSON: the message has it.
+    #[serde(skip)]
+    pub conclusion_cut: bool,
     /// How the round ended.
     pub ended: Option<Outcome>,
 }
@@ -138,6 +141,19 @@ impl Report {
         match event {
             Event::Deliberated { fact } => self.fact(fact),
             Event::Noticed { text } => self.notices.push(text.clone()),
+            Event::MessageAdded { message, .. } if message.is_cut() => {
+                let concludes = message
+                    .extra
+                    .get("purpose")
+                    .is_some_and(|p| p == "conclude");
+                self.conclusion_cut |= concludes;
+                let whose = match concludes {
+                    true => "the conclusion",
+                    false => &format!("{}'s answer", message.from),
+                };
+                self.notices
+                    .push(format!("{whose} was cut at the token limit"));
+            }
             Event::FloorYielded { outcome, .. } => self.ended = Some(*outcome),
             _ => {}
         }

@@ -7,7 +7,7 @@ mod map;
 pub(crate) mod tables;
 
 use super::round::Round;
-use super::{Face, Io};
+use super::{Face, Io, words};
 use crate::render::style::Styles;
 use crate::render::wrap::clip;
 use crate::render::{clean, markdown};
@@ -253,6 +253,9 @@ impl Face for Deliberating {
             write!(io.out, "{eol}")?;
             for line in markdown::render(&verdict.answer, columns, self.styles) {
                 write!(io.out, "{line}{eol}")?;
+            }
+            if report.conclusion_cut {
+                write!(io.out, "[{}]{eol}", words::CUT)?;
             }
         }
         for line in tables::all(&report, columns, self.styles) {
