@@ -44,6 +44,21 @@ fn home(answers: [&str; 3]) -> Home {
 const QUESTION: &str = "Is it safe?";
 
 #[test]
+fn a_limit_that_lets_nobody_answer_is_a_limit() {
+    let home = home(["yes", "yes", "yes"]);
+    let ask = [
+        "deliberate",
+        "-m",
+        "ann,bob,cyd",
+        "--max-calls",
+        "1",
+        QUESTION,
+    ];
+    let said = home.run(&ask);
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+}
+
+#[test]
 fn answers_that_the_token_limit_cut_are_marked() {
     for (length, marked) in [(true, true), (false, false)] {
         let script = || {

@@ -434,6 +434,7 @@ fn exit(report: &Report, played: &Played) -> Exit {
     match &report.verdict {
         _ if played.stopped || played.closed => Exit::Interrupted,
         None => Exit::Error,
+        Some(verdict) if verdict.outcome == Outcome::CutByBudget => Exit::Cut,
         Some(_) if report.ended == Some(kd_core::event::Outcome::Failed) => Exit::Failed,
         Some(verdict) => match verdict.outcome {
             Outcome::Unanimous | Outcome::Majority | Outcome::Plurality => Exit::Done,
