@@ -458,6 +458,10 @@ const MAY: &[(&str, &str)] = &[
         "a temporary file of its own",
     ),
     ("kd/src/run/eval.rs", "a file that the user named"),
+    (
+        "kd/src/run/forum/servers.rs",
+        "the user's own runtime folder",
+    ),
     ("kd/src/run/forum/talk.rs", "a file that the user named"),
     ("kd/src/run/forum/token.rs", "the user's own runtime folder"),
     ("kd/src/run/serve.rs", "a file that the user named"),
