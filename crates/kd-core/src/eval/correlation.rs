@@ -30,10 +30,11 @@ pub fn mean_correlation(rights: &[Vec<bool>]) -> Option<f64> {
 }
 
 /// How many independent members `n` members are worth whose errors correlate by `rho`: `n / (1 + (n - 1) rho)`.
-/// A negative correlation is worth more than `n`; below `-1 / (n - 1)` there is none.
-pub fn n_eff(n: usize, rho: f64) -> f64 {
+/// `None` where the formula says nothing: at a negative correlation it grows without bound, by the noise of few
+/// questions alone.
+pub fn n_eff(n: usize, rho: f64) -> Option<f64> {
     let n = n as f64;
-    n / (1.0 + (n - 1.0) * rho).max(f64::EPSILON)
+    (rho >= 0.0).then(|| n / (1.0 + (n - 1.0) * rho))
 }
 
 /// Of all pairs of wrong answers to one question (abstentions left out), the share that are the same wrong answer.
@@ -112,9 +113,12 @@ mod tests {
 
     #[test]
     fn correlated_members_are_worth_few() {
-        assert!((n_eff(5, 0.452) - 1.781).abs() < 1e-3);
-        assert_eq!(n_eff(5, 0.0), 5.0);
-        assert_eq!(n_eff(5, 1.0), 1.0);
+        assert!((n_eff(5, 0.452).unwrap() - 1.781).abs() < 1e-3);
+        assert_eq!(n_eff(5, 0.0), Some(5.0));
+        assert_eq!(n_eff(5, 1.0), Some(1.0));
+        for rho in [-0.01, -0.25, -0.5, -1.0] {
+            assert_eq!(n_eff(5, rho), None);
+        }
     }
 
     #[test]

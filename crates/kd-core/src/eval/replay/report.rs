@@ -101,7 +101,7 @@ pub struct Council {
 pub struct Errors {
     /// The mean correlation of errors over all pairs.
     pub correlation: Option<f64>,
-    /// How many independent members that is worth.
+    /// How many independent members that is worth; `None` where errors do not correlate.
     pub n_eff: Option<f64>,
     /// Of pairs of wrong answers the share that are the same.
     pub same_wrong: Option<f64>,
@@ -404,7 +404,7 @@ fn council(
         oracle,
         errors: Errors {
             correlation,
-            n_eff: correlation.map(|rho| n_eff(members, rho)),
+            n_eff: correlation.and_then(|rho| n_eff(members, rho)),
             same_wrong: same_wrong(&answers, &marks),
         },
         agreement: agreement(questions, vote, &blind),

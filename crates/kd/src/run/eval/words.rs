@@ -258,15 +258,18 @@ fn council(
         pct(c.mean),
         pct(c.oracle)
     )?;
-    if let (Some(rho), Some(n)) = (e.correlation, e.n_eff) {
+    if let Some(rho) = e.correlation {
         let same = e.same_wrong.map_or(String::new(), |s| {
             format!(" · two who are wrong agree in {:.1} %", s * 100.0)
         });
-        writeln!(
-            out,
-            "  errors correlate by {rho:.3}: {} members are worth {n:.2} independent ones{same}",
-            members.len()
-        )?;
+        let worth = match e.n_eff {
+            Some(n) => format!(
+                "errors correlate by {rho:.3}: {} members are worth {n:.2} independent ones",
+                members.len()
+            ),
+            None => format!("errors do not correlate ({rho:.3})"),
+        };
+        writeln!(out, "  {worth}{same}")?;
     }
     let g = &c.gains;
     writeln!(
