@@ -5,7 +5,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kd_core::eval::deciders::{Setting, Way};
+use kd_core::eval::deciders::{Halves, Setting, Way};
 use kd_core::eval::reliability::dawid_skene;
 use kd_core::eval::replay::{Empty, Replay, Table, report};
 use std::hint::black_box;
@@ -46,10 +46,12 @@ fn replay(c: &mut Criterion) {
         "certain",
     ] {
         let way = Way::find(name).unwrap();
+        let halves = Halves::drawn(five.questions.len(), 0);
         let setting = Setting {
             replay: &five,
             options: 10,
             seed: 0,
+            halves: &halves,
         };
         group.bench_function(name, |b| b.iter(|| way.decide(black_box(&setting))));
     }

@@ -1,13 +1,14 @@
 //! Ways to decide recorded questions: one file each, one row each in [`DECIDERS`]; and every rule of `kd vote` besides.
 //!
-//! Whatever is learned from right answers is learned on the other half of the questions (every second one): nobody
-//! peeks at the half that it decides.
+//! Whatever is learned from right answers is learned on the other half of the questions ([`Halves`], drawn by the seed):
+//! nobody peeks at the half that it decides.
 
 mod auto;
 mod best;
 mod cascade;
 mod certain;
 mod dawid_skene;
+mod halves;
 mod learned;
 mod lock;
 mod oracle;
@@ -21,6 +22,7 @@ use super::replay::{Question, Replay};
 use super::weights::Labelled;
 use crate::voting;
 
+pub use halves::Halves;
 pub(crate) use peer::codes;
 
 /// What is known while deciding.
@@ -32,6 +34,8 @@ pub struct Setting<'a> {
     pub options: u64,
     /// The seed of lots and orders.
     pub seed: u64,
+    /// The half of each question.
+    pub halves: &'a Halves,
 }
 
 /// What was decided on one question.
@@ -175,17 +179,15 @@ impl Way {
     }
 }
 
-/// The two halves: a question's half is its place, even or odd.
-pub const HALVES: usize = 2;
-
 impl<'a> Setting<'a> {
     /// The questions on which the half of a question is taught: all of the other half.
     fn taught(&self, half: usize) -> impl Iterator<Item = &'a Question> + use<'a> {
+        let halves = self.halves;
         self.replay
             .questions
             .iter()
             .enumerate()
-            .filter(move |(at, _)| at % HALVES != half)
+            .filter(move |(at, _)| halves.of(*at) != half)
             .map(|(_, q)| q)
     }
 
@@ -221,8 +223,8 @@ impl<'a> Setting<'a> {
         teach: impl Fn(usize) -> T,
         decide: impl Fn(&T, &Question) -> Decision,
     ) -> Vec<Decision> {
-        let taught: Vec<T> = (0..HALVES).map(teach).collect();
-        let each = |(at, q): (usize, &Question)| decide(&taught[at % HALVES], q);
+        let taught: Vec<T> = (0..halves::HALVES).map(teach).collect();
+        let each = |(at, q): (usize, &Question)| decide(&taught[self.halves.of(at)], q);
         self.replay.questions.iter().enumerate().map(each).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Any rule of `kd vote` on recorded answers.
 
+use super::halves::HALVES;
 use super::{Decision, Setting};
 use crate::eval::auto::Strength;
 use crate::eval::weights::odds;
@@ -20,7 +21,7 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
     // What nobody reads is not measured.
     let blank: Vec<Ballot> = (0..members).map(|_| Ballot::choice(0)).collect();
     let knows = setting.replay.named && (rule.weighted || rule.name == "log-odds");
-    let taught: Vec<Vec<Ballot>> = (0..super::HALVES)
+    let taught: Vec<Vec<Ballot>> = (0..HALVES)
         .map(|half| {
             if knows {
                 known(&blank, &setting.strengths(half))
@@ -33,7 +34,7 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
     let mut decisions = Vec::with_capacity(setting.replay.questions.len());
     for (at, q) in setting.replay.questions.iter().enumerate() {
         rules.candidates.clone_from(&q.keys);
-        let ballots = &mut taught[at % super::HALVES];
+        let ballots = &mut taught[setting.halves.of(at)];
         for (m, ballot) in ballots.iter_mut().enumerate() {
             ballot.mark = match (q.trails.get(m), q.answers[m]) {
                 (Some(trail), _) if !trail.is_empty() => Mark::Trail(trail.clone()),

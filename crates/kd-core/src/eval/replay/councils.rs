@@ -1,7 +1,7 @@
 //! Many random councils of one file: whether a way to decide gains over the best member of whatever council it meets.
 
 use super::{ReadError, Table};
-use crate::eval::deciders::{Setting, Way};
+use crate::eval::deciders::{Halves, Setting, Way};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
@@ -65,6 +65,7 @@ pub fn councils(
         names.shuffle(&mut chance);
         let replay = table.council(&names[..size])?;
         let n = replay.questions.len() as f64;
+        let halves = Halves::drawn(replay.questions.len(), seed);
         let hits = |m: usize| replay.questions.iter().filter(|q| q.is_right(m)).count();
         let best = (0..size).map(hits).max().unwrap_or(0) as f64;
         best_sum += best / n;
@@ -73,6 +74,7 @@ pub fn councils(
                 replay: &replay,
                 options,
                 seed,
+                halves: &halves,
             });
             let right: f64 = replay
                 .questions

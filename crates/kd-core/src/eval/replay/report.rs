@@ -4,7 +4,7 @@ use super::{Question, Replay};
 use crate::eval::calibration::{Calibration, Isotonic, calibration};
 use crate::eval::contribution::{Row, leave_one_out, shapley};
 use crate::eval::correlation::{krippendorff, mean_correlation, n_eff, same_wrong};
-use crate::eval::deciders::{Decision, Setting, Way, codes};
+use crate::eval::deciders::{Decision, Halves, Setting, Way, codes};
 use crate::eval::intervals::{Interval, bootstrap, wilson};
 use crate::eval::paired::{Comparison, DRAWS, compare};
 use crate::eval::reliability::{dawid_skene, peer_scores, spearman};
@@ -188,10 +188,12 @@ pub struct RuleReport {
 
 /// Replays.
 pub fn report(replay: &Replay, ways: &[Way], options: u64, seed: u64) -> Report {
+    let halves = Halves::drawn(replay.questions.len(), seed);
     let setting = Setting {
         replay,
         options,
         seed,
+        halves: &halves,
     };
     let members = replay.members.len();
     let best = if replay.named { best_of(replay) } else { None };
@@ -415,7 +417,7 @@ fn council(
             oracle_gap: oracle - plurality,
         },
         votes: calibration(&said),
-        fitted: calibration(&fitted(&said)),
+        fitted: calibration(&fitted(&said, setting.halves)),
         spearman_dawid_skene: spearman(&dawid_skene(&blind, members, setting.options).right, &each),
         spearman_peer: spearman(&peer_scores(&blind, members), &each),
     }
@@ -433,13 +435,13 @@ fn sureness(q: &Question) -> f64 {
 }
 
 /// Each half mapped by what the other half teaches.
-fn fitted(said: &[(f64, bool)]) -> Vec<(f64, bool)> {
+fn fitted(said: &[(f64, bool)], halves: &Halves) -> Vec<(f64, bool)> {
     let maps: Vec<Isotonic> = (0..2)
         .map(|half| {
             let other: Vec<(f64, bool)> = said
                 .iter()
                 .enumerate()
-                .filter(|(at, _)| at % 2 != half)
+                .filter(|(at, _)| halves.of(*at) != half)
                 .map(|(_, f)| *f)
                 .collect();
             Isotonic::fit(&other)
@@ -447,7 +449,7 @@ fn fitted(said: &[(f64, bool)]) -> Vec<(f64, bool)> {
         .collect();
     said.iter()
         .enumerate()
-        .map(|(at, (p, came))| (maps[at % 2].at(*p), *came))
+        .map(|(at, (p, came))| (maps[halves.of(at)].at(*p), *came))
         .collect()
 }
 
