@@ -27,6 +27,9 @@ fn corpus(file: &str) -> &'static str {
         "reasoned.jsonl" => include_str!("data/replies/reasoned.jsonl"),
         "odd-forms.jsonl" => include_str!("data/replies/odd-forms.jsonl"),
         "cut-off.jsonl" => include_str!("data/replies/cut-off.jsonl"),
+        "verdicts.jsonl" => include_str!("data/replies/verdicts.jsonl"),
+        "unseen.jsonl" => include_str!("data/replies/unseen.jsonl"),
+        "voices.jsonl" => include_str!("data/replies/voices.jsonl"),
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
@@ -130,6 +133,9 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "reasoned.jsonl",
         "odd-forms.jsonl",
         "cut-off.jsonl",
+        "verdicts.jsonl",
+        "voices.jsonl",
+        "unseen.jsonl",
     ] {
         measured(later);
     }

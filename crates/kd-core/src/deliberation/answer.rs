@@ -3,7 +3,7 @@
 
 use crate::clean::clean_line;
 use crate::reading::{
-    self, Answer, Options, Step, Unread, Wanted, asked, code, date, kinds, lists,
+    self, Answer, Options, Step, Unread, Wanted, asked, code, date, kinds, lists, unknown,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -199,6 +199,9 @@ impl AnswerKind {
                 Ok((date::with_year_of(&key, question), step))
             }
             Self::Choice { options } if *options == ["yes", "no"] => {
+                if unknown::is_unknown(reply) {
+                    return Err(Unread::Ambiguous);
+                }
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let side = side.or_else(|| {

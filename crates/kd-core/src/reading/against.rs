@@ -71,6 +71,21 @@ pub(super) const AGAINST_BEFORE: &[&str] = &[
     "不是",
     "不选",
     "排除",
+    "drop",
+    "ditch",
+    "scrap",
+    "forget",
+    "discard",
+    "vergiss",
+    "vergesst",
+    "oublie",
+    "oubliez",
+    "olvida",
+    "olvide",
+    "olvidad",
+    "descarta",
+    "忘掉",
+    "放弃",
 ];
 
 /// Comparisons before an option: they reject the second of two.
@@ -126,6 +141,18 @@ pub(super) const AGAINST_AFTER: &[&str] = &[
     "is out",
     "fails",
     "falls short",
+    "won't cut it",
+    "se queda corto",
+    "se queda corta",
+    "se queda pequeñ",
+    "no da para",
+    "no puede",
+    "ne peut pas",
+    "ne tient pas",
+    "kann das nicht",
+    "kann es nicht",
+    "stößt",
+    "做不到",
     "are wrong",
     "can be ruled out",
     "is ruled out",
@@ -227,6 +254,8 @@ pub(super) fn against(
         let near = before.len() - place <= 5;
         let hit = (AGAINST_BEFORE.contains(word) || COMPARATIVE.contains(word))
             && match *word {
+                // `比上海快`
+                "比" if place + 1 == before.len() => true,
                 w if COMPARATIVE.contains(&w) => not_first && before.len() - place <= 3,
                 "en" | "lugar" | "vez" => {
                     joined.contains("en lugar de") || joined.contains("en vez de")
@@ -280,6 +309,20 @@ pub(super) fn against(
     .any(|words| joined.contains(words))
         || joined.replace(' ', "").ends_with("除了")
     {
+        return true;
+    }
+    const UNLIKE: [&str; 9] = [
+        "im gegensatz zu",
+        "anders als",
+        "contrairement à",
+        "à la différence de",
+        "a diferencia de",
+        "al contrario de",
+        "in contrast to",
+        "as opposed to",
+        "compared to",
+    ];
+    if UNLIKE.iter().any(|words| joined.ends_with(words)) {
         return true;
     }
     if joined.ends_with("preferable to")

@@ -12,7 +12,7 @@ use super::operands::{
     is_operand_left, is_per, is_rejected, is_share_of,
 };
 use super::prose::{self, Said};
-use super::sayings;
+use super::{sayings, voices};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
@@ -101,6 +101,9 @@ fn weighed(text: &str, language: Language) -> Said<String> {
         let decided = here
             .iter()
             .any(|w| w.weight >= Weight::Concluded && w.settles);
+        if numbers.is_empty() && !all.is_empty() && voices::retracts(&lower) {
+            doubts.push(place);
+        }
         let undecided = here.len() != 1 && cues::has(&lower, cues::UNDECIDED);
         if !decided && (is_open(&lower, &here) || undecided) {
             doubts.push(place);
@@ -113,7 +116,32 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     if differ && cues::has(&lower, cues::CANNOT_CHOOSE) {
         return Said::Several;
     }
-    resolve(&all, &doubts, &turns)
+    match resolve(&all, &doubts, &turns) {
+        Said::Several => closing(&lines, &lower, language).map_or(Said::Several, Said::LastLine),
+        said => said,
+    }
+}
+
+/// The only bold number of a text, behind the label or the `=` of its last line: `Total: **12,500 €**`.
+fn closing(lines: &[String], lower: &str, language: Language) -> Option<String> {
+    let mut filled = lines.iter().rev().filter(|line| !line.trim().is_empty());
+    let last = filled.next()?;
+    filled.next()?;
+    let [head, bold, tail] = last.split("**").collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let alone = lines.iter().filter(|line| line.contains("**")).count() == 1;
+    let ends = !tail.chars().any(char::is_alphanumeric);
+    let leads = head.trim_end().ends_with([':', '=', '：', '＝']);
+    let open = cues::has(lower, cues::TURNS) || cues::has(lower, cues::UNDECIDED);
+    // `1.750` may be two numbers.
+    let key = number::only(bold, language)?;
+    let digits: Vec<&str> = bold
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|d| !d.is_empty())
+        .collect();
+    let twofold = key.contains('.') && digits.len() == 2 && digits[1].len() == 3;
+    (alone && ends && leads && !open && !twofold).then_some(key)
 }
 
 /// Whether a sentence leaves a number open: between two, or one of two.
@@ -190,10 +218,34 @@ fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     {
         numbers.push(Number { key, start, end });
     }
-    if let Some(concluded) = numeral_concluded(sentence, &numbers) {
+    let concluded = numeral_concluded(sentence, &numbers);
+    if let Some(concluded) = concluded.or_else(|| numeral_stated(sentence, &numbers)) {
         numbers.push(concluded);
     }
     numbers
+}
+
+/// The number in words that a verb gives, behind the last figure: `15% of 240 is thirty-six.`
+fn numeral_stated(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
+    const VERBS: &[&str] = &[
+        " is ", " are ", " equals ", " makes ", " ist ", " sind ", " ergibt ", " macht ", " est ",
+        " font ", " fait ", " es ", " son ", "是", "为", "等于",
+    ];
+    let last = numbers.last()?;
+    let rest = sentence.text.get(last.end..)?;
+    let (at, verb) = VERBS
+        .iter()
+        .filter_map(|verb| rest.find(verb).map(|at| (at, verb)))
+        .min_by_key(|(at, _)| *at)?;
+    let from = last.end + at + verb.len();
+    let text = sentence.text.get(from..)?;
+    let is_bare = text.split_whitespace().count() <= 4 && !text.contains([',', ';', ':', '，']);
+    let (key, start, end) = super::numerals::numeral_at(text).filter(|_| is_bare)?;
+    Some(Number {
+        key,
+        start: from + start,
+        end: from + end,
+    })
 }
 
 /// The number in words of a last clause that concludes from figures: `128 bits, soit seize octets`.
@@ -382,6 +434,8 @@ fn weight(
     }
     match clause.role {
         Role::Condition | Role::Concession => return Weight::Nothing,
+        Role::Otherwise if sentence.has(Role::Condition) => return Weight::Nothing,
+        _ if voices::is_past(sentence, at) => return Weight::Nothing,
         Role::Report => return Weight::Reported,
         _ => {}
     }

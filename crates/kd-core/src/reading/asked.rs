@@ -160,6 +160,14 @@ pub fn first_side(reply: &str) -> Option<bool> {
     if words.len() > 14 || reply.contains(['{', '[']) {
         return None;
     }
+    // `No lo es. Solo es recomendable.`
+    let denies = words.len() >= 3 && words[..2] == ["no", "lo"];
+    if denies
+        && is("es son está están hay", words[2])
+        && !words.iter().any(|w| is("pero seguro si", w))
+    {
+        return Some(false);
+    }
     let stops = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
     let stops = stops
         .get(first.len()..)
@@ -237,6 +245,21 @@ fn restated_in_words(question: &str, reply: &str) -> Option<bool> {
     let [first, verb, rest @ ..] = said.as_slice() else {
         return None;
     };
+    // `Das darf er nicht.`
+    const LIMITS: &str = "pauschal grundsätzlich generell einfach so leider";
+    if let [who, rest @ ..] = rest
+        && is("das dies", first)
+        && is(VERBS, verb)
+        && asked.contains(verb)
+        && is("er sie es man ich du wir ihr", who)
+        && !asked.iter().any(|w| is(NOT, w) || w == "oder")
+        && rest.iter().all(|w| is(NOT, w) || is(LIMITS, w))
+    {
+        return match rest.iter().any(|w| is(NOT, w)) {
+            true => Some(false),
+            false => rest.is_empty().then_some(true),
+        };
+    }
     let starts = is(PRONOUNS, first) && (is(VERBS, verb) || first == "c'est");
     let rest = match first == "c'est" {
         true => &said[1..],
@@ -402,6 +425,8 @@ mod tests {
     #[test]
     fn a_first_word_takes_a_side() {
         for (text, side) in [
+            ("No lo es. Solo es recomendable.", Some(false)),
+            ("No lo sé.", None),
             ("no hace falta", Some(false)),
             ("Nein besser nicht", Some(false)),
             ("yes it is ok", Some(true)),
@@ -430,6 +455,23 @@ mod tests {
     #[test]
     fn a_statement_of_what_was_asked_takes_a_side() {
         for (question, reply, side) in [
+            (
+                "Darf er ohne Ankündigung in die Wohnung?",
+                "Das darf er nicht.",
+                Some(false),
+            ),
+            (
+                "Darf mein Vermieter das verbieten?",
+                "Das darf er nicht pauschal.",
+                Some(false),
+            ),
+            ("Kann man damit fahren?", "Das kann man.", Some(true)),
+            ("Darf er das nicht?", "Das darf er nicht.", None),
+            (
+                "Muss er das zahlen?",
+                "Das muss er wohl selbst wissen.",
+                None,
+            ),
             (
                 "Does the number 0 count as even?",
                 "It is even.",

@@ -380,6 +380,22 @@ fn role_of(lower: &str) -> Role {
     if starts(cues::CONCESSIONS) || cues::has(lower, cues::CONCEDING) {
         return Role::Concession;
     }
+    // English: `falls short` is no German condition.
+    const FALLS: &[&str] = &[
+        "falls short",
+        "falls apart",
+        "falls behind",
+        "falls back",
+        "falls flat",
+        "falls down",
+        "falls over",
+    ];
+    if FALLS.iter().any(|words| begins(bare, words)) {
+        return Role::Claim;
+    }
+    if begins(bare, "si no") && bare.split_whitespace().count() <= 4 {
+        return Role::Otherwise;
+    }
     if starts(cues::CONDITIONS) || cues::has(lower, cues::ONLY) {
         return Role::Condition;
     }

@@ -38,6 +38,7 @@ mod numerals;
 mod operands;
 mod option_names;
 pub mod options;
+mod ordinals;
 mod own_words;
 mod plain;
 pub mod prose;
@@ -53,6 +54,8 @@ mod statements;
 mod thoughts;
 mod ticks;
 mod units;
+pub mod unknown;
+mod voices;
 mod weigh;
 mod weights;
 mod words;
@@ -179,6 +182,8 @@ pub enum Answer {
 
 /// The longest text that is an answer as a whole, in bytes.
 const SHORT_BYTES_MAX: usize = 200;
+/// How far into a text a change of mind begins it, in characters.
+const TURN_CHARS_MAX: usize = 16;
 /// The most of a reply that is read as prose, in bytes: answers stand at the end.
 const PROSE_BYTES_MAX: usize = 16 << 10;
 
@@ -363,7 +368,11 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     let behind = text.get(place.end..).unwrap_or_default();
     if prose::turns(behind) {
         let then = in_prose(wanted, behind);
-        if then.is_ok_and(|(then, _)| then != *last) || prose::takes_back(behind) {
+        // `Wait, …` at its beginning counts unless the same is said once more.
+        let first: String = behind.trim_start().chars().take(TURN_CHARS_MAX).collect();
+        let same = then.as_ref().is_ok_and(|(then, _)| then == last);
+        let other = then.is_ok_and(|(then, _)| then != *last);
+        if other || !same && prose::turns(&first) || prose::takes_back(behind) {
             return InObjects::Ambiguous;
         }
     }

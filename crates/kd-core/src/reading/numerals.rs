@@ -124,7 +124,13 @@ pub(super) fn numeral(text: &str) -> Option<String> {
             .iter()
             .find(|(name, _)| *name == word)
             .map(|(_, n)| *n)
+            .or_else(|| compound(word))
     };
+    // Some hundreds are no number.
+    const VAGUE: [&str; 6] = ["paar", "einige", "mehrere", "viele", "quelques", "varios"];
+    if words.iter().any(|word| VAGUE.contains(word)) {
+        return None;
+    }
     let mut at = 0;
     while at < words.len() {
         let next = words
@@ -139,8 +145,8 @@ pub(super) fn numeral(text: &str) -> Option<String> {
             (Some(number), _) => found.push(number),
             // What multiplies, counts on or joins makes another number of it.
             _ if [
-                "hundred", "thousand", "million", "hundert", "tausend", "cent", "mille", "cien",
-                "ciento", "mil", "half", "dozen",
+                "hundred", "thousand", "million", "cent", "mille", "cien", "ciento", "mil", "half",
+                "dozen",
             ]
             .contains(&words[at]) =>
             {
@@ -222,7 +228,106 @@ pub(super) fn numeral_at(text: &str) -> Option<(String, usize, usize)> {
     None
 }
 
-/// The numbers in Chinese characters of a text, up to 99; one alone is passed over.
+/// A German number in one word: `fünfunddreißig`, `hundert`, `dreihundertvierzig`, `zweitausend`.
+fn compound(word: &str) -> Option<u64> {
+    let below_ten = |word: &str| match word {
+        "ein" | "eins" => Some(1),
+        word => plain(word).filter(|n| *n < 10),
+    };
+    let below_hundred = |word: &str| {
+        plain(word).or_else(|| {
+            let (unit, tens) = word.split_once("und")?;
+            let tens = plain(tens).filter(|n| *n >= 20 && n % 10 == 0)?;
+            Some(tens + below_ten(unit).filter(|n| *n > 0)?)
+        })
+    };
+    let below_thousand = |word: &str| match word.split_once("hundert") {
+        Some((times, rest)) => {
+            let times = if times.is_empty() {
+                1
+            } else {
+                below_ten(times)?
+            };
+            let rest = rest.strip_prefix("und").unwrap_or(rest);
+            let rest = match rest {
+                "" => 0,
+                "eins" => 1,
+                rest => below_hundred(rest)?,
+            };
+            Some(times * 100 + rest)
+        }
+        None => below_hundred(word),
+    };
+    match word.split_once("tausend") {
+        Some((times, rest)) => {
+            let times = match times {
+                "" | "ein" => 1,
+                times => below_thousand(times)?,
+            };
+            let rest = if rest.is_empty() {
+                0
+            } else {
+                below_thousand(rest)?
+            };
+            Some(times * 1_000 + rest)
+        }
+        None => below_thousand(word),
+    }
+}
+
+/// A number that the table has.
+fn plain(word: &str) -> Option<u64> {
+    let known = UNITS.iter().find(|(name, _)| *name == word);
+    known.map(|(_, n)| *n)
+}
+
+/// A number in Chinese characters: `三百五十`, `一千零二十`, `三万`. The last digit of `三百五` counts tens.
+fn han_number(run: &[char]) -> Option<u64> {
+    let (mut total, mut section) = (0u64, 0u64);
+    let (mut digit, mut last, mut after_zero) = (None, 1u64, false);
+    for c in run {
+        let scale = match c {
+            '十' => 10,
+            '百' => 100,
+            '千' => 1_000,
+            '万' => 10_000,
+            '零' => {
+                after_zero = true;
+                continue;
+            }
+            c => {
+                let value = match c {
+                    '两' => 2,
+                    c => "一二三四五六七八九".chars().position(|d| d == *c)? as u64 + 1,
+                };
+                // Two digits side by side are a year, or two numbers.
+                if digit.replace(value).is_some() {
+                    return None;
+                }
+                continue;
+            }
+        };
+        match (scale, digit.take()) {
+            (10_000, unit) => {
+                total = (section + unit.unwrap_or(0))
+                    .checked_mul(scale)
+                    .filter(|n| *n > 0)?;
+                section = 0;
+            }
+            (10, None) => section += 10,
+            (_, None) => return None,
+            (_, Some(unit)) => section += unit * scale,
+        }
+        (last, after_zero) = (scale, false);
+    }
+    let rest = digit.map(|unit| match last >= 100 && !after_zero {
+        true => unit * last / 10,
+        false => unit,
+    });
+    Some(total + section + rest.unwrap_or(0))
+}
+
+/// The numbers in Chinese characters of a text; one alone is passed over.
 pub(super) fn han(text: &str) -> Vec<u64> {
     let digit = |c: char| {
         "零一二三四五六七八九"
@@ -244,8 +349,11 @@ pub(super) fn han(text: &str) -> Vec<u64> {
             ['十', unit] => digit(*unit).map(|u| 10 + u),
             [tens, '十'] => digit(*tens).map(|t| t * 10),
             [tens, '十', unit] => digit(*tens).zip(digit(*unit)).map(|(t, u)| t * 10 + u),
-            // Two numbers that are not understood are not one that is.
-            _ => return vec![0, 0],
+            run => match han_number(run) {
+                Some(number) => Some(number),
+                // Two numbers that are not understood are not one that is.
+                None => return vec![0, 0],
+            },
         };
         found.extend(number);
         run.clear();
@@ -271,7 +379,23 @@ mod tests {
             ("one", None),
             ("a dozen", None),
             ("12 or twelve", None),
-            ("一百二十", None),
+            ("一百二十", Some("120")),
+            ("打折后为三百四十元。", Some("340")),
+            ("三百五", Some("350")),
+            ("一千零二", Some("1002")),
+            ("两万", Some("20000")),
+            ("三万五千", Some("35000")),
+            ("二三", None),
+            ("百分之三十", Some("30")),
+            ("千万别", None),
+            ("Hundert Euro", Some("100")),
+            ("ein paar hundert Euro", None),
+            ("dreihundertvierzig", Some("340")),
+            ("fünfunddreißig", Some("35")),
+            ("zweitausendfünfhundertzwölf", Some("2512")),
+            ("hundert oder zwölf", None),
+            ("hundertprozentig", None),
+            ("hundred percent", None),
         ] {
             assert_eq!(numeral(text).as_deref(), number, "{text}");
         }

@@ -141,6 +141,11 @@ impl Options {
             .map(|names| names.first().map_or("", String::as_str))
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.items.len()
+    }
+
     /// Whether the options were shown under letters.
     pub(super) fn has_letters(&self) -> bool {
         !self.are_default && self.labels.iter().any(|l| l.len() == 1)

@@ -12,7 +12,10 @@ const NEGATIONS: &str = "bad worse worst slow slower risky wrong expensive schle
     nicht kein keine keinen nie weder statt ohne außer gegen beide ni pas non jamais sans sauf contre deux nunca sin contra ambos salvo ninguno ningún depende";
 /// Words that name nothing.
 const EMPTY: &str = "the a an of for to in on at and or with der die das dem den ein eine und oder von für zu mit le la les un une de des du et ou à au en celui celle \
-    el los las una unos del y o con para por that this one it its we our is are be on ist sind est es son go use take go";
+    el los las una unos del y o con para por that this one it its we our is are be on ist sind est es son go use take \
+    i me my we us you your he she they them am was were will would should can could does did have has had where when how what which who as if than then there here now \
+    ich du wir ihr sie mein dein bin bist habe hat wo wie wenn als da hier noch nur je tu il elle nous vous mon ma mes suis ai où quand que qui si comme \
+    yo tú mi su estoy soy donde como cuando ya hay";
 
 /// The place of the option.
 pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usize> {

@@ -91,8 +91,16 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
-/// The option that a text without labels chooses.
+/// The option that a text without labels chooses; labels in brackets are read as labels where nothing else is found.
 fn chosen(text: &str, options: &Options) -> Said<usize> {
+    match chosen_as_written(text, options) {
+        Said::Nothing => super::rewritten::without_brackets(text, options)
+            .map_or(Said::Nothing, |bare| chosen_as_written(&bare, options)),
+        said => said,
+    }
+}
+
+fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
     for marked in [
         super::ticks::marked(text, options),
         marked_line(text, options),
@@ -114,6 +122,12 @@ fn chosen(text: &str, options: &Options) -> Said<usize> {
         && !options.is_yes_no()
     {
         return Said::Words(first);
+    }
+    if options.is_yes_no() && super::unknown::is_unknown(text) {
+        return Said::Several;
+    }
+    if let Some(placed) = by_place(text, options) {
+        return placed;
     }
     if let Some(first) = placed_first(text, options).or_else(|| options.largest_share(text)) {
         return Said::Words(first);
@@ -139,6 +153,22 @@ fn chosen(text: &str, options: &Options) -> Said<usize> {
         }
         (read, _) => read,
     }
+}
+
+/// The option that the first sentence names by its place alone, where the others name no other one.
+fn by_place(text: &str, options: &Options) -> Option<Said<usize>> {
+    let parts = sentences(text);
+    let (first, rest) = parts.split_first()?;
+    let at = super::ordinals::only(first, options)?;
+    if rest.is_empty() {
+        return Some(Said::Words(at));
+    }
+    let rest = rest.join(" ");
+    Some(match super::weigh::decide(&rest, options) {
+        Said::Words(other) if other == at => Said::Words(at),
+        Said::Nothing if !super::voices::retracts(&rest.to_lowercase()) => Said::Words(at),
+        _ => Said::Several,
+    })
 }
 
 /// The option that a labelled line chooses: the line as a whole, else its first sentence where nothing is taken back.

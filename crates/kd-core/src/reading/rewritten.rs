@@ -82,6 +82,21 @@ pub(super) fn without_form(text: &str) -> &str {
         .unwrap_or(text)
 }
 
+/// A short reply with its labels out of their brackets: `Not (C), but (B).`
+pub(super) fn without_brackets(text: &str, options: &Options) -> Option<String> {
+    const SHORT_BYTES_MAX: usize = 200;
+    if text.len() > SHORT_BYTES_MAX || !options.has_letters() {
+        return None;
+    }
+    let mut out = text.to_owned();
+    for letter in 'A'..='Z' {
+        if options.has_label(&letter.to_string()) {
+            out = out.replace(&format!("({letter})"), &letter.to_string());
+        }
+    }
+    (out != text).then_some(out)
+}
+
 /// The numbers that lines of a reply give to options, `Option 2: Tee`, and where the list ends.
 fn defined(text: &str, options: &Options) -> Vec<(usize, String, usize)> {
     let mut found: Vec<(usize, String)> = Vec::new();

@@ -194,6 +194,8 @@ pub(super) const FILLERS: &[&str] = &[
     "una",
     "por",
     "tanto",
+    "así",
+    "que",
     "respuesta",
     "opción",
     "propuesta",

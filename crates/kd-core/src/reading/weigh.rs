@@ -7,6 +7,7 @@ use super::cues;
 use super::options::{Mention, Options};
 use super::prose::Said;
 use super::standing::says_both;
+use super::voices;
 use super::weights::{Weighed, Weight, alternatives, of_sentence};
 
 /// A sentence that does not choose.
@@ -17,6 +18,35 @@ struct Doubt {
     outright: bool,
 }
 
+/// Words of a choice that is left to the case.
+const DEPENDS: &[&str] = &[
+    "depends",
+    "depending",
+    "kommt darauf an",
+    "kommt drauf an",
+    "hängt davon ab",
+    "je nachdem",
+    "dépend",
+    "depende",
+    "取决于",
+    "看情况",
+];
+
+/// Words of a guess.
+const MAYBE: &[&str] = &[
+    "maybe",
+    "perhaps",
+    "possibly",
+    "not sure",
+    "vielleicht",
+    "peut-être",
+    "quizás",
+    "quizá",
+    "tal vez",
+    "也许",
+    "或许",
+];
+
 /// The option that a text chooses.
 pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     let sentences = prepared(text, options);
@@ -24,6 +54,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     let mut spoken: Vec<Mention> = Vec::new();
     let mut doubts: Vec<Doubt> = Vec::new();
     let mut turns: Vec<usize> = Vec::new();
+    let (mut reserved, mut guesses) = (false, false);
     for (place, said) in sentences.iter().enumerate() {
         let Spoken {
             sentence,
@@ -43,12 +74,56 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         if sentence.form == Some(Form::Row) {
             continue;
         }
+        reserved |= mentions.iter().any(|m| {
+            let clause = sentence.clause_at(m.start);
+            !sentence.clauses.is_empty() && voices::is_reserved(sentence, clause, mentions)
+        });
         let mut here = of_sentence(sentence, place, mentions, options);
         if mentions.is_empty()
             && let Some(item) = pointed_at(sentence, lower, &spoken)
         {
             here.push(Weighed::pointed(item, place));
         }
+        if mentions.is_empty() && voices::retracts(lower) {
+            doubts.push(Doubt {
+                place,
+                outright: true,
+            });
+        }
+        // `It depends: for guests tea, for me milk.`
+        let named = |w: &Weighed| {
+            w.weight >= Weight::Named && here.first().is_some_and(|f| f.item != w.item)
+        };
+        if cues::has(lower, DEPENDS) && here.iter().any(named) {
+            here.iter_mut()
+                .for_each(|w| w.weight = w.weight.min(Weight::Nothing));
+            doubts.push(Doubt {
+                place,
+                outright: true,
+            });
+        }
+        // `My colleague says tea, and I agree.`
+        if let Some(one) = here.first().copied()
+            && here
+                .iter()
+                .all(|w| w.item == one.item && w.weight == Weight::Nothing)
+            && sentence.clauses[one.clause..]
+                .iter()
+                .any(|c| voices::agrees(&c.lower))
+        {
+            here.push(Weighed::pointed(one.item, place));
+        }
+        if mentions.is_empty()
+            && let Some(last) = weighed.last()
+            && last.weight == Weight::Nothing
+            && last.place + 1 == place
+            && voices::agrees_with_the_last(lower)
+        {
+            here.push(Weighed::pointed(last.item, place));
+        }
+        let names = |w: &Weighed| w.weight >= Weight::Named;
+        guesses =
+            cues::has(lower, MAYBE) && here.iter().any(names) || guesses && mentions.is_empty();
         let next = sentences.get(place + 1).map(|s| &s.sentence);
         if let Some(weight) = answered(sentence, next, mentions) {
             here.iter_mut().for_each(|w| w.weight = weight);
@@ -57,7 +132,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         if !decides && let Some(outright) = doubt(lower, sentence, mentions) {
             doubts.push(Doubt { place, outright });
         }
-        if sentence.has(Role::Condition) && alternatives(sentence, &here) {
+        if super::weights::is_conditional(sentence) && alternatives(sentence, &here) {
             doubts.push(Doubt {
                 place,
                 outright: false,
@@ -69,19 +144,6 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
                 outright: true,
             });
         }
-        const MAYBE: &[&str] = &[
-            "maybe",
-            "perhaps",
-            "possibly",
-            "not sure",
-            "vielleicht",
-            "peut-être",
-            "quizás",
-            "quizá",
-            "tal vez",
-            "也许",
-            "或许",
-        ];
         if options.is_yes_no() && (says_both(sentence) || cues::has(lower, MAYBE)) {
             doubts.push(Doubt {
                 place,
@@ -96,7 +158,13 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         weighed.extend(here);
     }
     without_lists(&mut weighed, list_lines(text) > 2);
-    resolve(&weighed, &doubts, &turns, &spoken, text, options)
+    match resolve(&weighed, &doubts, &turns, &spoken, text, options) {
+        // Whoever only tells what others say has not chosen yet.
+        Said::Nothing if reserved => Said::Several,
+        // `Not sure. Maybe tea.`
+        Said::Words(_) if !doubts.is_empty() && guesses => Said::Several,
+        said => said,
+    }
 }
 
 /// The option that a sentence without one points back to as its author's choice: `This is my recommendation.`
@@ -368,7 +436,11 @@ fn resolve(
         let other = top.iter().rev().find(|w| w.item != last.item);
         if let Some(other) = other {
             let turned = turns.iter().any(|t| (other.place..=last.place).contains(t));
-            if !last.settles && !turned {
+            // A vote behind a list of verdicts.
+            let votes = !last.judged
+                && top.iter().all(|w| w.judged || w.item == last.item)
+                && weighed.iter().all(|w| w.place <= last.place);
+            if !last.settles && !turned && !votes {
                 return Said::Several;
             }
         }

@@ -5,6 +5,7 @@ use super::cues;
 use super::language::is_han;
 use super::options::{Mention, Options};
 use super::standing::{goes_on, is_alone, is_listed, stands_out};
+use super::voices;
 
 /// What a mention counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,8 @@ pub(super) struct Weighed {
     /// Whether its sentence concludes, or corrects or outweighs what came before.
     pub(super) settles: bool,
     pub(super) partial: bool,
+    /// Whether it is one of several options of which a colon and a verdict say something: `Tea – correct`.
+    pub(super) judged: bool,
     /// Whether it stands alone at the beginning of a line, and the form of the line.
     pub(super) heads: Option<(Form, bool)>,
 }
@@ -50,6 +53,7 @@ impl Weighed {
             beside: Weight::Nothing,
             settles: false,
             partial: false,
+            judged: false,
             heads: None,
         }
     }
@@ -121,10 +125,11 @@ pub(super) fn of_sentence(
             beside: Weight::Nothing,
             settles: false,
             partial: mention.partial,
+            judged: clause == 0 && sentence.form.is_some() && followed,
             heads: form.filter(|_| first).map(|form| (form, followed)),
         });
     }
-    let conditional = sentence.has(Role::Condition) && alternatives(sentence, &out);
+    let conditional = is_conditional(sentence) && alternatives(sentence, &out);
     if conditional {
         for one in &mut out {
             one.weight = one.weight.min(Weight::Nothing);
@@ -172,6 +177,18 @@ pub(super) fn of_sentence(
     }
     out
 }
+
+/// Whether a sentence says something only for a case.
+pub(super) fn is_conditional(sentence: &Sentence) -> bool {
+    // `Rust, or failing that Go` is a choice and its substitute.
+    let has_case = |c: &clauses::Clause| c.role == Role::Otherwise && !cues::has(&c.lower, FAILING);
+    sentence.has(Role::Condition)
+        || sentence.clauses.iter().any(has_case)
+            && !sentence.text.to_lowercase().starts_with("prefer")
+}
+
+/// Words of a substitute.
+const FAILING: &[&str] = &["failing that", "faute de quoi", "en su defecto"];
 
 /// `还是坐高铁吧`, `就 4090 吧`
 fn proposes_in_han(lower: &str) -> bool {
@@ -257,6 +274,9 @@ pub(super) fn weight(
     let says = |words: &'static [&'static str]| {
         is_near(clause, mention, words) && !is_negated(&clause.lower, words)
     };
+    if voices::is_reserved(sentence, at, mentions) {
+        return (Weight::Nothing, alone);
+    }
     match clause.role {
         // "Kafka is the standard, though for ten messages RabbitMQ is plenty."
         Role::Concession
@@ -343,7 +363,9 @@ pub(super) fn weight(
     if clause.role == Role::Otherwise || so_is.iter().any(|w| clauses::begins(&clause.lower, w)) {
         return (Weight::Nothing, alone);
     }
-    if cues::has(&clause.lower, cues::AGAINST) && !is_negated(&clause.lower, cues::AGAINST) {
+    if cues::has(&clause.lower, cues::AGAINST) && !is_negated(&clause.lower, cues::AGAINST)
+        || voices::advises_against(&clause.lower)
+    {
         return (Weight::Against, alone);
     }
     if alone
@@ -422,7 +444,11 @@ pub(super) fn weight(
     // "Since budget was your top concern, Netlify."
     let ends =
         alone && at > 0 && at + 1 == sentence.clauses.len() && clause.before == Before::Comma;
-    if says(cues::BEST) || clause.role == Role::Conclusion && single || ends && single {
+    if says(cues::BEST)
+        || clause.role == Role::Conclusion
+            && (single || !many && clause.lower.len() < CONCLUSION_BYTES_MAX)
+        || ends && single
+    {
         return (Weight::Best, alone);
     }
     if is_imperative(sentence, mention) && single {
@@ -564,6 +590,8 @@ pub(super) fn is_next_step(clause: &clauses::Clause, mention: &Mention) -> bool 
     STEPS.iter().any(|step| cues::find(before, step).is_some())
 }
 
+/// The longest clause that concludes with nothing but an option, in bytes.
+const CONCLUSION_BYTES_MAX: usize = 60;
 /// How many words may stand between an option and what is said of it.
 pub(super) const NEAR_WORDS: usize = 7;
 
@@ -650,6 +678,22 @@ pub(super) fn is_between(sentence: &Sentence, mention: &Mention) -> bool {
     let Some(at) = words.filter_map(|w| cues::find(&head, w)).max() else {
         return false;
     };
+    // `between the two I lean to Postgres`
+    const BOTH: [&str; 9] = [
+        " the two",
+        " the three",
+        " these",
+        " them",
+        " den beiden",
+        " beiden",
+        " les deux",
+        " los dos",
+        " las dos",
+    ];
+    let behind = head[at..].trim_start_matches(char::is_alphabetic);
+    if BOTH.iter().any(|both| behind.starts_with(both)) {
+        return false;
+    }
     // The pair ends with the second option.
     !head[at..].contains([',', '，', '、', ';', ':', '：'])
         && head[at..].split_whitespace().count() <= 5
