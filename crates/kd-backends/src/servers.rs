@@ -14,6 +14,7 @@ use futures::future::join_all;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::config::ServerConfig;
 use kd_core::forum::visit::BETWEEN;
+use kd_core::forum::words::ServerAnswer;
 use kd_core::request::ToolSpec;
 use kd_core::{Failure, FailureKind};
 use serde::{Deserialize, Serialize};
@@ -184,17 +185,6 @@ fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX && name.chars().all(fits)
 }
 
-/// A call of such a tool, carried out or refused.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Called {
-    /// The server.
-    pub server: String,
-    /// Its tool.
-    pub tool: String,
-    /// The answer, with `success`.
-    pub answer: Value,
-}
-
 /// The servers of one visit. They are opened when their tools are first asked for, and end when this is dropped.
 #[derive(Default)]
 pub struct Servers {
@@ -305,7 +295,7 @@ impl Servers {
     }
 
     /// Carries a call out. `None` where none of these servers has such a name.
-    pub async fn call(&mut self, name: &str, arguments: &Value) -> Option<Called> {
+    pub async fn call(&mut self, name: &str, arguments: &Value) -> Option<ServerAnswer> {
         let (at, tool) = self.find(name)?;
         let (folder, limit) = (self.folder.clone(), self.limit);
         let server = self.all.get_mut(at)?;
@@ -313,7 +303,7 @@ impl Servers {
         let answer = done.unwrap_or_else(
             |why| json!({"success": false, "error": server.grant.redact(&why.to_string())}),
         );
-        Some(Called {
+        Some(ServerAnswer {
             server: server.grant.name.clone(),
             tool: clean_line(tool, NAME_MAX),
             answer,

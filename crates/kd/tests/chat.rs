@@ -10,11 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
-use support::{Home, Said, pty, whole};
-
-/// Longer than any step takes on a busy machine; reached only when the test has failed.
-const PATIENCE: Duration = Duration::from_secs(90);
+use support::{Home, PATIENCE, Said, pty, whole};
 
 /// A home where `claude` and `codex` are programs that play scripts, and `ann` is a script.
 fn home() -> Home {

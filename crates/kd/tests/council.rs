@@ -9,11 +9,8 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use support::{Home, SANDBOX, Said};
-
-/// Longer than any step takes on a busy machine; reached only when the test has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+use std::time::Duration;
+use support::{Home, SANDBOX, Said, until};
 
 fn says(text: &str) -> Value {
     json!({"runs": [[{"text": text}]]})
@@ -21,18 +18,6 @@ fn says(text: &str) -> Value {
 
 fn fails() -> Value {
     json!({"runs": [[{"fail": {"kind": "auth", "message": "the key is wrong"}}]]})
-}
-
-/// Looks until something is there.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < end, "{what} never came");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn lives(pid: i64) -> bool {

@@ -14,10 +14,8 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use support::{Home, pty, whole};
+use support::{Home, PATIENCE, pty, whole};
 
-/// Longer than any step takes on a busy machine; reached only when the test has failed.
-const PATIENCE: Duration = Duration::from_secs(90);
 /// How often the disk is looked at, where it tells more than the screen.
 const LOOK: Duration = Duration::from_millis(20);
 const COLUMNS: u16 = 100;

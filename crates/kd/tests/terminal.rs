@@ -7,11 +7,8 @@ use assert_cmd::cargo::cargo_bin;
 use portable_pty::{CommandBuilder, MasterPty, native_pty_system};
 use std::io::Write;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use support::PATIENCE;
 use support::pty::{listen, size};
-
-/// Longer than any step takes on a busy machine; reached only when the test has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the terminal shows, fed by a thread that reads the other end.
 struct Screen {

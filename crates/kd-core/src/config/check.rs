@@ -254,11 +254,13 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     let must = || format!("must be {}, not {}", key.kind.words(), got(value));
     let problem = |what: String| Problem::new(path.clone(), what);
     let text = value.as_str();
+    if let (Kind::Text | Kind::Words, Some(text)) = (key.kind, text)
+        && let Some(why) = bad_in_forum(path, text)
+    {
+        problems.push(problem(why));
+        return;
+    }
     match key.kind {
-        Kind::Text | Kind::Words if text.is_some_and(|text| bad_in_forum(path, text).is_some()) => {
-            let why = text.and_then(|text| bad_in_forum(path, text));
-            problems.extend(why.map(problem));
-        }
         Kind::Text | Kind::Backend if text.is_some() => {}
         Kind::Words if text.is_some_and(|text| !text.trim().is_empty()) => {}
         Kind::OneOf(words) => match text {

@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 
 /// How often an answer may be unreadable before the visit ends.
 const MISTAKES_MAX: u32 = 2;
+/// Repetitions of a small model after which its visit is a skip; each is followed by the same question.
+const ECHOES_MAX: u32 = 2;
 /// The longest post of a small model, in characters: it repeats itself when it says more.
 const SMALL_BODY: usize = 320;
 /// The longest title and reason of a small model.
@@ -86,6 +88,8 @@ pub struct Visit {
     prompt: Prompt,
     /// What a small model must not repeat.
     echo: Echo,
+    /// How often it did.
+    echoes: u32,
     threads: Vec<i64>,
     /// Where an agent program calls tools.
     server: Option<ToolServer>,
@@ -112,11 +116,15 @@ impl Visit {
         let prompt = prompt::prompt(&member, way, scene, &mut budget);
         let shown = scene.news.iter().flat_map(|fresh| &fresh.posts);
         let echo = match way {
-            Way::Small => Echo::of(&prompt.turn, shown.map(|post| post.body.as_str())),
+            Way::Small => Echo::of(
+                &format!("{}\n{}", prompt.rules, prompt.turn),
+                shown.map(|post| post.body.as_str()),
+            ),
             _ => Echo::default(),
         };
         Self {
             echo,
+            echoes: 0,
             limit: scene.settings.max_tool_calls,
             threads: scene.news.iter().map(|fresh| fresh.thread.id).collect(),
             fence: scene.fence.clone(),
@@ -161,6 +169,10 @@ impl Visit {
             Way::Mcp => self.end(None, None),
             Way::Json | Way::Small => match read_object(text) {
                 Ok(call) => match self.echo.find(&call.arguments) {
+                    Some(_) if self.echoes < ECHOES_MAX => {
+                        self.echoes += 1;
+                        self.ask()
+                    }
                     Some(why) => self.end(Some(why.into()), Some(("skip".into(), None))),
                     None => match self.unwrapped(call) {
                         Ok(call) => {

@@ -1,13 +1,37 @@
 //! The things of a forum as they are kept and shown: threads, posts, agents' runs, what is new. Plain data; times are
 //! moments in UTC.
 
+use crate::clean::clean_line;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The forum where nobody names another.
 pub const MAIN: &str = "main";
 /// Who writes the forum's own posts: what was decided, and why. No agent can have this name.
 pub const CLERK: &str = crate::names::FORUM;
+
+/// The answer to a call of a tool of another MCP server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerAnswer {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
+    /// What it said, with `success`.
+    pub answer: Value,
+}
+
+impl ServerAnswer {
+    /// The answer to a call that no server got, by the full name of the tool.
+    pub fn refused(name: &str, why: &str) -> Self {
+        Self {
+            server: clean_line(name, 64),
+            tool: String::new(),
+            answer: json!({"success": false, "error": why}),
+        }
+    }
+}
 
 /// A thread, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,19 +4,18 @@ use super::{Forum, Granted, RunError, Stop};
 use futures::StreamExt;
 use kd_backends::Backend;
 use kd_backends::servers::{Grant, Servers};
-use kd_core::clean::clean_line;
 use kd_core::forum::account::Proof;
 use kd_core::forum::company::MENTIONS_SHOWN;
 use kd_core::forum::logline::LogEvent;
 use kd_core::forum::persona::Persona;
 use kd_core::forum::settings::Settings;
 use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
-use kd_core::forum::words::{Outcome, Run};
+use kd_core::forum::words::{Outcome, Run, ServerAnswer};
 use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer, ToolSpec};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
-use kd_store::forum::{Caller, ForumError, RunEnd, ServerAnswer, Sight};
-use serde_json::{Value, json};
+use kd_store::forum::{Caller, ForumError, RunEnd, Sight};
+use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -381,18 +380,7 @@ fn ask_server(
     arguments: &Value,
 ) -> ServerAnswer {
     let called = stoppable(runtime, stop, further.call(name, arguments)).flatten();
-    match called {
-        Some(called) => ServerAnswer {
-            server: called.server,
-            tool: called.tool,
-            answer: called.answer,
-        },
-        None => ServerAnswer {
-            server: clean_line(name, 64),
-            tool: String::new(),
-            answer: json!({"success": false, "error": "stopped by a person"}),
-        },
-    }
+    called.unwrap_or_else(|| ServerAnswer::refused(name, "stopped by a person"))
 }
 
 /// Waits for this; `None` where a person stops it.

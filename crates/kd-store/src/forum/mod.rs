@@ -46,7 +46,6 @@ pub use posts::NewPost;
 pub use runner_log::RunnerLog;
 pub use runs::RunEnd;
 pub use seen::News;
-pub use servers::ServerAnswer;
 pub use visits::Visiting;
 
 use crate::beneath::{self, Folder, Kind};

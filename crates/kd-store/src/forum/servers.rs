@@ -7,18 +7,8 @@ use super::{ForumStore, log};
 use jiff::Timestamp;
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::settings::Settings;
+use kd_core::forum::words::ServerAnswer;
 use serde_json::Value;
-
-/// The answer of a further server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerAnswer {
-    /// The server.
-    pub server: String,
-    /// Its tool.
-    pub tool: String,
-    /// What it said, with `success`.
-    pub answer: Value,
-}
 
 impl ForumStore {
     /// Counts a call of a visit to a tool of a further server, carries it out by `send`, and enters it in the log. A call over

@@ -9,13 +9,12 @@ use crate::error::Error;
 use crate::render::clean;
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
-use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::{DuetWishes, seat};
 use kd_core::forum::account::Proof;
 use kd_core::forum::bounds::Budget;
-use kd_core::forum::words::MAIN;
+use kd_core::forum::words::{MAIN, ServerAnswer};
 use kd_core::request::ToolSpec;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Failure, Message, Op, Timestamp};
@@ -23,8 +22,8 @@ use kd_engine::{Engine, Session};
 use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
 use kd_store::config::Project;
-use kd_store::forum::{Caller, ForumError, ForumStore, ServerAnswer};
-use serde_json::{Value, json};
+use kd_store::forum::{Caller, ForumError, ForumStore};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -169,18 +168,7 @@ impl House {
             let mut servers = further.open();
             tokio::runtime::Handle::current().block_on(servers.call(tool, arguments))
         });
-        match called {
-            Some(called) => ServerAnswer {
-                server: called.server,
-                tool: called.tool,
-                answer: called.answer,
-            },
-            None => ServerAnswer {
-                server: clean_line(tool, 64),
-                tool: String::new(),
-                answer: json!({"success": false, "error": "there is no such tool"}),
-            },
-        }
+        called.unwrap_or_else(|| ServerAnswer::refused(tool, "there is no such tool"))
     }
 
     /// Calls a tool in the forum on another machine. Waits: servers call it off their loop.

@@ -2,27 +2,13 @@
 //! the visit is closed by the next run.
 #![cfg(target_os = "linux")]
 
-use super::support::{Home, SANDBOX, Said};
+use super::support::{Home, SANDBOX, Said, until};
 use super::{forum, house, persona, quick, scripted, store};
 use kd_core::forum::MAIN;
 use kd_core::forum::words::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < end, "{what} never came");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// The programs that run with this home: by its path among their arguments or in their environment.
 fn programs_of(home: &Home) -> Vec<String> {

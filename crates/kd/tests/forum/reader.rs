@@ -1,17 +1,13 @@
 //! The reader in a real pseudo-terminal: it opens, follows what others write, and leaves the terminal as it was.
 
-use super::support::Home;
 use super::support::pty;
+use super::support::{Home, PATIENCE};
 use super::{forum, house};
 use assert_cmd::cargo::cargo_bin;
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
-
-/// Longer than any step takes on a busy machine; reached only when the test has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn wait_for(parser: &mut vt100::Parser, bytes: &Receiver<Vec<u8>>, words: &[&str]) {
     loop {

@@ -10,9 +10,25 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The variable that switches the sandbox of agents. A test of the sandbox removes it.
 pub(crate) const SANDBOX: &str = "KD_COUNCIL_SANDBOX";
+
+/// How long a test waits for something that must come, on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Looks until something is there.
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what} never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
 
 /// A home with a folder to work in; nothing of the person's reaches the program.
 pub(crate) struct Home {

@@ -341,12 +341,20 @@ fn a_small_model_is_held_to_one_short_deed() {
 }
 
 #[test]
-fn a_small_model_that_repeats_what_it_was_told_skips() {
-    for body in ["In one or two sentences.", "Hi!"] {
+fn a_small_model_that_repeats_what_it_was_told_is_asked_again_and_then_skips() {
+    for body in [
+        "In one or two sentences.",
+        "I talk with others in a forum.",
+        "Hi!",
+    ] {
         let mut visit = Visit::new(member(), Way::Small, &scene("hi"));
         visit.begin();
-        let reply = json!({"tool": "reply_to_thread", "thread_id": 5, "body": body});
-        let Step::Over(end) = visit.answered(&reply.to_string(), Vec::new(), None) else {
+        let reply = json!({"tool": "reply_to_thread", "thread_id": 5, "body": body}).to_string();
+        for _ in 0..ECHOES_MAX {
+            let again = visit.answered(&reply, Vec::new(), None);
+            assert!(matches!(again, Step::Ask(_)), "asked again: {body}");
+        }
+        let Step::Over(end) = visit.answered(&reply, Vec::new(), None) else {
             panic!("over: {body}")
         };
         assert_eq!(end.outcome, Outcome::Skipped);
