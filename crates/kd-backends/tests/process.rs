@@ -487,7 +487,9 @@ async fn a_program_that_runs_code_of_the_project_is_not_started_where_nobody_tru
     assert!(ask(false).await.1, "above the repository it does not look");
     std::fs::remove_file(&mark).unwrap();
     std::fs::remove_dir_all(stage.path("project/.git")).unwrap();
-    for trusted in [false, true] {
+    // The folder for temporary files may hold a `.git` that a killed program left: then this is not outside.
+    let is_outside = !at.ancestors().any(|up| up.join(".git").exists());
+    for trusted in [false, true].into_iter().take(1 + usize::from(is_outside)) {
         let (failure, ran) = ask(trusted).await;
         assert!(
             failure.message.contains("opencode.json") && !ran,

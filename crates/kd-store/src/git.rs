@@ -31,6 +31,16 @@ pub fn top(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|up| up.join(".git").exists())
 }
 
+/// The same, but an empty `.git` does not count, as it does not for git: agent programs that are killed leave some behind,
+/// in `/tmp` too. For what a decision covers, not for where a program may find settings.
+pub fn top_of_git(folder: &Path) -> Option<&Path> {
+    let is_empty = |at: &Path| fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
+    folder.ancestors().find(|up| {
+        let git = up.join(".git");
+        git.exists() && !is_empty(&git)
+    })
+}
+
 /// The folders outside of a checkout where git keeps its data: of a linked worktree, and of a submodule. A `.git` file
 /// that came with the folder can name any place, so one counts only where git made the link: the shared folder lists the
 /// worktree, or it is below `.git/modules` of a checkout above. All links in their paths are resolved.

@@ -33,8 +33,11 @@ const PACKAGES: &str = "node_modules";
 /// What agent programs run or obey in a working folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// The working folder and those above it up to the top of the checkout; without git the working folder alone.
+    /// The working folder and those above it where a program may find settings: up to the first that holds `.git`,
+    /// whatever that is; without one the working folder alone.
     pub levels: Vec<Level>,
+    /// The top of the checkout, or the working folder.
+    top: PathBuf,
     /// The checkout that owns the repository of a linked worktree.
     pub(crate) owner: Option<PathBuf>,
 }
@@ -73,23 +76,25 @@ impl Programs {
             let is_top = |sister: &PathBuf| sister.canonicalize().is_ok_and(|s| s == top);
             back.iter().any(is_top).then_some(owner)
         });
-        Ok(Programs { levels, owner })
+        // One that is empty makes no checkout of all that is below it.
+        let place = git::top_of_git(&folder).filter(|place| place.starts_with(top));
+        Ok(Programs {
+            levels,
+            top: place.unwrap_or(&folder).to_path_buf(),
+            owner,
+        })
     }
 
     /// The top of the checkout, or the working folder.
     pub fn top(&self) -> &Path {
-        self.levels
-            .last()
-            .map_or(Path::new("/"), |level| &level.folder)
+        &self.top
     }
 
     /// The levels that a decision is about: the top, and those that hold files.
     pub fn decided(&self) -> impl Iterator<Item = &Level> {
-        let last = self.levels.len().saturating_sub(1);
-        let levels = self.levels.iter().enumerate();
-        levels
-            .filter(move |(at, level)| *at == last || !level.files.is_empty())
-            .map(|(_, level)| level)
+        self.levels
+            .iter()
+            .filter(|level| level.folder == self.top || !level.files.is_empty())
     }
 }
 

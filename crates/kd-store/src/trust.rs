@@ -315,7 +315,12 @@ mod tests {
         };
         trust(stage.top.path());
         assert!(!trusts(&root), "a folder above is another");
+        // What a killed program left behind makes no checkout of all that is below it.
+        fs::create_dir(stage.top.path().join(".git")).unwrap();
+        trust(stage.top.path());
+        assert!(!trusts(&root), "an empty `.git` above");
         fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".git/HEAD"), "").unwrap();
         // No other decision counts.
         store.allow(&root, &one("a"), &one("a")).unwrap();
         store.accept_owners(&root, &[7].into()).unwrap();

@@ -38,7 +38,9 @@ impl Untouched {
     fn top(&self) -> Option<PathBuf> {
         let folder = self.folder.clone();
         let folder = folder.or_else(|| std::env::current_dir().ok())?;
-        let top = checkout::top(&folder).unwrap_or(&folder).to_path_buf();
+        let top = checkout::top_of_git(&folder)
+            .unwrap_or(&folder)
+            .to_path_buf();
         // Everything changes there all the time.
         (self.env.home().as_ref() != Some(&top)).then_some(top)
     }

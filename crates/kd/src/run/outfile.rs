@@ -114,10 +114,12 @@ fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
 
 /// Whether the links in a folder may have been made by someone else.
 fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
+    // An empty folder of that name marks nothing: agent programs that are killed leave some behind, in `/tmp` too.
+    let is_empty = |at: &Path| std::fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
     let is_tree = |up: &Path| {
-        [".git", ".kd"]
-            .iter()
-            .any(|name| up.join(name).symlink_metadata().is_ok())
+        let marks = [".git", ".kd"].map(|name| up.join(name));
+        let mut there = marks.iter().filter(|at| at.symlink_metadata().is_ok());
+        there.any(|at| !is_empty(at))
     };
     here.is_none_or(|here| folder.starts_with(here)) || folder.ancestors().any(is_tree)
 }
@@ -152,6 +154,7 @@ mod tests {
             let clone = dir.join(format!("clone{mark}"));
             std::fs::create_dir_all(clone.join("sub")).expect("made");
             std::fs::create_dir(clone.join(mark)).expect("made");
+            std::fs::write(clone.join(mark).join("HEAD"), "").expect("written");
             let rc = own.join("rc");
             let link = |to: &str, at: &str| {
                 std::os::unix::fs::symlink(dir.join(to), clone.join(at)).expect("linked");
@@ -198,7 +201,10 @@ mod tests {
                 0
             );
         }
-        // The user's own link on the way to a place of theirs.
+        // The user's own link on the way to a place of theirs, and what a killed program left above it.
+        for left in [".git", ".kd"] {
+            std::fs::create_dir(dir.join(left)).expect("made");
+        }
         std::os::unix::fs::symlink(own.join("folder"), dir.join("short")).expect("linked");
         write(&dir.join("short/out.md"), b"answer").expect("written");
         assert!(own.join("folder/out.md").exists());
