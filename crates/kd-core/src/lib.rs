@@ -25,6 +25,7 @@ pub mod machine;
 pub mod markdown;
 pub mod memory;
 pub mod mention;
+pub mod marks;
 pub mod message;
 pub mod models;
 pub mod names;

@@ -1,0 +1,193 @@
+//! A mark: a verdict, what each member had answered, and whether it was right.
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`Mark`]. Other versions are refused.
+pub const VERSION: u32 = 1;
+
+/// A verdict that the user has marked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// [`VERSION`].
+    pub v: u32,
+    /// The thread.
+    pub thread: String,
+    /// The number of the message with the verdict.
+    pub message: u32,
+    /// When it was marked.
+    pub at: Timestamp,
+    /// Who says so.
+    pub by: By,
+    /// The kind of question: `choice`, `yes-no`, `number`, …
+    pub kind: String,
+    /// The protocol of the deliberation.
+    pub protocol: String,
+    /// The members who had a vote.
+    pub members: Vec<Member>,
+    /// The answer that won, as it was compared; none for open text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<String>,
+    /// How right the verdict was: 1 right, 0 wrong.
+    pub credit: f64,
+    /// The right answer, where the user named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Questions put to members.
+    pub calls: u64,
+    /// What it cost, in US dollars.
+    pub usd: f64,
+}
+
+/// Who marked a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The user.
+    User,
+    /// A command that the user named, by its exit code.
+    Command,
+    /// A list of right answers.
+    Gold,
+    /// A file of marks from elsewhere.
+    Import,
+}
+
+/// A member and what it answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name in the council.
+    pub name: String,
+    /// Which model it is, with its version where that is known. Marks teach about models, not about names.
+    pub model: String,
+    /// Its answer, as it was compared; none where it gave none, or for open text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether it stood behind the verdict.
+    pub backs: bool,
+    /// How sure it said it was, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+}
+
+impl Mark {
+    /// Whether the verdict counts as right.
+    pub fn is_right(&self) -> bool {
+        self.credit >= 0.5
+    }
+
+    /// Whether a member was right; `None` where the mark does not tell. If the verdict was wrong and nobody named the right
+    /// answer, those with other answers may have been right or not.
+    pub fn was_right(&self, member: &Member) -> Option<bool> {
+        match (&self.answer, self.is_right()) {
+            (Some(answer), _) if self.winner.is_some() => Some(member.key.as_ref() == Some(answer)),
+            (_, true) => Some(member.backs),
+            (_, false) => member.backs.then_some(false),
+        }
+    }
+
+    /// The names of its models, in order: marks of the same models can be compared.
+    pub fn models(&self) -> Vec<&str> {
+        let mut models: Vec<&str> = self.members.iter().map(|m| m.model.as_str()).collect();
+        models.sort_unstable();
+        models
+    }
+}
+
+/// The model without what tells its version: a date, a tag. Versions of one model are alike, but not the same.
+pub fn family(model: &str) -> &str {
+    let model = model.split_once('@').map_or(model, |(name, _)| name);
+    let model = match model.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => model,
+    };
+    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    let mut rest = model;
+    while let Some((name, part)) = rest.rsplit_once('-') {
+        let is_version = digits(part, 8) || digits(part, 6) || digits(part, 4) || digits(part, 2);
+        if !(is_version || part == "latest" || part == "preview") || name.is_empty() {
+            break;
+        }
+        rest = name;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, key: &str, backs: bool) -> Member {
+        Member {
+            name: name.into(),
+            model: format!("vendor/{name}"),
+            key: Some(key.into()),
+            backs,
+            confidence: None,
+        }
+    }
+
+    pub(in crate::marks) fn mark(credit: f64, answer: Option<&str>) -> Mark {
+        Mark {
+            v: VERSION,
+            thread: "council-1".into(),
+            message: 5,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: "number".into(),
+            protocol: "council".into(),
+            members: vec![
+                member("a", "391", true),
+                member("b", "391", true),
+                member("c", "381", false),
+                member("d", "42", false),
+            ],
+            winner: Some("391".into()),
+            credit,
+            answer: answer.map(str::to_owned),
+            calls: 4,
+            usd: 0.01,
+        }
+    }
+
+    #[test]
+    fn a_mark_tells_of_members_what_follows_from_it_and_no_more() {
+        let told = |mark: &Mark| -> Vec<Option<bool>> {
+            mark.members.iter().map(|m| mark.was_right(m)).collect()
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(told(&mark(1.0, None)), [yes, yes, no, no]);
+        assert_eq!(told(&mark(0.0, None)), [no, no, None, None]);
+        assert_eq!(told(&mark(0.0, Some("381"))), [no, no, yes, no]);
+        assert_eq!(told(&mark(0.0, Some("7"))), [no; 4]);
+        let mut silent = mark(1.0, Some("391"));
+        silent.members[3].key = None;
+        assert_eq!(told(&silent), [yes, yes, no, no]);
+    }
+
+    #[test]
+    fn versions_of_a_model_are_one_family() {
+        for (model, expected) in [
+            ("claude-3-5-haiku-20241022", "claude-3-5-haiku"),
+            ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+            ("gpt-4o-latest", "gpt-4o"),
+            ("qwen3:0.6b", "qwen3"),
+            ("claude_code@2.1.330", "claude_code"),
+            ("gemini-1.5-flash", "gemini-1.5-flash"),
+            ("o3", "o3"),
+            ("host:8080/model", "host:8080/model"),
+            ("-2024", "-2024"),
+            ("", ""),
+        ] {
+            assert_eq!(family(model), expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_mark_reads_as_it_was_written() {
+        for mark in [mark(1.0, None), mark(0.7, Some("381"))] {
+            let text = serde_json::to_string(&mark).expect("JSON");
+            assert_eq!(serde_json::from_str::<Mark>(&text).expect("read"), mark);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What the user's marks of verdicts teach: how strong members are, how sure a verdict is, what can be promised of it, and
+//! whether the promise still holds.
+//!
+//! Pure functions. `kd deliberate` and `kd eval` call the same ones, so what is measured is what runs.
+
+pub mod bound;
+mod drift;
+mod mark;
+mod score;
+mod strength;
+mod warranty;
+
+pub use drift::{PEACE, Watch};
+pub use mark::{By, Mark, Member, VERSION, family};
+pub use score::score;
+pub use strength::{PULL, strengths};
+pub use warranty::{Promise, Scored, Warranty, fit};

@@ -1,0 +1,153 @@
+//! How often members are right, learned from marks.
+//!
+//! Input: marks, a kind of question, the models of a council. Output: a [`Strength`] for each. What is known of a model on
+//! this kind counts in full. What is known of it on other kinds, of other versions of it, and of all models together pulls
+//! the estimate like [`PULL`] questions: much while there are few marks, next to nothing once there are many.
+
+use super::mark::{Mark, family};
+use crate::eval::auto::Strength;
+
+/// How many questions the wider evidence counts as, at most.
+pub const PULL: f64 = 8.0;
+/// Of another version of the model a mark counts as half a mark.
+const OTHER_VERSION: f64 = 0.5;
+/// What is assumed of a model of which nothing is known, and the number of questions that it counts as.
+const UNKNOWN: (f64, f64) = (0.6, 2.0);
+
+/// Right answers among questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Tally {
+    right: f64,
+    n: f64,
+}
+
+impl Tally {
+    fn add(&mut self, right: bool, weight: f64) {
+        self.right += if right { weight } else { 0.0 };
+        self.n += weight;
+    }
+
+    /// Its share right, pulled towards another by so many questions.
+    fn pulled(self, to: f64, by: f64) -> f64 {
+        (self.right + to * by) / (self.n + by)
+    }
+}
+
+/// The strengths of these models on this kind of question; all `None` without a mark that tells anything about anybody.
+pub fn strengths(marks: &[Mark], kind: &str, models: &[&str]) -> Vec<Option<Strength>> {
+    let mut everybody = Tally::default();
+    let mut of = vec![[Tally::default(); 2]; models.len()];
+    for mark in marks {
+        for member in &mark.members {
+            let Some(right) = mark.was_right(member) else {
+                continue;
+            };
+            if mark.kind == kind {
+                everybody.add(right, 1.0);
+            }
+            for (model, [own, wider]) in models.iter().zip(&mut of) {
+                if member.model == *model && mark.kind == kind {
+                    own.add(right, 1.0);
+                } else if member.model == *model {
+                    wider.add(right, 1.0);
+                } else if family(&member.model) == family(model) {
+                    wider.add(right, OTHER_VERSION);
+                }
+            }
+        }
+    }
+    let nothing = everybody.n == 0.0 && of.iter().flatten().all(|tally| tally.n == 0.0);
+    if nothing {
+        return vec![None; models.len()];
+    }
+    let mean = everybody.pulled(UNKNOWN.0, UNKNOWN.1);
+    let strength = |[own, wider]: &[Tally; 2]| {
+        let prior = wider.pulled(mean, UNKNOWN.1);
+        let pull = (wider.n + UNKNOWN.1).min(PULL);
+        Some(Strength {
+            right: own.pulled(prior, pull),
+            questions: (own.n + pull).floor() as u64,
+        })
+    };
+    of.iter().map(strength).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mark::{By, Member, VERSION};
+    use super::*;
+    use crate::Timestamp;
+
+    fn mark(kind: &str, members: &[(&str, bool)]) -> Mark {
+        let member = |(model, backs): &(&str, bool)| Member {
+            name: (*model).into(),
+            model: (*model).into(),
+            key: None,
+            backs: *backs,
+            confidence: None,
+        };
+        Mark {
+            v: VERSION,
+            thread: "t".into(),
+            message: 1,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: kind.into(),
+            protocol: "council".into(),
+            members: members.iter().map(member).collect(),
+            winner: None,
+            credit: 1.0,
+            answer: None,
+            calls: 0,
+            usd: 0.0,
+        }
+    }
+
+    fn marks(kind: &str, n: usize, members: &[(&str, bool)]) -> Vec<Mark> {
+        vec![mark(kind, members); n]
+    }
+
+    fn right(marks: &[Mark], kind: &str, model: &str) -> f64 {
+        strengths(marks, kind, &[model])[0].expect("known").right
+    }
+
+    #[test]
+    fn many_marks_outweigh_what_is_known_elsewhere() {
+        let mut all = marks("number", 300, &[("m", true)]);
+        all.extend(marks("number", 100, &[("m", false)]));
+        all.extend(marks("choice", 500, &[("m", false)]));
+        assert!((right(&all, "number", "m") - 0.75).abs() < 0.02);
+        assert!(right(&all, "choice", "m") < 0.05);
+        let few = marks("number", 2, &[("m", true)]);
+        let both: Vec<Mark> = few
+            .into_iter()
+            .chain(marks("choice", 50, &[("m", false)]))
+            .collect();
+        let pulled = right(&both, "number", "m");
+        assert!((0.1..0.5).contains(&pulled), "{pulled}");
+    }
+
+    #[test]
+    fn a_new_version_starts_near_the_old_one_and_knows_that_it_is_another() {
+        let old = marks("number", 100, &[("m-20250101", true), ("n", false)]);
+        let known = strengths(&old, "number", &["m-20260101", "other", "n"]);
+        let known: Vec<Strength> = known.into_iter().flatten().collect();
+        let [new, stranger, weak] = known[..] else {
+            panic!("{known:?}");
+        };
+        assert!(new.right > 0.9 && new.questions <= PULL as u64, "{new:?}");
+        assert!(
+            (stranger.right - 0.5).abs() < 0.05 && stranger.questions <= 2,
+            "{stranger:?}"
+        );
+        assert!(weak.right < 0.05 && weak.questions >= 100, "{weak:?}");
+    }
+
+    #[test]
+    fn marks_that_tell_nothing_leave_everybody_unknown() {
+        assert_eq!(strengths(&[], "number", &["m", "n"]), [None, None]);
+        let mut wrong = mark("number", &[("m", false)]);
+        wrong.credit = 0.0;
+        assert_eq!(strengths(&[wrong], "number", &["m"]), [None]);
+    }
+}
