@@ -302,10 +302,17 @@ impl Face for Plain {
     }
 }
 
-/// How much of a growing text is whole words; the blanks behind the last one may end the line, and wait.
+/// How much of a growing text is whole words, and the end of the line behind the last one: who reads line by line waits for
+/// it. Other blanks may end the text, and wait.
 fn whole_words(text: &str) -> usize {
-    let begun = text.rfind(char::is_whitespace).unwrap_or(0);
-    text[..begun].trim_end().len()
+    let begun = text.rfind(char::is_whitespace).map_or(0, |at| {
+        at + text[at..].chars().next().map_or(0, char::len_utf8)
+    });
+    let words = text[..begun].trim_end().len();
+    match text[words..begun].find('\n') {
+        Some(end) if words > 0 => words + end + 1,
+        _ => words,
+    }
 }
 
 /// How much of a growing text may be written: whole paragraphs outside code fences, or whole lines when it grows long.
@@ -357,6 +364,24 @@ mod tests {
         insta::assert_snapshot!("plain-duet", format!("{out}--- stderr\n{err}"));
         let (out, _) = duet_round().play(&mut Plain::new(Styles::NONE, true).with_council(true));
         insta::assert_snapshot!("plain-duet-council", out);
+    }
+
+    #[test]
+    fn whole_words_are_ready_and_the_end_of_their_line() {
+        for (text, ready) in [
+            ("", ""),
+            ("begun", ""),
+            ("begun ", "begun"),
+            ("begun\n", "begun\n"),
+            ("begun \n\n", "begun \n"),
+            ("one two", "one"),
+            ("one\n\ntwo", "one\n"),
+            ("one\n\ntwo three", "one\n\ntwo"),
+            ("\n\n", ""),
+            ("\u{2003}x", ""),
+        ] {
+            assert_eq!(&text[..whole_words(text)], ready, "{text:?}");
+        }
     }
 
     #[test]
