@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message};
 use crate::request::{Delta, Usage};
+use crate::review::Report;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -261,6 +262,11 @@ pub enum Event {
     Deliberated {
         /// The fact.
         fact: Box<Fact>,
+    },
+    /// A review ended: its findings, with who agreed.
+    Reviewed {
+        /// The report.
+        report: Box<Report>,
     },
     /// What the project folder asks for and the user did not allow: it takes no part in this run.
     HeldBack {

@@ -22,6 +22,8 @@ pub enum RoundKind {
     Debate,
     /// By a deliberation: `kd deliberate`, `/deliberate`.
     Deliberation,
+    /// By a review: `kd review`.
+    Review,
 }
 
 impl RoundKind {
@@ -31,12 +33,17 @@ impl RoundKind {
             RoundKind::Council => "ask",
             RoundKind::Debate => "think",
             RoundKind::Deliberation => "deliberate",
+            RoundKind::Review => "review",
         }
     }
 
     /// Reads the mark of a user's message. Older versions wrote none.
     pub fn of(message: &Message) -> Self {
-        let all = [RoundKind::Debate, RoundKind::Deliberation];
+        let all = [
+            RoundKind::Debate,
+            RoundKind::Deliberation,
+            RoundKind::Review,
+        ];
         let marked = message.extra.get(ASKED_WITH);
         let marked = marked.and_then(|word| all.into_iter().find(|k| k.command() == word));
         marked.unwrap_or_default()
@@ -117,6 +124,7 @@ impl LastRound {
             } => self.end(*turn, seat, TurnSeen::Failed(failure.kind)),
             Event::PhaseBegan { .. } | Event::DuetEnded { .. } => self.kind = RoundKind::Debate,
             Event::Deliberated { .. } => self.kind = RoundKind::Deliberation,
+            Event::Reviewed { .. } => self.kind = RoundKind::Review,
             // Two sessions may write one log: the end of another's round closes no turn of this one.
             Event::FloorYielded { outcome, .. }
                 if !self.asked.iter().any(|(.., seen)| *seen == TurnSeen::Open) =>

@@ -284,7 +284,7 @@ impl View {
             }
             Event::FloorYielded { outcome, .. } => self.outcome = Some(*outcome),
             // What of it is to be seen has a fold of its own: `deliberation::report`.
-            Event::Deliberated { .. } => {}
+            Event::Deliberated { .. } | Event::Reviewed { .. } => {}
             Event::Noticed { text } => {
                 self.push(Content::Notice(text.clone()));
             }

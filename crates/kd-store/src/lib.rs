@@ -30,6 +30,7 @@ pub mod programs;
 pub mod queue;
 pub mod run_record;
 mod seated;
+pub mod reviews;
 pub mod session;
 mod spool;
 pub mod stream;

@@ -41,6 +41,8 @@ exits! {
     NoQuorum = 8, "no quorum: too few readable votes to decide";
     /// A member that was named, or every member, needs settings of this folder that the user did not allow.
     HeldBack = 9, "held back: members need settings that you have not allowed (kd trust)";
+    /// A review has findings that the user wants to fail on.
+    Findings = 10, "findings: the review has some that --fail-on names";
     /// Every member ran out of time.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

@@ -202,10 +202,39 @@ pub fn load(
     env: impl IntoIterator<Item = (OsString, OsString)>,
     flags: &[(KeyPath, Value)],
 ) -> Result<Loaded, ConfigError> {
+    load_with(paths, ProjectFile::OnDisk, env, flags)
+}
+
+/// The content of the project's shared file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectFile<'a> {
+    /// As it is on disk.
+    OnDisk,
+    /// This text in its place: for a review, the one of the commit that a change is compared with.
+    Text(&'a str),
+    /// None.
+    Missing,
+}
+
+/// As [`load`], with other content of the project's shared file.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    paths: &ConfigPaths,
+    project: ProjectFile<'_>,
+    env: impl IntoIterator<Item = (OsString, OsString)>,
+    flags: &[(KeyPath, Value)],
+) -> Result<Loaded, ConfigError> {
     let mut stack = Stack::default();
     for layer in [Layer::User, Layer::Project, Layer::Local] {
-        if let Some(file) = paths.file(layer) {
-            stack.read(layer, file);
+        let Some(file) = paths.file(layer) else {
+            continue;
+        };
+        match project {
+            ProjectFile::Text(text) if layer == Layer::Project => stack.add_text(layer, file, text),
+            ProjectFile::Missing if layer == Layer::Project => {}
+            _ => stack.read(layer, file),
         }
     }
     stack.env(env);

@@ -56,7 +56,9 @@ pub(crate) struct Retry {
     pub(crate) output: Output,
 }
 
-/// Ask the council to review the changes of this branch
+/// Ask the council about the changes of this branch, in prose
+///
+/// `kd review` gives findings with votes and probabilities instead.
 ///
 /// Reviews the changes since the branch left its base, uncommitted ones included and `.kd` excluded. The setting
 /// `council.review_members` names the members, `prompts.review` their instructions.

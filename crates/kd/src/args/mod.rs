@@ -18,6 +18,7 @@ pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod serve;
 pub(crate) mod think;
+pub(crate) mod review;
 pub(crate) mod trust;
 mod values;
 pub(crate) mod vote;
@@ -107,6 +108,8 @@ pub(crate) enum Command {
     Council(Group<council::Council>),
     /// Show the messages of a thread
     Show(council::Show),
+    /// Review a change: findings with severity, votes and the probability that each is real
+    Review(Box<review::Review>),
     /// Test every member and show what is missing
     Doctor(doctor::Doctor),
     /// Export a thread as one document
@@ -173,7 +176,11 @@ pub(crate) fn whole() -> clap::Command {
     let names = listed.get_subcommands().map(|c| c.get_name().to_owned());
     let names: Vec<String> = names.collect();
     // What is changed goes to the end: so all are, in their order.
-    names.into_iter().fold(listed, |whole, name| {
+    let whole = listed.mut_subcommand("review", |listed| {
+        let about = listed.get_about().cloned().unwrap_or_default();
+        review::Review::augment_args(clap::Command::new("review").about(about))
+    });
+    names.into_iter().fold(whole, |whole, name| {
         let group = groups.iter().find(|(group, _)| *group == name);
         whole.mut_subcommand(&name, |listed| match group {
             Some((name, augment)) => augment(
@@ -278,6 +285,8 @@ mod tests {
             &["init"],
             &["config"],
             &["config", "show"],
+            &["review"],
+            &["review", "mark"],
             &["config", "set"],
             &["trust"],
             &["model"],

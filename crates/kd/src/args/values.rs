@@ -23,6 +23,23 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds))
 }
 
+/// `90d`, `12w`, `1y`: an age in days, weeks or years.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    const DAY: u64 = 24 * 60 * 60;
+    let text = text.trim();
+    let days = match text.chars().last() {
+        Some('d') => 1,
+        Some('w') => 7,
+        Some('y') => 365,
+        _ => 0,
+    };
+    let number = text.get(..text.len().saturating_sub(1));
+    match number.and_then(|number| number.parse::<u64>().ok()) {
+        Some(number @ 1..=36_500) if days > 0 => Ok(Duration::from_secs(number * days * DAY)),
+        _ => Err("write a number of days, weeks or years: `90d`, `12w`, `1y`".to_owned()),
+    }
+}
+
 /// A temperature from 0 to 2.
 pub(super) fn temperature(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
@@ -36,6 +53,20 @@ pub(super) fn usd(text: &str) -> Result<f64, String> {
     match text.trim().trim_start_matches('$').parse::<f64>() {
         Ok(usd) if (0.0..=1_000_000.0).contains(&usd) => Ok(usd),
         _ => Err("write an amount of US dollars, for example `0.10`".to_owned()),
+    }
+}
+
+/// `bob=2`: a member and its weight.
+pub(super) fn weight(text: &str) -> Result<(String, f64), String> {
+    let parsed = text.split_once('=').and_then(|(name, weight)| {
+        let weight: f64 = weight.trim().parse().ok()?;
+        Some((name.trim().to_owned(), weight))
+    });
+    match parsed {
+        Some((name, weight)) if !name.is_empty() && weight.is_finite() && weight >= 0.0 => {
+            Ok((name, weight))
+        }
+        _ => Err("write a member and a weight from 0 up, for example `bob=2`".to_owned()),
     }
 }
 
@@ -54,6 +85,16 @@ mod tests {
     }
 
     #[test]
+    fn ages_are_days_weeks_and_years() {
+        for (text, days) in [("90d", 90), ("2w", 14), ("1y", 365)] {
+            assert_eq!(age(text), Ok(Duration::from_secs(days * 86_400)), "{text}");
+        }
+        for bad in ["", "d", "90", "0d", "-1d", "1.5d", "1m", "99999y", "ü"] {
+            assert!(age(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn amounts_are_dollars() {
         assert_eq!((usd("0.10"), usd("$2")), (Ok(0.1), Ok(2.0)));
         for bad in ["-1", "NaN", "much", ""] {
@@ -66,6 +107,15 @@ mod tests {
         assert_eq!(temperature("0.7"), Ok(0.7));
         for bad in ["-0.1", "2.1", "NaN", "warm"] {
             assert!(temperature(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_weight_names_its_member() {
+        assert_eq!(weight("bob=2"), Ok(("bob".into(), 2.0)));
+        assert_eq!(weight(" ann = 0.5"), Ok(("ann".into(), 0.5)));
+        for bad in ["bob", "=2", "bob=", "bob=-1", "bob=inf", "bob=NaN", "bob=x"] {
+            assert!(weight(bad).is_err(), "{bad}");
         }
     }
 }

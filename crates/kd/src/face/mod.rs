@@ -9,6 +9,7 @@ pub(crate) mod json;
 pub(crate) mod jsonl;
 pub(crate) mod live;
 pub(crate) mod plain;
+pub(crate) mod review;
 pub(crate) mod round;
 pub(crate) mod words;
 

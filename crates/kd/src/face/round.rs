@@ -204,6 +204,7 @@ impl Round {
             | Event::OpRefused { .. }
             | Event::SaveFailed { .. }
             | Event::Deliberated { .. }
+            | Event::Reviewed { .. }
             | Event::HeldBack { .. }
             | Event::Noticed { .. } => {}
         }

@@ -269,6 +269,7 @@ fn retriable(thread: &Thread) -> Result<Option<LastRound>, Error> {
     );
     let again = match kind {
         RoundKind::Debate => format!("`kd think --thread {} \"…\"` asks again", thread.id()),
+        RoundKind::Review => "`kd review` reviews again, in a new thread".to_owned(),
         _ => "`kd deliberate \"…\"` asks again, in a new thread".to_owned(),
     };
     Err(Error::new("not_a_council", Exit::Error, what).next(again))

@@ -27,6 +27,7 @@ mod model;
 mod outfile;
 mod question;
 mod reset;
+mod prose_review;
 mod retry;
 mod review;
 mod screen;
@@ -94,6 +95,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Think(args) => return think::run(*args, here),
         Command::Show(args) => show::run(&args, here)?,
         Command::Chat(args) => return chat::run(&args, here),
+        Command::Review(args) => return review::run(*args, here),
         Command::Council(group) => return council(group.command, here),
         Command::Doctor(args) => return doctor::run(&args, here),
         Command::Export(args) => export::run(&args, here)?,
@@ -128,7 +130,7 @@ fn council(command: Council, here: &Here) -> Result<Exit, Error> {
         Council::Status(args) => status::run(&args, here)?,
         Council::Watch(args) => return watch::run(&args, here),
         Council::Retry(args) => return retry::run(*args, here),
-        Council::Review(args) => return review::run(*args, here),
+        Council::Review(args) => return prose_review::run(*args, here),
         Council::Reset(args) => return reset::run(&args, here),
     }
     Ok(Exit::Done)
@@ -144,6 +146,7 @@ impl Command {
                 &group.command,
                 Council::Ask(_) | Council::Chat(_) | Council::Retry(_) | Council::Review(_)
             ),
+            Command::Review(args) => args.command.is_none() && !args.dry_run,
             Command::Forum(group) => matches!(
                 &group.command,
                 Forum::RunOnce(_) | Forum::RunCycle(_) | Forum::RunAgent(_)
@@ -163,6 +166,7 @@ impl Command {
             Command::Show(args) => args.json,
             Command::Council(group) => match &group.command {
                 Council::Ask(args) => args.output.is_json(),
+            Command::Review(args) => args.is_json(),
                 Council::Show(args) => args.json,
                 Council::List(args) => args.json,
                 Council::Status(args) => args.json,

@@ -180,7 +180,7 @@ fn with_log(
         }
         RoundKind::Council => {}
         // Whom it needs is asked, and most replies are in the log alone.
-        RoundKind::Debate | RoundKind::Deliberation => {
+        RoundKind::Debate | RoundKind::Deliberation | RoundKind::Review => {
             let state = |(seat, _, seen): &(SeatName, _, TurnSeen)| match seen {
                 _ if running.contains(seat) => State::Running,
                 TurnSeen::Open => State::Pending,

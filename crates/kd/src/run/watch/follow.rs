@@ -117,6 +117,7 @@ impl Follow {
             RoundKind::Council => "`kd council retry` asks again",
             RoundKind::Debate => "`kd think --continue` asks again",
             RoundKind::Deliberation => "`kd deliberate` asks again, in a new thread",
+            RoundKind::Review => "`kd review` reviews again, in a new thread",
         })
     }
 

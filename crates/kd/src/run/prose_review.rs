@@ -15,7 +15,7 @@ use std::path::Path;
 const QUESTION: &str = "Review this change. Should it be merged? Name each fault with its file and line, the worst first.";
 /// More of a change fits into few prompts; what is left out is said.
 const DIFF_BYTES_MAX: usize = 512 << 10;
-const NO_GIT: &str = "install git, or go to a folder of a git repository";
+pub(super) const NO_GIT: &str = "install git, or go to a folder of a git repository";
 /// Branches that a change is for, where nothing says which.
 const USUAL_BASES: [&str; 3] = ["main", "master", "trunk"];
 
@@ -169,7 +169,7 @@ fn cut(text: &str, bytes_max: usize) -> &str {
 }
 
 /// The branch that changes are for: origin's own, else the first usual name that there is.
-fn usual_base(git: &GitCommand) -> Result<String, Error> {
+pub(super) fn usual_base(git: &GitCommand) -> Result<String, Error> {
     let origin = [
         "symbolic-ref",
         "--quiet",
@@ -190,16 +190,16 @@ fn usual_base(git: &GitCommand) -> Result<String, Error> {
         .map(|name| (*name).to_owned())
         .ok_or_else(|| {
             Error::usage("there is no branch to compare with")
-                .next("name one: kd council review --base REV")
+                .next("name one: kd review --branch REV")
         })
 }
 
 /// What git prints.
-fn read(git: &GitCommand, args: &[&str]) -> Result<String, Error> {
+pub(super) fn read(git: &GitCommand, args: &[&str]) -> Result<String, Error> {
     git.read(args).map_err(|error| failed(&error))
 }
 
-fn failed(error: &kd_store::Error) -> Error {
+pub(super) fn failed(error: &kd_store::Error) -> Error {
     Error::new("git", Exit::Error, "git cannot read the change").because(error)
 }
 

@@ -1,0 +1,187 @@
+//! Unified diffs as data: what git, `diff -u` and mail write, read for a review.
+//!
+//! Input: text that anybody may have written. Output: files, hunks and lines with their numbers, or an [`Unreadable`]
+//! that names the line. The names of files are data: nothing here or elsewhere opens them.
+
+mod read;
+mod split;
+
+pub use read::{Unreadable, read};
+pub use split::{PART_BYTES_MAX, Part, split};
+
+use crate::clean::clean_text;
+use std::collections::BTreeMap;
+
+/// A change of several files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// In the order of the diff.
+    pub files: Vec<FileDiff>,
+}
+
+/// The change of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Its path before; `None` for a new file.
+    pub old: Option<String>,
+    /// Its path after; `None` for a deleted file.
+    pub new: Option<String>,
+    /// Whether the diff only says that the content differs.
+    pub binary: bool,
+    /// The changed places.
+    pub hunks: Vec<Hunk>,
+}
+
+/// A changed place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hunk {
+    /// Number of its first line before; of the first parent, if there are several.
+    pub old_first: u32,
+    /// Number of its first line after.
+    pub new_first: u32,
+    /// The function or section that git found above it.
+    pub heading: String,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a hunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whether the change adds or removes it.
+    pub kind: LineKind,
+    /// Its text, without the end of the line.
+    pub text: String,
+}
+
+/// What a change does with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// It stays.
+    Context,
+    /// It is new.
+    Added,
+    /// It is gone. In a merge: gone from at least one parent.
+    Removed,
+}
+
+impl Diff {
+    /// Cleans every text of it, line by line, so that numbers stay what they are. Returns the places that had something
+    /// to clean: terminal escapes, and characters that no reader can see.
+    pub fn clean(&mut self) -> Vec<(String, u32)> {
+        let mut hidden = Vec::new();
+        for file in &mut self.files {
+            for path in [&mut file.old, &mut file.new].into_iter().flatten() {
+                let cleaned = one_line(path);
+                if cleaned != *path {
+                    hidden.push((cleaned.clone(), 0));
+                }
+                *path = cleaned;
+            }
+            let path = file.path().to_owned();
+            for hunk in &mut file.hunks {
+                hunk.heading = one_line(&hunk.heading);
+                let mut number = hunk.new_first;
+                for line in &mut hunk.lines {
+                    let cleaned = one_line(&line.text);
+                    if cleaned != line.text {
+                        hidden.push((path.clone(), number));
+                        line.text = cleaned;
+                    }
+                    number = number.saturating_add(u32::from(line.kind != LineKind::Removed));
+                }
+            }
+        }
+        hidden
+    }
+
+    /// Lines added and removed in all.
+    pub fn counts(&self) -> (usize, usize) {
+        let each = self.files.iter().map(FileDiff::counts);
+        each.fold((0, 0), |(a, r), (added, removed)| (a + added, r + removed))
+    }
+
+    /// One line for each file: what happened to it, and how many lines were added and removed.
+    pub fn summary(&self) -> String {
+        let rows = self.files.iter().map(|file| {
+            let (added, removed) = file.counts();
+            let size = match file.binary {
+                true => "binary".to_owned(),
+                false => format!("+{added} -{removed}"),
+            };
+            format!("{} {} ({size})\n", file.verb(), file.title())
+        });
+        rows.collect()
+    }
+}
+
+impl FileDiff {
+    /// Its path after the change; of a deleted file, the path before.
+    pub fn path(&self) -> &str {
+        let path = self.new.as_ref().or(self.old.as_ref());
+        path.map_or("", String::as_str)
+    }
+
+    /// Its path, with the earlier one where it was renamed.
+    pub fn title(&self) -> String {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) if old != new => format!("{new} (was {old})"),
+            _ => self.path().to_owned(),
+        }
+    }
+
+    /// What happened to it.
+    pub fn verb(&self) -> &'static str {
+        match (&self.old, &self.new) {
+            (None, _) => "added",
+            (_, None) => "deleted",
+            (old, new) if old != new => "renamed",
+            _ => "changed",
+        }
+    }
+
+    /// Lines added and removed.
+    pub fn counts(&self) -> (usize, usize) {
+        let lines = || self.hunks.iter().flat_map(|hunk| &hunk.lines);
+        let of = |kind| lines().filter(|line| line.kind == kind).count();
+        (of(LineKind::Added), of(LineKind::Removed))
+    }
+
+    /// The lines after the change that the diff shows, by number.
+    pub fn after(&self) -> BTreeMap<u32, &str> {
+        let numbered = self.hunks.iter().flat_map(Hunk::numbered);
+        numbered
+            .filter_map(|(number, line)| Some((number?, line.text.as_str())))
+            .collect()
+    }
+
+    /// Numbers of the lines that the change added.
+    pub fn added(&self) -> Vec<u32> {
+        let numbered = self.hunks.iter().flat_map(Hunk::numbered);
+        let added = numbered.filter(|(_, line)| line.kind == LineKind::Added);
+        added.filter_map(|(number, _)| number).collect()
+    }
+}
+
+impl Hunk {
+    /// Its lines with their numbers after the change; a removed line has none.
+    pub fn numbered(&self) -> impl Iterator<Item = (Option<u32>, &Line)> {
+        let mut number = self.new_first;
+        self.lines.iter().map(move |line| {
+            if line.kind == LineKind::Removed {
+                return (None, line);
+            }
+            let at = number;
+            number = number.saturating_add(1);
+            (Some(at), line)
+        })
+    }
+}
+
+/// The clean form of a text that is one line and stays one.
+fn one_line(text: &str) -> String {
+    clean_text(text).replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests;

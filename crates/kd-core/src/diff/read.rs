@@ -1,0 +1,366 @@
+//! The parser. Lines inside a hunk are counted, so that nothing in a file can end its hunk or begin another file.
+
+use super::{Diff, FileDiff, Hunk, Line, LineKind};
+use std::fmt;
+
+/// Why a text is no diff that can be reviewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Parents of a merge that are read: git itself allows a few dozen.
+const PARENTS_MAX: usize = 64;
+
+/// Reads a unified diff, combined diffs of merges included. Text between the files, as of mails, is passed over.
+///
+/// # Errors
+/// When a hunk is cut short, or has a head that is none.
+pub fn read(text: &str) -> Result<Diff, Unreadable> {
+    let lines = text.lines();
+    let mut reader = Reader {
+        lines: lines.collect(),
+        at: 0,
+        diff: Diff::default(),
+        current: None,
+    };
+    reader.run()?;
+    Ok(reader.diff)
+}
+
+struct Reader<'a> {
+    lines: Vec<&'a str>,
+    at: usize,
+    diff: Diff,
+    current: Option<Header<'a>>,
+}
+
+/// What is known of a file before and between its hunks.
+#[derive(Default)]
+struct Header<'a> {
+    /// The names of `diff --git`, as written.
+    line: Option<&'a str>,
+    /// The path of a combined diff.
+    combined: Option<String>,
+    old: Option<String>,
+    new: Option<String>,
+    /// Names of a rename or copy, which have no prefix.
+    from: Option<String>,
+    to: Option<String>,
+    is_new: bool,
+    is_deleted: bool,
+    binary: bool,
+    hunks: Vec<Hunk>,
+}
+
+impl<'a> Reader<'a> {
+    fn run(&mut self) -> Result<(), Unreadable> {
+        while let Some(line) = self.lines.get(self.at).copied() {
+            self.at += 1;
+            if let Some(names) = line.strip_prefix("diff --git ") {
+                self.begin(Header {
+                    line: Some(names),
+                    ..Header::default()
+                });
+            } else if let Some(path) = ["diff --cc ", "diff --combined "]
+                .iter()
+                .find_map(|head| line.strip_prefix(head))
+            {
+                self.begin(Header {
+                    combined: Some(unquoted(path)),
+                    ..Header::default()
+                });
+            } else if line.starts_with("--- ")
+                && self
+                    .lines
+                    .get(self.at)
+                    .is_some_and(|l| l.starts_with("+++ "))
+            {
+                self.names(line);
+            } else if line.starts_with("@@") && self.current.is_some() {
+                self.hunk(line)?;
+            } else {
+                self.extended(line);
+            }
+        }
+        self.finish();
+        Ok(())
+    }
+
+    fn begin(&mut self, header: Header<'a>) {
+        self.finish();
+        self.current = Some(header);
+    }
+
+    /// `---` and `+++`: of the file that `diff --git` began, or of a new one.
+    fn names(&mut self, old: &str) {
+        let new = self.lines[self.at];
+        self.at += 1;
+        let has_names = |header: &Header<'_>| header.old.is_some() || header.new.is_some();
+        if self.current.as_ref().is_none_or(has_names) {
+            self.begin(Header::default());
+        }
+        let header = self.current.get_or_insert_default();
+        header.old = Some(named(&old[4..]));
+        header.new = Some(named(&new[4..]));
+    }
+
+    /// The lines between `diff --git` and the first hunk.
+    fn extended(&mut self, line: &str) {
+        let Some(header) = &mut self.current else {
+            return;
+        };
+        if !header.hunks.is_empty() {
+            return;
+        }
+        let after = |prefixes: [&str; 2]| {
+            let path = prefixes.iter().find_map(|p| line.strip_prefix(p));
+            path.map(unquoted)
+        };
+        if let Some(path) = after(["rename from ", "copy from "]) {
+            header.from = Some(path);
+        }
+        if let Some(path) = after(["rename to ", "copy to "]) {
+            header.to = Some(path);
+        }
+        header.is_new |= line.starts_with("new file mode ");
+        header.is_deleted |= line.starts_with("deleted file mode ");
+        header.binary |= line == "GIT binary patch"
+            || (line.starts_with("Binary files ") && line.ends_with(" differ"));
+    }
+
+    fn hunk(&mut self, head: &str) -> Result<(), Unreadable> {
+        let begin = self.at;
+        let fail = |line: usize, why: &str| Unreadable {
+            line,
+            why: why.to_owned(),
+        };
+        let Some((mut old_left, (new_first, mut new_left), old_first, heading)) = ranges(head)
+        else {
+            return Err(fail(begin, "this is not the head of a hunk"));
+        };
+        let mut hunk = Hunk {
+            old_first,
+            new_first,
+            heading: heading.trim().to_owned(),
+            lines: Vec::new(),
+        };
+        while new_left > 0 || old_left.iter().any(|left| *left > 0) {
+            let Some(line) = self.lines.get(self.at).copied() else {
+                return Err(fail(begin, "the hunk that begins here has no end"));
+            };
+            self.at += 1;
+            if line.starts_with('\\') {
+                continue;
+            }
+            let columns = old_left.len();
+            // Mail programs cut the space of an empty line off.
+            let (marks, text) = match line.is_empty() {
+                true => (" ", ""),
+                false => match line.is_char_boundary(columns) && line.len() >= columns {
+                    true => line.split_at(columns),
+                    false => return Err(fail(self.at, "a hunk ends too early")),
+                },
+            };
+            if !marks.bytes().all(|mark| matches!(mark, b' ' | b'+' | b'-')) {
+                return Err(fail(self.at, "a hunk ends too early"));
+            }
+            let removed = marks.contains('-');
+            let kind = match (removed, marks.contains('+')) {
+                (true, _) => LineKind::Removed,
+                (_, true) => LineKind::Added,
+                _ => LineKind::Context,
+            };
+            let stays = if removed { b'-' } else { b' ' };
+            for (at, left) in old_left.iter_mut().enumerate() {
+                let mark = marks.as_bytes().get(at).copied().unwrap_or(b' ');
+                if mark == stays {
+                    *left = left
+                        .checked_sub(1)
+                        .ok_or_else(|| fail(self.at, "a hunk has more lines than its head says"))?;
+                }
+            }
+            if !removed {
+                new_left = new_left
+                    .checked_sub(1)
+                    .ok_or_else(|| fail(self.at, "a hunk has more lines than its head says"))?;
+            }
+            hunk.lines.push(Line {
+                kind,
+                text: text.to_owned(),
+            });
+        }
+        if let Some(header) = &mut self.current {
+            header.hunks.push(hunk);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        if let Some(header) = self.current.take()
+            && let Some(file) = header.file()
+        {
+            self.diff.files.push(file);
+        }
+    }
+}
+
+impl Header<'_> {
+    fn file(self) -> Option<FileDiff> {
+        let (old, new) = match (self.old, self.new, self.combined, self.line) {
+            (Some(old), Some(new), _, _) => {
+                let (old, new) = without_prefixes(old, new);
+                (self.from.or(old), self.to.or(new))
+            }
+            (_, _, Some(path), _) => (Some(path.clone()), Some(path)),
+            (_, _, _, Some(line)) => {
+                let (old, new) = of_line(line)?;
+                (self.from.or(Some(old)), self.to.or(Some(new)))
+            }
+            _ => return None,
+        };
+        let old = old.filter(|_| !self.is_new);
+        let new = new.filter(|_| !self.is_deleted);
+        (old.is_some() || new.is_some()).then_some(FileDiff {
+            old,
+            new,
+            binary: self.binary,
+            hunks: self.hunks,
+        })
+    }
+}
+
+/// Counts of lines left in each parent, the range after, the first line before, and what follows the last `@@`.
+type Ranges<'a> = (Vec<u32>, (u32, u32), u32, &'a str);
+
+/// The head of a hunk: `@@ -1,2 +3,4 @@ heading`, with one more `@` for each further parent.
+fn ranges(head: &str) -> Option<Ranges<'_>> {
+    let signs = head.bytes().take_while(|byte| *byte == b'@').count();
+    let parents = signs
+        .checked_sub(1)
+        .filter(|n| (1..=PARENTS_MAX).contains(n))?;
+    let (signs, rest) = head.split_at(signs);
+    let (ranges, heading) = rest.strip_prefix(' ')?.split_once(&format!(" {signs}"))?;
+    let mut words = ranges.split(' ');
+    let mut old = Vec::with_capacity(parents);
+    for _ in 0..parents {
+        old.push(range(words.next()?.strip_prefix('-')?)?);
+    }
+    let new = range(words.next()?.strip_prefix('+')?)?;
+    let old_first = old.first()?.0;
+    let left = old.into_iter().map(|(_, count)| count).collect();
+    words
+        .next()
+        .is_none()
+        .then_some((left, new, old_first, heading))
+}
+
+fn range(text: &str) -> Option<(u32, u32)> {
+    let (first, count) = text.split_once(',').unwrap_or((text, "1"));
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits)
+    };
+    Some((number(first)?, number(count)?))
+}
+
+/// A name of `---` or `+++`: quoted, or up to the tab before a date.
+fn named(text: &str) -> String {
+    match text.starts_with('"') {
+        true => unquoted(text),
+        false => text.split('\t').next().unwrap_or(text).to_owned(),
+    }
+}
+
+/// A path as git writes it: in quotes and with escapes where it has odd characters.
+fn unquoted(text: &str) -> String {
+    quoted(text).map_or_else(|| text.to_owned(), |(path, _)| path)
+}
+
+/// A path in quotes, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let inside = text.strip_prefix('"')?;
+    let bytes = inside.as_bytes();
+    let mut path = Vec::new();
+    let mut at = 0;
+    loop {
+        let byte = *bytes.get(at)?;
+        at += 1;
+        match byte {
+            b'"' => break,
+            b'\\' => {
+                let escaped = *bytes.get(at)?;
+                at += 1;
+                path.push(match escaped {
+                    b'a' => 7,
+                    b'b' => 8,
+                    b't' => b'\t',
+                    b'n' => b'\n',
+                    b'v' => 11,
+                    b'f' => 12,
+                    b'r' => b'\r',
+                    b'0'..=b'3' => {
+                        let digits = std::str::from_utf8(bytes.get(at - 1..at + 2)?).ok()?;
+                        at += 2;
+                        u8::from_str_radix(digits, 8).ok()?
+                    }
+                    other => other,
+                });
+            }
+            other => path.push(other),
+        }
+    }
+    let path = String::from_utf8_lossy(&path).into_owned();
+    Some((path, inside.get(at..)?))
+}
+
+/// Both names of `diff --git`, where no other line tells them.
+fn of_line(line: &str) -> Option<(String, String)> {
+    let (old, new) = match quoted(line) {
+        Some((old, rest)) => (old, unquoted(rest.strip_prefix(' ')?)),
+        None => match line.find(" \"") {
+            Some(at) => (line[..at].to_owned(), unquoted(&line[at + 1..])),
+            // Without quotes both names are equal but for their prefix, or a rename tells them.
+            None => {
+                let middle = line.len() / 2;
+                let (old, new) = (line.get(..middle)?, line.get(middle..)?.strip_prefix(' ')?);
+                (old.to_owned(), new.to_owned())
+            }
+        },
+    };
+    let (old, new) = without_prefixes(old, new);
+    Some((old?, new?))
+}
+
+/// Takes the prefixes of git off (`a/` and `b/`, or those of `diff.mnemonicPrefix`). Equal names had none.
+fn without_prefixes(old: String, new: String) -> (Option<String>, Option<String>) {
+    const NOTHING: &str = "/dev/null";
+    let strip = |path: &str| {
+        let (prefix, rest) = path.split_once('/')?;
+        let known = matches!(prefix, "a" | "b" | "c" | "i" | "o" | "w");
+        (known && !rest.is_empty()).then(|| rest.to_owned())
+    };
+    let keep = |path: String| (path != NOTHING).then_some(path);
+    if old == new {
+        return (keep(old), keep(new));
+    }
+    match (old.as_str(), new.as_str()) {
+        (NOTHING, _) => (None, Some(strip(&new).unwrap_or(new))),
+        (_, NOTHING) => (Some(strip(&old).unwrap_or(old)), None),
+        _ => match (strip(&old), strip(&new)) {
+            (Some(old), Some(new)) => (Some(old), Some(new)),
+            _ => (Some(old), Some(new)),
+        },
+    }
+}

@@ -1,0 +1,234 @@
+use super::*;
+
+fn of(text: &str) -> Diff {
+    read(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn names(diff: &Diff) -> Vec<(Option<&str>, Option<&str>)> {
+    let files = diff.files.iter();
+    files
+        .map(|f| (f.old.as_deref(), f.new.as_deref()))
+        .collect()
+}
+
+/// A head and the names before and after.
+type Row = (&'static str, Option<&'static str>, Option<&'static str>);
+
+/// What git and diff write above the hunks of a file.
+const HEADS: &[Row] = &[
+    ("--- a/x.rs\n+++ b/x.rs\n", Some("x.rs"), Some("x.rs")),
+    ("--- i/x.rs\n+++ w/x.rs\n", Some("x.rs"), Some("x.rs")),
+    ("--- x.rs\n+++ x.rs\n", Some("x.rs"), Some("x.rs")),
+    ("--- a/x.rs\n+++ a/x.rs\n", Some("a/x.rs"), Some("a/x.rs")),
+    (
+        "--- x.rs.orig\t2020-01-01\n+++ x.rs\t2020-01-02\n",
+        Some("x.rs.orig"),
+        Some("x.rs"),
+    ),
+    (
+        "diff --git a/n.rs b/n.rs\nnew file mode 100644\n--- /dev/null\n+++ b/n.rs\n",
+        None,
+        Some("n.rs"),
+    ),
+    (
+        "diff --git a/n.rs b/n.rs\ndeleted file mode 100644\n--- a/n.rs\n+++ /dev/null\n",
+        Some("n.rs"),
+        None,
+    ),
+    (
+        "diff --git a/e b/e\nnew file mode 100644\nindex 0000000..e69de29\n",
+        None,
+        Some("e"),
+    ),
+    (
+        "diff --git a/a b.rs b/a b.rs\nold mode 100644\nnew mode 100755\n",
+        Some("a b.rs"),
+        Some("a b.rs"),
+    ),
+    (
+        "diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n",
+        Some("o"),
+        Some("n"),
+    ),
+    (
+        "diff --git a/x b/y b/x b/z\nsimilarity index 90%\nrename from x b/y\nrename to x b/z\n",
+        Some("x b/y"),
+        Some("x b/z"),
+    ),
+    (
+        "diff --git \"a/\\303\\251\\t\\\"q\" \"b/\\303\\251\\t\\\"q\"\nBinary files differ\n",
+        Some("é\t\"q"),
+        Some("é\t\"q"),
+    ),
+    (
+        "--- \"a/l\\nx\"\n+++ \"b/l\\nx\"\n",
+        Some("l\nx"),
+        Some("l\nx"),
+    ),
+    (
+        "diff --cc m.rs\nindex 1,2..3\n--- a/m.rs\n+++ b/m.rs\n",
+        Some("m.rs"),
+        Some("m.rs"),
+    ),
+    (
+        "diff --git a/i.png b/i.png\nBinary files a/i.png and b/i.png differ\n",
+        Some("i.png"),
+        Some("i.png"),
+    ),
+];
+
+#[test]
+fn the_names_of_every_head_are_read() {
+    for (head, old, new) in HEADS {
+        assert_eq!(names(&of(head)), [(*old, *new)], "{head}");
+        // A second file after it changes nothing.
+        let two = format!("{head}diff --git a/2 b/2\n--- a/2\n+++ b/2\n@@ -1 +1 @@\n-a\n+b\n");
+        assert_eq!(names(&of(&two)).len(), 2, "{two}");
+    }
+}
+
+#[test]
+fn lines_are_counted_so_that_a_file_cannot_end_its_hunk() {
+    let diff = of(
+        "--- a/q.sql\n+++ b/q.sql\n@@ -3,3 +3,4 @@ fn f()\n context\n--- a comment\n+++ b/other\n+@@ -1 +1 @@\n \n\\ No newline at end of file\n-- \n2.40\n",
+    );
+    assert_eq!(diff.files.len(), 1);
+    let file = &diff.files[0];
+    assert_eq!(file.counts(), (2, 1));
+    assert_eq!(file.hunks[0].heading, "fn f()");
+    assert_eq!(file.added(), [4, 5]);
+    assert_eq!(file.after()[&5], "@@ -1 +1 @@");
+    assert_eq!(file.after()[&6], "");
+}
+
+#[test]
+fn a_merge_is_read_against_all_its_parents() {
+    let diff = of(
+        "diff --cc m\n--- a/m\n+++ b/m\n@@@ -1,3 -1,2 +1,3 @@@\n  same\n- ours\n -theirs\n++both\n +from ours\n",
+    );
+    let kinds: Vec<LineKind> = diff.files[0].hunks[0]
+        .lines
+        .iter()
+        .map(|l| l.kind)
+        .collect();
+    use LineKind::{Added, Context, Removed};
+    assert_eq!(kinds, [Context, Removed, Removed, Added, Added]);
+}
+
+#[test]
+fn mails_windows_and_cut_spaces_are_read() {
+    let text = "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n x.rs | 2 +-\n\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n-- \n2.40\n";
+    let diff = of(text);
+    assert_eq!(diff.counts(), (1, 1));
+    assert_eq!(of(&text.replace('\n', "\r\n")), diff);
+}
+
+#[test]
+fn what_is_cut_short_is_refused_with_its_line() {
+    for (hunk, line) in [
+        ("@@ -1,2 +1,2 @@\n a\n", 3),
+        ("@@ -1,2 +1,2 @@\n a\ndiff --git a/y b/y\n", 5),
+        ("@@ -1,2 +1,1 @@\n+a\n+b\n", 5),
+        ("@@ nonsense @@\n", 3),
+        ("@@ -1,99999999999 +1 @@\n", 3),
+    ] {
+        let text = format!("--- a/x\n+++ b/x\n{hunk}");
+        let error = read(&text).expect_err(hunk);
+        assert_eq!(error.line, line, "{hunk}: {error}");
+    }
+    assert_eq!(of("no diff at all\n@@ a social line\n"), Diff::default());
+}
+
+#[test]
+fn no_text_makes_the_reader_fail_in_another_way() {
+    // Pieces of diffs in random order, cut anywhere: a seeded walk.
+    let pieces = [
+        "diff --git a/x b/y\n",
+        "diff --git \"a/\\30",
+        "--- a/x\n",
+        "+++ b/x\n",
+        "--- /dev/null\n",
+        "@@ -1,2 +1,3 @@ f\n",
+        "@@@ -1 -1 +1 @@@\n",
+        "@@ -0,0 +1 @@\n",
+        " a\n",
+        "+b\n",
+        "-c\n",
+        "\n",
+        "\\ No newline\n",
+        "é",
+        "\"",
+        "rename from ",
+        "Binary files a and b differ\n",
+        "GIT binary patch\n",
+        "diff --cc m\n",
+        "\r\n",
+        "\u{1b}]0;x\n",
+        "@@",
+        "++x\n",
+        " +x\n",
+    ];
+    let mut seed: u64 = 7;
+    let mut next = |below: usize| {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % below
+    };
+    let mut read_ones = 0;
+    for _ in 0..20_000 {
+        let text: String = (0..next(14)).map(|_| pieces[next(pieces.len())]).collect();
+        let Ok(mut diff) = read(&text) else { continue };
+        read_ones += usize::from(!diff.files.is_empty());
+        diff.clean();
+        let parts = split(&diff, 64);
+        let text_of_parts: String = parts.iter().map(|part| part.text.as_str()).collect();
+        let heads = text_of_parts.lines().filter(|row| row.starts_with("=== "));
+        assert!(heads.count() >= diff.files.len(), "{text:?}");
+        assert!(diff.clean().is_empty(), "cleaning twice: {text:?}");
+    }
+    assert!(read_ones > 1000, "{read_ones}");
+}
+
+#[test]
+fn hidden_characters_are_taken_out_and_told() {
+    let mut diff = of("--- a/x\n+++ b/x\n@@ -1 +1,3 @@\n a\n+b\u{202e}c\n+d\u{2028}e\u{1b}[2J\n");
+    assert_eq!(diff.clean(), [("x".to_owned(), 2), ("x".to_owned(), 3)]);
+    let after = diff.files[0].after();
+    assert_eq!((after[&2], after[&3]), ("bc", "d e"));
+}
+
+#[test]
+fn parts_hold_every_line_once_and_stay_within_their_bound() {
+    let mut text = String::new();
+    for file in 0..30 {
+        let folder = ["b", "a", "c/d"][file % 3];
+        text += &format!("--- a/{folder}/f{file}\n+++ b/{folder}/f{file}\n@@ -1 +1,41 @@\n a\n");
+        for line in 0..40 {
+            text += &format!("+line {line} of {file}\n");
+        }
+    }
+    let diff = of(&text);
+    let parts = split(&diff, 4000);
+    assert!(parts.len() > 5 && parts.iter().all(|p| p.text.len() <= 4000));
+    let folders: Vec<&str> = parts
+        .iter()
+        .flat_map(|p| &p.files)
+        .map(|f| f.rsplit_once('/').expect("a folder").0)
+        .collect();
+    assert!(folders.is_sorted(), "{folders:?}");
+    let whole: String = parts.iter().map(|p| p.text.as_str()).collect();
+    for file in 0..30 {
+        for line in 0..40 {
+            let row = format!("{:>5} + line {line} of {file}\n", line + 2);
+            assert_eq!(whole.matches(&row).count(), 1, "{row}");
+        }
+    }
+    // A hunk longer than a part is cut between lines, each piece with its number and file.
+    let parts = split(&diff, 400);
+    assert!(
+        parts
+            .iter()
+            .all(|p| p.text.len() <= 400 && p.text.starts_with("=== "))
+    );
+}

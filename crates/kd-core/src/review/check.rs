@@ -1,0 +1,144 @@
+//! Checks the lines that a finding quotes against the reviewed tree.
+//!
+//! Input: a finding, and the text of the changed files on the reviewed side. Output: the finding with the lines where
+//! its quote is, or why it is dropped.
+
+use super::{Finding, Lines};
+
+/// The fewest characters, white space aside, of a quote that is less than a whole line.
+const PIECE_CHARS_MIN: usize = 6;
+/// Maximum lines of a quote.
+const QUOTE_LINES_MAX: usize = 60;
+
+/// A finding that the tree bears out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The finding, with the path as the tree has it and the lines of its quote.
+    pub finding: Finding,
+    /// What was corrected.
+    pub note: Option<String>,
+}
+
+/// Checks a finding. `text` returns the reviewed side of a changed file; `None` for every other path.
+pub fn check<'a>(
+    finding: &Finding,
+    text: impl Fn(&str) -> Option<&'a str>,
+) -> Result<Checked, String> {
+    let (file, text) = resolve(&finding.file, text)?;
+    let wanted = quoted(&finding.quote);
+    if wanted.is_empty() {
+        return Err("it quotes no code".to_owned());
+    }
+    if wanted.len() > QUOTE_LINES_MAX {
+        return Err(format!("it quotes more than {QUOTE_LINES_MAX} lines"));
+    }
+    let lines: Vec<(u32, String)> = (1u32..)
+        .zip(text.lines())
+        .map(|(number, line)| (number, squeezed(line)))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let places = (0..lines.len()).filter_map(|at| place(&lines[at..], &wanted));
+    let nearest = places.min_by_key(|found| found.first.abs_diff(finding.lines.first));
+    let Some(found) = nearest else {
+        return Err(format!("`{file}` does not hold the quoted code"));
+    };
+    let told = finding.lines;
+    let overlaps = found.first <= told.last && told.first <= found.last;
+    let note = (!overlaps).then(|| match told.first {
+        0 => format!("lines {} found by the quoted code", range(found)),
+        _ => format!("lines corrected from {} to {}", range(told), range(found)),
+    });
+    Ok(Checked {
+        finding: Finding {
+            file,
+            lines: found,
+            ..finding.clone()
+        },
+        note,
+    })
+}
+
+fn range(lines: Lines) -> String {
+    match lines.first == lines.last {
+        true => lines.first.to_string(),
+        false => format!("{}-{}", lines.first, lines.last),
+    }
+}
+
+/// The changed file that a path names: as it is, or behind the `a/` and `b/` of a diff.
+fn resolve<'a>(
+    path: &str,
+    text: impl Fn(&str) -> Option<&'a str>,
+) -> Result<(String, &'a str), String> {
+    let path = path.trim().trim_matches('`');
+    let outside = path.starts_with(['/', '\\', '~'])
+        || path.contains(":\\")
+        || path.split(['/', '\\']).any(|part| part == "..");
+    if outside {
+        return Err("its path leads out of the reviewed tree".to_owned());
+    }
+    let bare = path.trim_start_matches("./");
+    let forms = [Some(bare), bare.strip_prefix("b/"), bare.strip_prefix("a/")];
+    forms
+        .into_iter()
+        .flatten()
+        .find_map(|form| text(form).map(|text| (form.to_owned(), text)))
+        .ok_or_else(|| "its file is not part of the change".to_owned())
+}
+
+/// The lines of a quote without white space, line numbers and the signs of a diff.
+fn quoted(quote: &str) -> Vec<String> {
+    let lines: Vec<&str> = quote
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("```"))
+        .collect();
+    let numbered: Option<Vec<&str>> = lines.iter().map(|line| without_number(line)).collect();
+    let lines = numbered.unwrap_or(lines);
+    let added = lines.iter().any(|line| line.starts_with('+'))
+        && lines.iter().all(|line| line.starts_with(['+', ' ', '\t']));
+    lines
+        .iter()
+        .map(|line| squeezed(line.strip_prefix('+').filter(|_| added).unwrap_or(line)))
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// A line without the number before it: `12 | code`, `12: code`.
+fn without_number(line: &str) -> Option<&str> {
+    let rest = line.trim_start();
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = rest
+        .get(digits..)
+        .filter(|_| digits > 0)?
+        .trim_start_matches(' ');
+    rest.strip_prefix('|').or_else(|| rest.strip_prefix(':'))
+}
+
+fn squeezed(line: &str) -> String {
+    line.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Where a quote lies, if it begins at the first of these lines. The first quoted line may be the end of a line, and
+/// the last one a beginning; a single one may be any piece of a line.
+fn place(lines: &[(u32, String)], wanted: &[String]) -> Option<Lines> {
+    let here = lines.get(..wanted.len())?;
+    let last = wanted.len() - 1;
+    for (at, ((_, line), quoted)) in here.iter().zip(wanted).enumerate() {
+        let piece = quoted.chars().count() >= PIECE_CHARS_MIN;
+        let holds = line == quoted
+            || piece
+                && match (at == 0, at == last) {
+                    (true, true) => line.contains(quoted.as_str()),
+                    (true, false) => line.ends_with(quoted.as_str()),
+                    (false, true) => line.starts_with(quoted.as_str()),
+                    (false, false) => false,
+                };
+        if !holds {
+            return None;
+        }
+    }
+    Some(Lines {
+        first: here[0].0,
+        last: here[last].0,
+    })
+}

@@ -1,0 +1,578 @@
+//! The machine of a review: asks every member for findings, merges them, has them voted on, and reports.
+//!
+//! In: [`Input`]s. Out: [`Effects`]; the last ones hold [`Event::Reviewed`] and a message. A member that fails, or
+//! replies with something else, loses its own part: findings and votes of others do not depend on it.
+
+use super::chance::{Marks, chance};
+use super::merge::{Judged, Merged, clusters, merge};
+use super::{Cluster, Dropped, MemberSum, Raw, Report, Reported, Vote, ask, check, message, read};
+use crate::clean::{Cleaner, clean_line};
+use crate::event::{Event, Outcome, Purpose};
+use crate::failure::{Failure, FailureKind};
+use crate::hearing::Hearing;
+use crate::ids::{SeatName, TurnId};
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::message::Message;
+use crate::names::COUNCIL;
+use crate::op::Op;
+use crate::request::{Delta, Request, Usage};
+use crate::roster::Member;
+use crate::spending::Ceiling;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+/// Maximum bytes of a reply.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+/// Maximum characters of a reason.
+const LINE_CHARS_MAX: usize = 400;
+/// Maximum findings of a review; more are dropped, and said to be.
+const RAWS_MAX: usize = 600;
+
+/// What a review is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct OpenReview {
+    /// The base that the change is compared with.
+    pub base: String,
+    /// The reviewed side.
+    pub head: String,
+    /// What the thread shows as the user's message.
+    pub title: String,
+    /// The members, in order.
+    pub members: Vec<Member>,
+    /// The change as members see it. Each member is asked about each part.
+    pub parts: Vec<String>,
+    /// The reviewed side of the changed files, by path.
+    pub files: BTreeMap<String, String>,
+    /// The first words of every prompt.
+    pub preamble: String,
+    /// What the user wants looked at. Never from the reviewed side.
+    pub guidance: String,
+    /// Who says whether unclear pairs are the same; `None` leaves it to the rules.
+    pub judge: Option<SeatName>,
+    /// What all requests may spend.
+    pub ceiling: Ceiling,
+    /// Marks on earlier findings of this repository.
+    pub marks: Marks,
+    /// Deals the order of what voters see.
+    pub seed: u64,
+    /// How many messages the thread holds.
+    pub messages: u32,
+    /// What the user should know beforehand; repeated in the report.
+    pub notices: Vec<String>,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Review {
+    open: OpenReview,
+    phase: Phase,
+    turns: BTreeMap<TurnId, Turn>,
+    last_turn: u64,
+    sums: Vec<Sum>,
+    /// Findings as they come, with their turn and what was corrected.
+    found: Vec<(TurnId, Raw, Option<String>)>,
+    /// The same in the order of turns, so that the order of replies changes nothing.
+    raws: Vec<Raw>,
+    notes: BTreeMap<usize, String>,
+    dropped: Vec<Dropped>,
+    judged: Judged,
+    judge: Option<SeatName>,
+    merged: Merged,
+    clusters: Vec<Cluster>,
+    votes: Vec<BTreeMap<String, Vote>>,
+    notices: Vec<String>,
+    usage: Usage,
+    interrupted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Saving,
+    Finding,
+    Judging,
+    Voting,
+    Writing,
+    Done,
+}
+
+#[derive(Debug)]
+struct Turn {
+    member: usize,
+    /// What was shown, by label: places of clusters or of pairs.
+    shown: Vec<(String, usize)>,
+    text: String,
+    ear: Hearing,
+}
+
+/// What became of a member's parts.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    findings: u32,
+    dropped: u32,
+    replied: usize,
+    failed: Vec<String>,
+}
+
+impl Machine for Review {
+    fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        let mut fx = Effects::default();
+        match input {
+            Input::Op(op) => self.op(op, now, &mut fx),
+            Input::Delta { turn, delta } => self.hear(turn, delta, &mut fx),
+            Input::Failed { turn, failure } => self.fail(turn, failure, &mut fx),
+            Input::Saved { message, .. } => self.saved(message, &mut fx),
+            Input::SaveFailed { turn, why } => self.save_failed(turn, &why, &mut fx),
+            Input::Found { mut message } => {
+                message.clean();
+                fx.events.push(Event::MessageAdded {
+                    message,
+                    turn: None,
+                    found: true,
+                });
+            }
+            Input::FoundDelta { seat, mut delta } => {
+                if let Delta::Text { text } | Delta::Thinking { text } = &mut delta {
+                    Cleaner::default().clean_in_place(text);
+                }
+                fx.events.push(Event::StreamFound { seat, delta });
+            }
+            Input::FoundEnd { seat } => fx.events.push(Event::StreamLost { seat }),
+            // It keeps no delivery, sets no timer, and hears nobody else.
+            Input::Kept { .. }
+            | Input::KeepFailed { .. }
+            | Input::Freed { .. }
+            | Input::Woke { .. } => {}
+        }
+        self.advance(now, &mut fx);
+        fx
+    }
+
+    fn ceiling(&self) -> Ceiling {
+        self.open.ceiling
+    }
+}
+
+impl Review {
+    /// Opens a review. It starts with the user's message, [`Op::Say`]; its words are [`OpenReview::title`].
+    pub fn open(open: OpenReview) -> (Self, Effects) {
+        let opened = Event::ThreadOpened {
+            members: open.members.iter().map(|m| m.name.clone()).collect(),
+            messages: open.messages,
+        };
+        let notices = open.notices.clone();
+        let review = Self {
+            sums: vec![Sum::default(); open.members.len()],
+            judge: open.judge.clone(),
+            open,
+            phase: Phase::Waiting,
+            turns: BTreeMap::new(),
+            last_turn: 0,
+            found: Vec::new(),
+            raws: Vec::new(),
+            notes: BTreeMap::new(),
+            dropped: Vec::new(),
+            judged: Judged::new(),
+            merged: Merged::default(),
+            clusters: Vec::new(),
+            votes: Vec::new(),
+            notices,
+            usage: Usage::default(),
+            interrupted: false,
+        };
+        let effects = Effects {
+            commands: Vec::new(),
+            events: vec![opened],
+        };
+        (review, effects)
+    }
+
+    /// Whether the report is written.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    fn op(&mut self, op: Op, now: Timestamp, fx: &mut Effects) {
+        match (op, self.phase) {
+            (Op::Say { .. }, Phase::Waiting) => {
+                let draft = message::question(self.open.title.clone(), now);
+                fx.commands.push(Command::Save(Box::new(draft)));
+                self.phase = Phase::Saving;
+            }
+            (Op::Interrupt, Phase::Waiting | Phase::Writing | Phase::Done)
+            | (Op::Close | Op::Resume, _) => {}
+            (Op::Interrupt, _) => {
+                self.interrupted = true;
+                let turns = self.turns.keys().copied();
+                fx.commands
+                    .extend(turns.map(|turn| Command::Cancel { turn }));
+            }
+            (Op::Stop { seat }, _) => {
+                let members = &self.open.members;
+                let turns = self.turns.iter();
+                let turns = turns.filter(|(_, turn)| members[turn.member].name == seat);
+                fx.commands
+                    .extend(turns.map(|(turn, _)| Command::Cancel { turn: *turn }));
+            }
+            _ => fx.events.push(Event::OpRefused {
+                why: "a review takes no messages: `kd review` starts another".into(),
+            }),
+        }
+    }
+
+    fn hear(&mut self, id: TurnId, mut delta: Delta, fx: &mut Effects) {
+        let Some(turn) = self.turns.get_mut(&id) else {
+            return;
+        };
+        turn.ear.clean(&mut delta);
+        let mut ended = None;
+        match &delta {
+            Delta::Text { text } if turn.text.len() + text.len() > TEXT_BYTES_MAX => {
+                fx.commands.push(Command::Cancel { turn: id });
+                let why = format!("the reply grew longer than {TEXT_BYTES_MAX} bytes");
+                return self.fail(id, Failure::new(FailureKind::Decode, why), fx);
+            }
+            Delta::Text { text } => turn.text.push_str(text),
+            Delta::Retrying { .. } => turn.text.clear(),
+            Delta::Finished { text, usage, .. } => {
+                if let Some(whole) = text {
+                    turn.text.clone_from(whole);
+                }
+                ended = Some(*usage);
+            }
+            _ => {}
+        }
+        fx.events.push(Event::TurnDelta { turn: id, delta });
+        if let Some(usage) = ended
+            && let Some(turn) = self.turns.remove(&id)
+        {
+            if let Some(usage) = &usage {
+                self.usage.add(usage);
+            }
+            fx.events.push(Event::TurnFinished {
+                turn: id,
+                seat: self.open.members[turn.member].name.clone(),
+                message: None,
+                usage,
+            });
+            self.take(id, &turn);
+        }
+    }
+
+    /// Reads a whole reply for what its phase asked.
+    fn take(&mut self, id: TurnId, turn: &Turn) {
+        let text = &turn.text[..turn.text.floor_char_boundary(TEXT_BYTES_MAX)];
+        let name = self.open.members[turn.member].name.to_string();
+        let labels: Vec<String> = turn.shown.iter().map(|(label, _)| label.clone()).collect();
+        match self.phase {
+            Phase::Finding => self.take_findings(id, turn.member, text),
+            Phase::Judging => {
+                for (label, same) in read::same(text, &labels) {
+                    let place = turn.shown.iter().find(|(shown, _)| *shown == label);
+                    if let Some((a, b)) = place.and_then(|(_, at)| self.merged.unclear.get(*at)) {
+                        self.judged.insert((*a, *b), same);
+                    }
+                }
+            }
+            Phase::Voting => {
+                let votes = read::votes(text, &labels);
+                if votes.is_empty() {
+                    let notice = format!("{name} gave no vote that can be read");
+                    self.notices.push(notice);
+                }
+                for (label, at) in &turn.shown {
+                    if let (Some(vote), Some(of)) = (votes.get(label), self.votes.get_mut(*at)) {
+                        of.insert(name.clone(), *vote);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_findings(&mut self, id: TurnId, member: usize, text: &str) {
+        let sum = &mut self.sums[member];
+        let name = self.open.members[member].name.to_string();
+        let found = match read::findings(text) {
+            Ok(found) => found,
+            Err(why) => {
+                sum.failed.push(why.to_owned());
+                return;
+            }
+        };
+        sum.replied += 1;
+        if found.left_out > 0 {
+            let n = found.left_out;
+            let s = if n == 1 { "" } else { "s" };
+            self.notices.push(format!(
+                "{name}: {n} unreadable or surplus finding{s} left out"
+            ));
+        }
+        for finding in found.findings {
+            let checked = check::check(&finding, |path| {
+                self.open.files.get(path).map(String::as_str)
+            });
+            match checked {
+                Ok(_) if self.found.len() >= RAWS_MAX => {
+                    self.notices
+                        .push(format!("{name}: findings beyond {RAWS_MAX} left out"));
+                    return;
+                }
+                Ok(checked) => {
+                    sum.findings += 1;
+                    let raw = Raw {
+                        member: name.clone(),
+                        finding: checked.finding,
+                    };
+                    self.found.push((id, raw, checked.note));
+                }
+                Err(why) => {
+                    sum.dropped += 1;
+                    self.dropped.push(Dropped {
+                        member: name.clone(),
+                        finding,
+                        why,
+                    });
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, id: TurnId, mut failure: Failure, fx: &mut Effects) {
+        let Some(turn) = self.turns.remove(&id) else {
+            return;
+        };
+        failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+        if let Some(used) = &failure.used {
+            self.usage.add(&used.usage);
+        }
+        let name = self.open.members[turn.member].name.clone();
+        match self.phase {
+            Phase::Finding => self.sums[turn.member].failed.push(failure.message.clone()),
+            Phase::Judging => self.notices.push(format!(
+                "{name} could not judge unclear pairs: {}; the rules decided",
+                failure.message
+            )),
+            _ => self
+                .notices
+                .push(format!("{name} gave no votes: {}", failure.message)),
+        }
+        fx.events.push(Event::TurnFailed {
+            turn: id,
+            seat: name,
+            failure,
+            message: None,
+        });
+    }
+
+    fn saved(&mut self, mut message: Message, fx: &mut Effects) {
+        message.clean();
+        let ours = message.from == COUNCIL;
+        let king = message.is_king();
+        fx.events.push(Event::MessageAdded {
+            message,
+            turn: None,
+            found: false,
+        });
+        match self.phase {
+            Phase::Saving if king => self.begin(fx),
+            Phase::Writing if ours => self.finish(fx),
+            _ => {}
+        }
+    }
+
+    fn save_failed(&mut self, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
+        let why = clean_line(why, LINE_CHARS_MAX);
+        fx.events.push(Event::SaveFailed { turn, why });
+        if matches!(self.phase, Phase::Saving | Phase::Writing) {
+            self.finish(fx);
+        }
+    }
+
+    /// Asks every member about every part.
+    fn begin(&mut self, fx: &mut Effects) {
+        self.phase = Phase::Finding;
+        for part in 0..self.open.parts.len() {
+            for member in 0..self.open.members.len() {
+                let request = ask::findings(&self.open, member, part);
+                self.ask(member, request, Purpose::Review, Vec::new(), fx);
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        member: usize,
+        request: Request,
+        purpose: Purpose,
+        shown: Vec<(String, usize)>,
+        fx: &mut Effects,
+    ) {
+        self.last_turn += 1;
+        let id = TurnId(self.last_turn);
+        fx.events.push(Event::TurnQueued {
+            turn: id,
+            seat: self.open.members[member].name.clone(),
+            purpose,
+            replaces: None,
+        });
+        fx.commands.push(Command::Ask {
+            turn: id,
+            request: Box::new(request),
+        });
+        let turn = Turn {
+            member,
+            shown,
+            text: String::new(),
+            ear: Hearing::default(),
+        };
+        self.turns.insert(id, turn);
+    }
+
+    /// Goes on once every open turn has ended.
+    fn advance(&mut self, now: Timestamp, fx: &mut Effects) {
+        while self.turns.is_empty() {
+            match self.phase {
+                Phase::Finding => {
+                    self.found.sort_by_key(|(turn, ..)| *turn);
+                    for (at, (_, raw, note)) in self.found.drain(..).enumerate() {
+                        self.raws.push(raw);
+                        self.notes.extend(note.map(|note| (at, note)));
+                    }
+                    self.merged = merge(&self.raws, &self.judged);
+                    self.phase = Phase::Judging;
+                    self.ask_judge(fx);
+                }
+                Phase::Judging => {
+                    self.merged = merge(&self.raws, &self.judged);
+                    let judge = self.judge.as_ref().map(SeatName::as_str);
+                    self.clusters = clusters(&self.raws, &self.merged, &self.notes, judge);
+                    self.votes = vec![BTreeMap::new(); self.clusters.len()];
+                    self.phase = Phase::Voting;
+                    self.ask_votes(fx);
+                }
+                Phase::Voting => {
+                    self.phase = Phase::Writing;
+                    self.write(now, fx);
+                }
+                Phase::Waiting | Phase::Saving | Phase::Writing | Phase::Done => return,
+            }
+        }
+    }
+
+    fn ask_judge(&mut self, fx: &mut Effects) {
+        let judge = self.judge.as_ref();
+        let member = judge.and_then(|name| self.open.members.iter().position(|m| m.name == *name));
+        let Some(member) = member.filter(|_| !self.interrupted && !self.merged.unclear.is_empty())
+        else {
+            return;
+        };
+        let (request, shown) = ask::pairs(&self.open, member, &self.raws, &self.merged.unclear);
+        self.ask(member, request, Purpose::Arbitrate, shown, fx);
+    }
+
+    /// Asks every member that reviewed about the clusters that it did not make.
+    fn ask_votes(&mut self, fx: &mut Effects) {
+        if self.interrupted {
+            return;
+        }
+        for member in 0..self.open.members.len() {
+            let name = self.open.members[member].name.as_str();
+            let foreign: Vec<usize> = (0..self.clusters.len())
+                .filter(|at| {
+                    self.clusters[*at]
+                        .findings
+                        .iter()
+                        .all(|raw| raw.member != name)
+                })
+                .collect();
+            if self.sums[member].replied == 0 || foreign.is_empty() {
+                continue;
+            }
+            let (request, shown) = ask::votes(&self.open, member, &self.clusters, &foreign);
+            self.ask(member, request, Purpose::Vote, shown, fx);
+        }
+    }
+
+    fn write(&mut self, now: Timestamp, fx: &mut Effects) {
+        let report = self.report();
+        let draft = message::verdict(&report, now);
+        fx.events.push(Event::Reviewed {
+            report: Box::new(report),
+        });
+        fx.commands.push(Command::Save(Box::new(draft)));
+    }
+
+    fn report(&mut self) -> Report {
+        let of = self.sums.iter().filter(|sum| sum.replied > 0).count();
+        let of = u32::try_from(of).unwrap_or(u32::MAX);
+        let mut findings: Vec<Reported> = Vec::new();
+        let votes = std::mem::take(&mut self.votes);
+        for (cluster, votes) in std::mem::take(&mut self.clusters).into_iter().zip(votes) {
+            let mut reported = Reported {
+                id: message::id(&cluster),
+                cluster,
+                votes,
+                chance: chance(1, of, &self.open.marks),
+            };
+            reported.chance = chance(reported.agreeing(), of, &self.open.marks);
+            findings.push(reported);
+        }
+        let severity = |r: &Reported| r.finding().map(|f| f.severity);
+        findings.sort_by(|a, b| {
+            (b.chance.share.total_cmp(&a.chance.share))
+                .then_with(|| b.votes_for(Vote::Real).cmp(&a.votes_for(Vote::Real)))
+                .then_with(|| a.votes_for(Vote::NotReal).cmp(&b.votes_for(Vote::NotReal)))
+                .then_with(|| severity(b).cmp(&severity(a)))
+                .then_with(|| a.id.cmp(&b.id))
+        });
+        message::unique(&mut findings);
+        if self.interrupted {
+            self.notices
+                .push("the review was interrupted: findings and votes are incomplete".into());
+        }
+        let parts = self.open.parts.len();
+        let members = self.open.members.iter().zip(&self.sums);
+        for (member, sum) in members.clone().filter(|(_, s)| s.replied > 0) {
+            if let Some(why) = sum.failed.first() {
+                let n = sum.failed.len();
+                self.notices.push(format!(
+                    "{}: {n} of {parts} parts not reviewed: {why}",
+                    member.name
+                ));
+            }
+        }
+        Report {
+            version: super::REPORT_VERSION,
+            base: self.open.base.clone(),
+            head: self.open.head.clone(),
+            findings,
+            dropped: std::mem::take(&mut self.dropped),
+            members: members
+                .map(|(member, sum)| MemberSum {
+                    name: member.name.to_string(),
+                    findings: sum.findings,
+                    dropped: sum.dropped,
+                    failed: sum.failed.first().filter(|_| sum.replied == 0).cloned(),
+                })
+                .collect(),
+            notices: self.notices.clone(),
+        }
+    }
+
+    fn finish(&mut self, fx: &mut Effects) {
+        let replied = self.sums.iter().filter(|sum| sum.replied > 0).count();
+        let whole = self.sums.iter().all(|sum| sum.failed.is_empty());
+        let outcome = match (self.interrupted, replied, whole) {
+            (true, ..) => Outcome::Interrupted,
+            (_, 0, _) if !self.sums.is_empty() => Outcome::Failed,
+            (.., true) => Outcome::Complete,
+            _ => Outcome::Partial,
+        };
+        self.phase = Phase::Done;
+        fx.events.push(Event::FloorYielded {
+            outcome,
+            usage: self.usage,
+        });
+    }
+}

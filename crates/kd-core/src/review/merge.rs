@@ -1,0 +1,411 @@
+//! Merges findings that say the same, by place and meaning.
+//!
+//! Input: findings, and what a judge said of unclear pairs. Output: clusters, and the pairs worth asking a judge about.
+//! Two findings of one member stay apart unless they are nearly the same: a member that lists two means two. Clusters
+//! join by the average of all their pairs, so a chain of similar findings does not drift.
+
+use super::{Cluster, Finding, Raw};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Pairs from this score on say the same. Tuned on the tuning half of the checked pairs.
+pub const SAME: f64 = 0.22;
+/// Pairs around [`SAME`] are unclear.
+const UNCLEAR: std::ops::Range<f64> = 0.14..0.36;
+/// Findings below this score never share a cluster: a third one cannot join two that are unlike each other.
+const APART: f64 = 0.1;
+/// Two findings of one member are the same from here on.
+const OWN: f64 = 0.75;
+/// Maximum pairs for a judge.
+pub const PAIRS_MAX: usize = 40;
+/// Lines apart that still count as the same place, and from which on it is another.
+const NEAR_LINES: u32 = 3;
+const FAR_LINES: u32 = 40;
+
+/// Words that say nothing of the defect.
+const STOP: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "and",
+    "or",
+    "of",
+    "to",
+    "in",
+    "is",
+    "are",
+    "be",
+    "been",
+    "it",
+    "its",
+    "this",
+    "that",
+    "these",
+    "those",
+    "for",
+    "on",
+    "with",
+    "by",
+    "as",
+    "at",
+    "if",
+    "so",
+    "do",
+    "does",
+    "not",
+    "no",
+    "can",
+    "could",
+    "may",
+    "might",
+    "will",
+    "would",
+    "should",
+    "must",
+    "from",
+    "than",
+    "then",
+    "into",
+    "when",
+    "which",
+    "where",
+    "has",
+    "have",
+    "had",
+    "was",
+    "were",
+    "but",
+    "instead",
+    "rather",
+    "any",
+    "all",
+    "also",
+    "only",
+    "even",
+    "because",
+    "before",
+    "after",
+    "during",
+    "while",
+    "there",
+    "their",
+    "they",
+    "use",
+    "used",
+    "using",
+    "code",
+    "issue",
+    "risk",
+    "potentially",
+    "potential",
+    "cause",
+    "causes",
+    "causing",
+    "lead",
+    "leading",
+    "leads",
+];
+
+/// What a judge said of two findings, by their places: whether they say the same.
+pub type Judged = BTreeMap<(usize, usize), bool>;
+
+/// Merged findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merged {
+    /// The clusters, by the places of their findings.
+    pub clusters: Vec<Vec<usize>>,
+    /// How each pair was joined: its places, and the rule.
+    pub joined: Vec<(usize, usize, String)>,
+    /// Pairs that the rules leave open, the most open first.
+    pub unclear: Vec<(usize, usize)>,
+}
+
+/// Merges findings. Pairs that a judge has answered follow the judge.
+pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
+    let traits = Traits::of(raws);
+    let score = |a: usize, b: usize| match judged.get(&(a.min(b), a.max(b))) {
+        Some(true) => 1.0,
+        Some(false) => -1.0,
+        None => traits.score(raws, a, b),
+    };
+    let mut scores: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for a in 0..raws.len() {
+        for b in a + 1..raws.len() {
+            let s = score(a, b);
+            if s > -1.0 {
+                scores.insert((a, b), s);
+            }
+        }
+    }
+    let pair = |a: usize, b: usize| scores.get(&(a.min(b), a.max(b))).copied();
+    let mut order: Vec<(usize, usize)> = scores
+        .iter()
+        .filter(|(_, s)| **s >= SAME)
+        .map(|(at, _)| *at)
+        .collect();
+    order.sort_by(|x, y| scores[y].total_cmp(&scores[x]).then(x.cmp(y)));
+    let mut home: Vec<usize> = (0..raws.len()).collect();
+    let mut clusters: Vec<Vec<usize>> = (0..raws.len()).map(|at| vec![at]).collect();
+    let mut joined = Vec::new();
+    for (a, b) in order {
+        let (x, y) = (home[a].min(home[b]), home[a].max(home[b]));
+        if x == y || !joins(raws, &clusters[x], &clusters[y], pair) {
+            continue;
+        }
+        let how = match judged.get(&(a, b)) {
+            Some(_) => "judge: the same".to_owned(),
+            None => format!(
+                "rules: {} ({:.2})",
+                traits.rule(raws, a, b),
+                scores[&(a, b)]
+            ),
+        };
+        joined.push((a, b, how));
+        let moved = std::mem::take(&mut clusters[y]);
+        for at in &moved {
+            home[*at] = x;
+        }
+        clusters[x].extend(moved);
+    }
+    clusters.retain(|cluster| !cluster.is_empty());
+    let mut unclear: Vec<(usize, usize)> = scores
+        .iter()
+        .filter(|(at, s)| {
+            UNCLEAR.contains(*s)
+                && !judged.contains_key(at)
+                && raws[at.0].member != raws[at.1].member
+        })
+        .map(|(at, _)| *at)
+        .collect();
+    let open = |at: &(usize, usize)| (scores[at] - SAME).abs();
+    unclear.sort_by(|x, y| open(x).total_cmp(&open(y)).then(x.cmp(y)));
+    unclear.truncate(PAIRS_MAX);
+    Merged {
+        clusters,
+        joined,
+        unclear,
+    }
+}
+
+/// Whether two clusters are one: no pair is ruled out or far apart, the average is high enough, and no member would be in it twice
+/// with different findings.
+fn joins(
+    raws: &[Raw],
+    left: &[usize],
+    right: &[usize],
+    pair: impl Fn(usize, usize) -> Option<f64>,
+) -> bool {
+    let mut sum = 0.0;
+    for a in left {
+        for b in right {
+            match pair(*a, *b) {
+                Some(s) if s >= APART && (raws[*a].member != raws[*b].member || s >= OWN) => {
+                    sum += s;
+                }
+                _ => return false,
+            }
+        }
+    }
+    sum / (left.len() * right.len()) as f64 >= SAME
+}
+
+/// Whether the rules leave a pair open.
+pub fn is_unclear(raws: &[Raw], a: usize, b: usize) -> bool {
+    UNCLEAR.contains(&Traits::of(raws).score(raws, a, b))
+}
+
+/// Builds the clusters of a merge. `notes` are corrections by the place of the finding.
+pub fn clusters(
+    raws: &[Raw],
+    merged: &Merged,
+    notes: &BTreeMap<usize, String>,
+    judge: Option<&str>,
+) -> Vec<Cluster> {
+    let traits = Traits::of(raws);
+    merged
+        .clusters
+        .iter()
+        .map(|places| {
+            let mut places = places.clone();
+            // The finding most like the others speaks: not the loudest one.
+            let all = places.clone();
+            let middle = |at: &usize| {
+                let others = all.iter().filter(|b| *b != at);
+                others.map(|b| traits.score(raws, *at, *b)).sum::<f64>()
+            };
+            places.sort_by(|a, b| middle(b).total_cmp(&middle(a)).then(a.cmp(b)));
+            let mut how: Vec<String> = merged
+                .joined
+                .iter()
+                .filter(|(a, _, _)| places.contains(a))
+                .map(|(a, b, rule)| {
+                    let rule = match judge {
+                        Some(name) => rule.replace("judge:", &format!("judge {name}:")),
+                        None => rule.clone(),
+                    };
+                    format!("{} + {}: {rule}", raws[*a].member, raws[*b].member)
+                })
+                .collect();
+            how.extend(
+                places
+                    .iter()
+                    .filter_map(|at| Some(format!("{}: {}", raws[*at].member, notes.get(at)?))),
+            );
+            Cluster {
+                findings: places.iter().map(|at| raws[*at].clone()).collect(),
+                how,
+            }
+        })
+        .collect()
+}
+
+/// The words and identifiers of all findings, weighed by how rare they are in this review.
+struct Traits {
+    words: Vec<BTreeSet<u32>>,
+    names: Vec<BTreeSet<u32>>,
+    word_weights: Vec<f64>,
+    name_weights: Vec<f64>,
+}
+
+impl Traits {
+    fn of(raws: &[Raw]) -> Self {
+        let texts: Vec<&str> = raws.iter().map(|raw| raw.finding.claim.as_str()).collect();
+        let (words, word_weights) = weighed(texts.iter().map(|text| words(text)).collect());
+        let (names, name_weights) = weighed(texts.iter().map(|text| names(text)).collect());
+        Self {
+            words,
+            names,
+            word_weights,
+            name_weights,
+        }
+    }
+
+    /// How much two findings say the same: about 0 for nothing in common, about 1 for the same words.
+    fn score(&self, raws: &[Raw], a: usize, b: usize) -> f64 {
+        let (left, right) = (&raws[a].finding, &raws[b].finding);
+        if left.file != right.file {
+            return -1.0;
+        }
+        let (common, one, other) = shares(&self.words[a], &self.words[b], &self.word_weights);
+        let mut score = 0.0;
+        if one > 0.0 && other > 0.0 {
+            score += 0.5 * common / (one * other).sqrt() + 0.5 * common / one.min(other);
+        }
+        let (common, one, other) = shares(&self.names[a], &self.names[b], &self.name_weights);
+        let all = one + other - common;
+        if all > 0.0 {
+            score += 0.1 * common / all;
+        }
+        if one > 0.0 && other > 0.0 && common == 0.0 {
+            score -= 0.1;
+        }
+        score + near(left, right)
+    }
+
+    /// The strongest reason that two findings are the same.
+    fn rule(&self, raws: &[Raw], a: usize, b: usize) -> &'static str {
+        let (left, right) = (&raws[a].finding, &raws[b].finding);
+        let place = near(left, right);
+        let named = !self.names[a].is_disjoint(&self.names[b]);
+        match (place > 0.0, named) {
+            (true, true) => "near lines, same names and words",
+            (true, false) => "near lines, same words",
+            (false, true) => "same names and words",
+            (false, false) => "same words",
+        }
+    }
+}
+
+/// What the place adds to a score. Nothing where a place is unknown.
+fn near(left: &Finding, right: &Finding) -> f64 {
+    if left.lines.first == 0 || right.lines.first == 0 {
+        return 0.0;
+    }
+    let gap = left
+        .lines
+        .first
+        .max(right.lines.first)
+        .saturating_sub(left.lines.last.min(right.lines.last));
+    match gap {
+        0 => 0.12,
+        1..=NEAR_LINES => 0.06,
+        FAR_LINES.. => -0.15,
+        _ => 0.0,
+    }
+}
+
+/// The weight of what two sets share, and of each.
+fn shares(a: &BTreeSet<u32>, b: &BTreeSet<u32>, weights: &[f64]) -> (f64, f64, f64) {
+    let sum = |set: &BTreeSet<u32>| set.iter().map(|w| weights[*w as usize]).sum::<f64>();
+    let common = a.intersection(b).map(|w| weights[*w as usize]).sum();
+    (common, sum(a), sum(b))
+}
+
+/// Sets by number, and the weight of each member: the rarer, the heavier.
+fn weighed(sets: Vec<BTreeSet<String>>) -> (Vec<BTreeSet<u32>>, Vec<f64>) {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for word in sets.iter().flatten() {
+        *counts.entry(word).or_default() += 1;
+    }
+    let number: BTreeMap<&str, u32> = counts.keys().copied().zip(0..).collect();
+    let all = sets.len() as f64 + 1.0;
+    let weights = counts
+        .values()
+        .map(|count| (all / (f64::from(*count) + 0.5)).ln().max(0.0))
+        .collect();
+    let sets = sets
+        .iter()
+        .map(|set| set.iter().map(|word| number[word.as_str()]).collect())
+        .collect();
+    (sets, weights)
+}
+
+/// Runs of letters, digits and underscores.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|run| !run.is_empty())
+}
+
+/// The words of a claim: in lower case, identifiers in their parts, common endings cut off.
+fn words(text: &str) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for run in runs(text) {
+        let mut part = String::new();
+        let mut before = ' ';
+        for c in run.chars().chain(['_']) {
+            let bound =
+                c == '_' || c.is_uppercase() && (before.is_lowercase() || before.is_numeric());
+            if bound && !part.is_empty() {
+                let word = std::mem::take(&mut part);
+                if word.chars().count() > 1 && !STOP.contains(&word.as_str()) {
+                    out.insert(stem(&word).to_owned());
+                }
+            }
+            if c != '_' {
+                part.extend(c.to_lowercase());
+            }
+            before = c;
+        }
+    }
+    out
+}
+
+/// The identifiers and numbers of a claim.
+fn names(text: &str) -> BTreeSet<String> {
+    let is_name = |run: &&str| {
+        let inner = run.trim_matches('_');
+        let lower_then_upper = inner
+            .chars()
+            .zip(inner.chars().skip(1))
+            .any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+        inner.contains('_') || lower_then_upper || inner.chars().any(|c| c.is_ascii_digit())
+    };
+    runs(text).filter(is_name).map(str::to_lowercase).collect()
+}
+
+fn stem(word: &str) -> &str {
+    ["edly", "ing", "ies", "ed", "es", "ly", "s"]
+        .iter()
+        .filter(|end| word.chars().count() > end.len() + 3)
+        .find_map(|end| word.strip_suffix(end))
+        .unwrap_or(word)
+}

@@ -1,0 +1,87 @@
+//! The messages of a review in its thread, and the ids of findings.
+
+use super::{Cluster, Report, Reported};
+use crate::draft;
+use crate::last_round::RoundKind;
+use crate::markdown::escape_line;
+use crate::message::{Address, Draft, Provenance, Status};
+use crate::names::COUNCIL;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The user's message.
+pub(super) fn question(title: String, at: Timestamp) -> Draft {
+    let mut draft = draft::king(title, Address::All, None, at);
+    RoundKind::Review.mark(&mut draft);
+    draft
+}
+
+/// The report in short, for those who read the thread.
+pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
+    let mut body = match report.findings.len() {
+        0 => "No findings.\n".to_owned(),
+        1 => "1 finding:\n\n".to_owned(),
+        n => format!("{n} findings:\n\n"),
+    };
+    for reported in &report.findings {
+        let Some(finding) = reported.finding() else {
+            continue;
+        };
+        body.push_str(&format!(
+            "- {} ({}) {}:{} — {}\n",
+            reported.id,
+            finding.severity.word(),
+            escape_line(&finding.file),
+            finding.lines.first,
+            escape_line(&finding.claim),
+        ));
+    }
+    for notice in &report.notices {
+        body.push_str(&format!("\n{}\n", escape_line(notice)));
+    }
+    let extra = [("purpose".to_owned(), "review".to_owned())];
+    Draft {
+        turn: None,
+        from: COUNCIL.to_owned(),
+        to: Address::King,
+        at,
+        status: Some(Status::Complete),
+        refs: Vec::new(),
+        provenance: Provenance::default(),
+        extra: BTreeMap::from(extra),
+        body,
+    }
+}
+
+/// An id that is the same for the same file, code and claim.
+pub(super) fn id(cluster: &Cluster) -> String {
+    let mut hash = Sha256::new();
+    if let Some(raw) = cluster.findings.first() {
+        let finding = &raw.finding;
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            &finding.file,
+            &squeezed(&finding.quote),
+            &squeezed(&finding.claim),
+        ] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+    }
+    let digest = hash.finalize();
+    digest.iter().take(5).map(|b| format!("{b:02x}")).collect()
+}
+
+/// Gives each finding an id of its own.
+pub(super) fn unique(findings: &mut [Reported]) {
+    let mut seen = BTreeSet::new();
+    for reported in findings {
+        let id = reported.id.clone();
+        let mut number = 1;
+        while !seen.insert(reported.id.clone()) {
+            number += 1;
+            reported.id = format!("{id}-{number}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A code review by several members: findings as data, merged, voted on and reported with the share of them that is
+//! expected to be real.
+//!
+//! [`Report`] is the result. What members say is data: it is bounded and cleaned when it is read, and never consent,
+//! identity or markup.
+
+mod ask;
+pub mod chance;
+pub mod check;
+mod machine;
+pub mod merge;
+mod message;
+mod prompts;
+mod published;
+pub mod read;
+
+pub use chance::Marks;
+pub use machine::{OpenReview, Review};
+pub use published::TABLE;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of [`Report`]'s format.
+pub const REPORT_VERSION: u32 = 1;
+
+/// How much a finding matters. Ordered: a blocker is the greatest.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Style or wording; the change can be merged without it.
+    Nit,
+    /// A small defect.
+    #[default]
+    Minor,
+    /// A defect that users will meet.
+    Major,
+    /// The change must not be merged with it.
+    Blocker,
+}
+
+impl Severity {
+    /// All severities, the greatest first.
+    pub const ALL: [Self; 4] = [Self::Blocker, Self::Major, Self::Minor, Self::Nit];
+
+    /// Returns the word in JSON, in prompts and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Blocker => "blocker",
+            Self::Major => "major",
+            Self::Minor => "minor",
+            Self::Nit => "nit",
+        }
+    }
+}
+
+/// A range of lines, 1-based and inclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lines {
+    /// The first line.
+    pub first: u32,
+    /// The last line, at least `first`.
+    pub last: u32,
+}
+
+/// A defect that a member found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The path from the root of the reviewed tree, with `/`.
+    pub file: String,
+    /// The lines on the new side.
+    pub lines: Lines,
+    /// The lines of code it is about, as the tree has them.
+    pub quote: String,
+    /// What is wrong, in one or two sentences.
+    pub claim: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Why it is so: a path to the failure, an input, a caller.
+    pub evidence: String,
+    /// The suggested change. Never applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+}
+
+/// A finding and the member that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raw {
+    /// The member's name.
+    pub member: String,
+    /// The finding.
+    pub finding: Finding,
+}
+
+/// A finding that the tree does not bear out. It counts against its member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// The member's name.
+    pub member: String,
+    /// The finding, as the member made it.
+    pub finding: Finding,
+    /// Why it was dropped.
+    pub why: String,
+}
+
+/// What a member that did not make a finding says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vote {
+    /// The defect is there.
+    Real,
+    /// It is not.
+    NotReal,
+    /// The code shown does not tell.
+    CannotTell,
+}
+
+impl Vote {
+    /// Returns the words in prompts and replies.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::NotReal => "not real",
+            Self::CannotTell => "cannot tell",
+        }
+    }
+}
+
+/// Findings of one or more members that say the same. Never empty; the first finding speaks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// The findings, the clearest first.
+    pub findings: Vec<Raw>,
+    /// How each merge was decided: by which rule, or by which member as a judge.
+    pub how: Vec<String>,
+}
+
+/// Where a [`Chance`] comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The published table: councils of `of` members, `agreeing` of which made the same finding.
+    Published {
+        /// Members that agree.
+        agreeing: u32,
+        /// Members of the council.
+        of: u32,
+    },
+    /// Findings that users of this repository accepted or dismissed.
+    Marks {
+        /// How many marks there are at this level of agreement.
+        marks: u32,
+    },
+}
+
+/// The share of findings like this one that were real, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chance {
+    /// The share, from 0 to 1.
+    pub share: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// A finding of the review.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// The id: stable for the same file, code and claim.
+    pub id: String,
+    /// The findings behind it.
+    pub cluster: Cluster,
+    /// Votes of members that did not make it.
+    pub votes: BTreeMap<String, Vote>,
+    /// How likely it is real.
+    pub chance: Chance,
+}
+
+impl Reported {
+    /// Returns the members that made it, each once, in the order of their findings.
+    pub fn makers(&self) -> Vec<&str> {
+        let mut makers = Vec::new();
+        for raw in &self.cluster.findings {
+            if !makers.contains(&raw.member.as_str()) {
+                makers.push(raw.member.as_str());
+            }
+        }
+        makers
+    }
+
+    /// Returns the finding that speaks for the cluster.
+    pub fn finding(&self) -> Option<&Finding> {
+        self.cluster.findings.first().map(|raw| &raw.finding)
+    }
+
+    /// Counts the members that found it by themselves. Votes do not count here: to say yes to a finding is less than to
+    /// find it, and the published table was counted from reviewers that did not see each other's findings.
+    pub fn agreeing(&self) -> u32 {
+        u32::try_from(self.makers().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Counts the votes of this kind.
+    pub fn votes_for(&self, kind: Vote) -> usize {
+        self.votes.values().filter(|vote| **vote == kind).count()
+    }
+}
+
+/// What a member contributed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSum {
+    /// The member's name.
+    pub name: String,
+    /// Findings that hold against the tree.
+    pub findings: u32,
+    /// Findings that were dropped.
+    pub dropped: u32,
+    /// Why the member gave no review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// The result of a review.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of this format: [`REPORT_VERSION`].
+    pub version: u32,
+    /// The base that the change was compared with.
+    pub base: String,
+    /// The reviewed side.
+    pub head: String,
+    /// The findings, best first.
+    pub findings: Vec<Reported>,
+    /// The findings that the tree does not bear out.
+    pub dropped: Vec<Dropped>,
+    /// The members, in the order of the council.
+    pub members: Vec<MemberSum>,
+    /// What the user should know about this review.
+    pub notices: Vec<String>,
+}

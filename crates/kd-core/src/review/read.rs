@@ -1,0 +1,323 @@
+//! Reads findings, votes and a judge's answers from replies.
+//!
+//! Input: any text that a member wrote. Output: bounded, clean data, or why there is none. JSON may be bare, fenced,
+//! among prose or damaged; where a reply holds several answers, the last one counts.
+
+use super::{Finding, Lines, Severity, Vote};
+use crate::clean::{clean_line, clean_text};
+use crate::reading::{field, json, prose};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Maximum findings of one reply.
+pub const FINDINGS_MAX: usize = 50;
+/// Maximum characters of a path.
+const PATH_CHARS_MAX: usize = 400;
+/// Maximum bytes of a quote, an evidence or a suggested change.
+const TEXT_BYTES_MAX: usize = 4000;
+/// Maximum characters of a claim.
+const CLAIM_CHARS_MAX: usize = 600;
+/// The last line number that a file can have here.
+const LINE_MAX: u64 = 10_000_000;
+/// Prose that says there is nothing, in short replies without JSON.
+const NOTHING: &[&str] = &[
+    "no findings",
+    "no issues",
+    "no defects",
+    "no bugs",
+    "no problems",
+    "nothing to report",
+    "looks good to me",
+    "lgtm",
+    "found nothing",
+    "did not find any",
+];
+/// Longer prose says more than that there is nothing.
+const NOTHING_BYTES_MAX: usize = 400;
+
+/// Findings of a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The findings.
+    pub findings: Vec<Finding>,
+    /// Entries that could not be used: no claim, no file, or more than [`FINDINGS_MAX`].
+    pub left_out: usize,
+}
+
+/// Returns the JSON schema of a reply with findings.
+pub fn findings_schema() -> Value {
+    let text = |max: usize| json!({"type": "string", "maxLength": max});
+    json!({
+        "type": "object",
+        "required": ["findings"],
+        "additionalProperties": false,
+        "properties": {"findings": {"type": "array", "maxItems": FINDINGS_MAX, "items": {
+            "type": "object",
+            "required": ["file", "lines", "quote", "claim", "severity", "evidence"],
+            "additionalProperties": false,
+            "properties": {
+                "file": text(PATH_CHARS_MAX),
+                "lines": {"type": "object", "required": ["first", "last"], "additionalProperties": false,
+                    "properties": {"first": {"type": "integer", "minimum": 1}, "last": {"type": "integer", "minimum": 1}}},
+                "quote": text(TEXT_BYTES_MAX),
+                "claim": text(CLAIM_CHARS_MAX),
+                "severity": {"enum": Severity::ALL.map(Severity::word)},
+                "evidence": text(TEXT_BYTES_MAX),
+                "change": text(TEXT_BYTES_MAX),
+            }}}},
+    })
+}
+
+/// Returns the JSON schema of a reply with votes.
+pub fn votes_schema() -> Value {
+    let words = [Vote::Real, Vote::NotReal, Vote::CannotTell].map(Vote::word);
+    answers_schema("votes", "vote", &json!({"enum": words}))
+}
+
+/// Returns the JSON schema of a judge's reply about pairs.
+pub fn pairs_schema() -> Value {
+    answers_schema("pairs", "same", &json!({"type": "boolean"}))
+}
+
+fn answers_schema(list: &str, name: &str, value: &Value) -> Value {
+    json!({
+        "type": "object",
+        "required": [list],
+        "additionalProperties": false,
+        "properties": {list: {"type": "array", "items": {
+            "type": "object",
+            "required": ["id", name],
+            "additionalProperties": false,
+            "properties": {"id": {"type": "string"}, name: value},
+        }}},
+    })
+}
+
+/// Reads the findings of a reply. An empty list, and short prose that says there is nothing, are valid.
+pub fn findings(reply: &str) -> Result<Read, &'static str> {
+    let text = prose::without_thoughts(reply);
+    if text.trim().is_empty() {
+        return Err("the reply is empty");
+    }
+    let objects = json::objects(&text);
+    let listed = objects.iter().rev().find_map(|o| list(&o.value));
+    if let Some(items) = listed {
+        return Ok(collect(items.iter()));
+    }
+    let bare: Vec<&Value> = objects
+        .iter()
+        .map(|o| &o.value)
+        .filter(|v| field(v, "claim").is_some() && field(v, "file").is_some())
+        .collect();
+    if !bare.is_empty() {
+        return Ok(collect(bare.into_iter()));
+    }
+    if is_nothing(&text) {
+        return Ok(Read::default());
+    }
+    Err("the reply holds no list of findings")
+}
+
+fn list(value: &Value) -> Option<&Vec<Value>> {
+    let direct = field(value, "findings").and_then(Value::as_array);
+    direct.or_else(|| {
+        ["result", "review", "output", "response", "data"]
+            .iter()
+            .filter_map(|name| field(value, name))
+            .find_map(|inner| field(inner, "findings").and_then(Value::as_array))
+    })
+}
+
+fn is_nothing(text: &str) -> bool {
+    let bare: String = text
+        .trim()
+        .trim_matches('`')
+        .trim_start_matches("json")
+        .split_whitespace()
+        .collect();
+    if bare == "[]" || bare == "{}" {
+        return true;
+    }
+    let lower = text.to_lowercase();
+    text.len() <= NOTHING_BYTES_MAX && NOTHING.iter().any(|words| lower.contains(words))
+}
+
+fn collect<'a>(items: impl Iterator<Item = &'a Value>) -> Read {
+    let mut read = Read::default();
+    for item in items {
+        match finding(item) {
+            Some(finding) if read.findings.len() < FINDINGS_MAX => read.findings.push(finding),
+            _ => read.left_out += 1,
+        }
+    }
+    read
+}
+
+fn finding(value: &Value) -> Option<Finding> {
+    let text = |names: &[&str]| {
+        names
+            .iter()
+            .filter_map(|name| field(value, name))
+            .find_map(words)
+    };
+    let file = clean_line(&text(&["file", "path", "filename"])?, PATH_CHARS_MAX);
+    let claim = clean_line(
+        &text(&["claim", "title", "message", "description"])?,
+        CLAIM_CHARS_MAX,
+    );
+    if file.is_empty() || claim.is_empty() {
+        return None;
+    }
+    let change = text(&["change", "suggestion", "fix"]).map(|c| bounded(&c));
+    Some(Finding {
+        file,
+        lines: lines(value),
+        quote: bounded(&text(&["quote", "code", "quoted"]).unwrap_or_default()),
+        claim,
+        severity: severity(&text(&["severity", "level"]).unwrap_or_default()),
+        evidence: bounded(&text(&["evidence", "why", "reason"]).unwrap_or_default()),
+        change: change.filter(|c| !c.is_empty()),
+    })
+}
+
+/// A text, or a list of lines.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(lines) => {
+            let lines: Option<Vec<&str>> = lines.iter().map(Value::as_str).collect();
+            lines.map(|lines| lines.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+fn bounded(text: &str) -> String {
+    let text = clean_text(text);
+    let text = text.trim_matches(['\n', '\r']).trim_end();
+    text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
+}
+
+fn severity(word: &str) -> Severity {
+    match word.trim().to_lowercase().as_str() {
+        "blocker" | "critical" | "fatal" => Severity::Blocker,
+        "major" | "high" | "error" => Severity::Major,
+        "nit" | "info" | "trivial" | "style" => Severity::Nit,
+        _ => Severity::Minor,
+    }
+}
+
+/// Lines as models write them: `{"first": 3, "last": 4}`, `[3, 4]`, `"3-4"`, `3`, or in fields of their own.
+fn lines(value: &Value) -> Lines {
+    let place = ["lines", "line", "range"]
+        .iter()
+        .find_map(|name| field(value, name))
+        .unwrap_or(value);
+    let named = |names: &[&str]| {
+        names
+            .iter()
+            .filter_map(|n| field(place, n))
+            .find_map(number)
+    };
+    let all: Vec<u32> = match place {
+        Value::Array(items) => items.iter().filter_map(number).collect(),
+        Value::String(text) => text
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|digits| digits.parse().ok())
+            .collect(),
+        Value::Number(_) => number(place).into_iter().collect(),
+        _ => named(&["first", "start", "start_line", "from"])
+            .into_iter()
+            .chain(named(&["last", "end", "end_line", "to"]))
+            .collect(),
+    };
+    let first = all.first().copied().unwrap_or_default();
+    let last = all.get(1).copied().unwrap_or(first);
+    Lines {
+        first: first.min(last),
+        last: first.max(last),
+    }
+}
+
+fn number(value: &Value) -> Option<u32> {
+    let number = value
+        .as_u64()
+        .or_else(|| value.as_str().and_then(|s| s.trim().parse().ok()))?;
+    u32::try_from(number.min(LINE_MAX)).ok()
+}
+
+/// Reads votes by label. Labels that were not shown, and labels with two different votes, are left out.
+pub fn votes(reply: &str, shown: &[String]) -> BTreeMap<String, Vote> {
+    answers(reply, "votes", &["vote", "verdict", "answer"], shown, vote)
+}
+
+/// Reads a judge's answers by label: whether two findings say the same.
+pub fn same(reply: &str, shown: &[String]) -> BTreeMap<String, bool> {
+    let read = |value: &Value| match value {
+        Value::Bool(same) => Some(*same),
+        Value::String(word) => match word.trim().to_lowercase().as_str() {
+            "same" | "yes" | "true" => Some(true),
+            "different" | "no" | "false" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    answers(reply, "pairs", &["same", "answer"], shown, read)
+}
+
+fn vote(value: &Value) -> Option<Vote> {
+    let word = value
+        .as_str()?
+        .trim()
+        .to_lowercase()
+        .replace(['_', '-'], " ");
+    match word.as_str() {
+        "real" | "yes" | "true" => Some(Vote::Real),
+        "not real" | "notreal" | "no" | "false" => Some(Vote::NotReal),
+        "cannot tell" | "can't tell" | "unsure" | "unknown" => Some(Vote::CannotTell),
+        _ => None,
+    }
+}
+
+fn answers<T: PartialEq>(
+    reply: &str,
+    list: &str,
+    names: &[&str],
+    shown: &[String],
+    read: impl Fn(&Value) -> Option<T>,
+) -> BTreeMap<String, T> {
+    let text = prose::without_thoughts(reply);
+    let objects = json::objects(&text);
+    let listed = objects
+        .iter()
+        .rev()
+        .find_map(|o| field(&o.value, list).cloned());
+    let pairs: Vec<(String, Value)> = match listed {
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| {
+                let value = names.iter().find_map(|name| field(item, name))?;
+                Some((words(field(item, "id")?)?, value.clone()))
+            })
+            .collect(),
+        Some(Value::Object(fields)) => fields.into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let mut out: BTreeMap<String, Option<T>> = BTreeMap::new();
+    for (id, value) in pairs {
+        let id = id.trim().to_uppercase();
+        let (Some(label), Some(value)) = (shown.iter().find(|s| **s == id), read(&value)) else {
+            continue;
+        };
+        match out.get_mut(label) {
+            Some(kept) if kept.as_ref() != Some(&value) => *kept = None,
+            Some(_) => {}
+            None => {
+                out.insert(label.clone(), Some(value));
+            }
+        }
+    }
+    out.into_iter()
+        .filter_map(|(label, value)| Some((label, value?)))
+        .collect()
+}

@@ -1,0 +1,11 @@
+//! `kd review`: recorded reviews replayed, merging held to checked pairs, and whole reviews with scripted members.
+
+// Tests may write the table that they hold, and print the figures of `docs/review-precision.md`.
+#![allow(clippy::disallowed_methods, clippy::print_stdout)]
+
+mod hostile;
+mod pairs;
+mod recorded;
+mod replay;
+mod room;
+mod runs;

@@ -1,0 +1,63 @@
+//! Recorded reviews of a public benchmark: see `tests/data/review/README.md`.
+
+use kd_core::review::{Finding, Raw};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Head {
+    prs: Vec<String>,
+    tools: usize,
+}
+
+/// What products found in a pull request, as one judge extracted it.
+#[derive(Deserialize)]
+pub(crate) struct Recorded {
+    pub(crate) judge: String,
+    pub(crate) pr: usize,
+    /// Known defects.
+    pub(crate) golden: usize,
+    /// By product: text, and the known defects that it matches.
+    pub(crate) found: BTreeMap<usize, Vec<(String, Vec<usize>)>>,
+}
+
+/// All recorded reviews.
+pub(crate) struct Corpus {
+    prs: Vec<String>,
+    pub(crate) tools: usize,
+    pub(crate) reviews: Vec<Recorded>,
+}
+
+impl Corpus {
+    pub(crate) fn load() -> Self {
+        let mut lines = include_str!("../data/review/recorded.jsonl").lines();
+        let head: Head = serde_json::from_str(lines.next().expect("a head")).expect("the head");
+        let reviews = lines
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_str(line).expect("a review"))
+            .collect();
+        Self {
+            prs: head.prs,
+            tools: head.tools,
+            reviews,
+        }
+    }
+
+    /// Whether a pull request is for testing; the others are for tuning. By seed, before anything was measured.
+    pub(crate) fn is_for_testing(&self, pr: usize) -> bool {
+        let seeded = format!("kingdom-review-7 https://github.com/{}", self.prs[pr]);
+        Sha256::digest(seeded.as_bytes())[0] & 1 == 1
+    }
+}
+
+/// A finding of a product: the record has no place.
+pub(crate) fn raw(tool: usize, text: &str) -> Raw {
+    Raw {
+        member: format!("t{tool}"),
+        finding: Finding {
+            claim: text.to_owned(),
+            ..Finding::default()
+        },
+    }
+}

@@ -1,0 +1,367 @@
+//! Whole reviews with scripted members, and what is read from and checked in their replies.
+
+use crate::room::{CODE, Reply, finding, findings, kind, labels, review, run, votes};
+use kd_core::event::Outcome;
+use kd_core::review::chance::{MARKS_MIN, chance};
+use kd_core::review::{Finding, Lines, Marks, Severity, Source, TABLE, Vote, check, read};
+use kd_core::{Event, Request, SeatName};
+
+const OFF: &str = "The loop in `total` runs to items.len() inclusive and indexes one past the end";
+const ALSO_OFF: &str =
+    "`total` loops to items.len() inclusive, so indexing goes one past the end and panics";
+const ZERO: &str = "`mean` divides by zero when there are no items";
+const LOOP: &str = "    for i in 0..=items.len() {";
+const MEAN: &str = "    total(items) / items.len() as u32";
+
+fn scripted(name: &str, request: &Request) -> Reply {
+    Reply::Text(match (kind(request), name) {
+        ("findings", "ann") => findings(&[
+            finding("src/sum.rs", 3, LOOP, OFF),
+            finding("src/gone.rs", 1, "x", "The file is not there"),
+        ]),
+        ("findings", "bob") => format!(
+            "Here it is:\n```json\n{}\n```",
+            findings(&[
+                finding("src/sum.rs", 90, LOOP, ALSO_OFF),
+                finding("src/sum.rs", 10, MEAN, ZERO),
+            ])
+        ),
+        ("findings", _) => "No findings.".to_owned(),
+        ("votes", "ann") => votes(request, |_| "not real"),
+        ("votes", _) => votes(request, |_| "real"),
+        _ => String::new(),
+    })
+}
+
+#[test]
+fn findings_are_checked_merged_voted_on_and_reported() {
+    let ran = run(review(&["ann", "bob", "cyd"]), scripted);
+    let report = &ran.report;
+    assert_eq!(report.findings.len(), 2, "{report:#?}");
+    let off = &report.findings[0];
+    assert_eq!(off.makers().len(), 2);
+    assert_eq!(off.votes, [("cyd".to_owned(), Vote::Real)].into());
+    assert_eq!(off.agreeing(), 2);
+    assert_eq!(
+        off.finding().expect("a finding").lines,
+        Lines { first: 3, last: 3 }
+    );
+    let how = off.cluster.how.join("\n");
+    assert!(how.contains("rules: near lines"), "{how}");
+    assert!(how.contains("corrected from 90 to 3"), "{how}");
+    let zero = &report.findings[1];
+    assert_eq!(zero.makers(), ["bob"]);
+    assert_eq!(zero.votes["ann"], Vote::NotReal);
+    assert!(off.chance.share > zero.chance.share);
+    assert_eq!(report.dropped.len(), 1);
+    assert_eq!(report.dropped[0].member, "ann");
+    let sums: Vec<_> = report
+        .members
+        .iter()
+        .map(|m| (m.findings, m.dropped))
+        .collect();
+    assert_eq!(sums, [(1, 1), (2, 0), (0, 0)]);
+    // Nobody votes on its own findings, and nobody is told whose they are.
+    for request in ran.asked.iter().filter(|r| kind(r) == "votes") {
+        let shown: Vec<String> = labels(request)
+            .into_iter()
+            .map(|(_, claim)| claim)
+            .collect();
+        let own = match request.seat.as_str() {
+            "ann" => vec![OFF, ALSO_OFF],
+            "bob" => vec![OFF, ALSO_OFF, ZERO],
+            _ => vec![],
+        };
+        assert!(
+            shown.iter().all(|claim| !own.contains(&claim.as_str())),
+            "{shown:?}"
+        );
+        for name in ["ann", "bob", "cyd"] {
+            assert!(!request.prompt.history.contains(name));
+        }
+        assert!(!request.writable);
+    }
+    let king = &ran.saved[0];
+    assert!(king.is_king() && king.extra["asked_with"] == "review");
+    assert!(
+        ran.saved[1].body.contains(&off.id),
+        "{}",
+        ran.saved[1].body.as_str()
+    );
+    assert!(matches!(
+        ran.events.last(),
+        Some(Event::FloorYielded {
+            outcome: Outcome::Complete,
+            ..
+        })
+    ));
+    let again = run(review(&["ann", "bob", "cyd"]), scripted);
+    assert_eq!(
+        again.report, ran.report,
+        "the same replies give the same report"
+    );
+    let json = serde_json::to_string(report).expect("JSON");
+    let back: kd_core::review::Report = serde_json::from_str(&json).expect("a report");
+    assert_eq!(back, *report);
+}
+
+#[test]
+fn members_that_fail_are_told_and_end_nothing() {
+    for (reply, why) in [
+        (None, "no answer"),
+        (Some("I like it a lot, what a day!"), "no list of findings"),
+    ] {
+        let ran = run(review(&["ann", "bob", "cyd"]), |name, request| {
+            match (name, reply) {
+                ("cyd", None) => Reply::Fail,
+                ("cyd", Some(text)) => Reply::Text(text.into()),
+                _ => scripted(name, request),
+            }
+        });
+        assert_eq!(ran.report.findings.len(), 2);
+        let failed = ran.report.members[2].failed.as_deref().expect("a reason");
+        assert!(failed.contains(why), "{failed}");
+        assert!(
+            ran.asked
+                .iter()
+                .all(|r| kind(r) != "votes" || r.seat.as_str() != "cyd")
+        );
+        assert!(matches!(
+            ran.events.last(),
+            Some(Event::FloorYielded {
+                outcome: Outcome::Partial,
+                ..
+            })
+        ));
+    }
+    let none = run(review(&["ann", "bob"]), |_, _| Reply::Fail);
+    assert!(matches!(
+        none.events.last(),
+        Some(Event::FloorYielded {
+            outcome: Outcome::Failed,
+            ..
+        })
+    ));
+    assert!(none.report.findings.is_empty());
+}
+
+#[test]
+fn votes_that_fail_leave_the_findings() {
+    let ran = run(review(&["ann", "bob"]), |name, request| {
+        match kind(request) {
+            "votes" => Reply::Fail,
+            _ => scripted(name, request),
+        }
+    });
+    assert_eq!(ran.report.findings.len(), 2);
+    assert!(ran.report.findings.iter().all(|r| r.votes.is_empty()));
+    assert!(
+        ran.report
+            .notices
+            .iter()
+            .any(|n| n.contains("gave no votes"))
+    );
+}
+
+#[test]
+fn a_judge_settles_what_the_rules_leave_open() {
+    let one = "The sum may wrap around for many items";
+    let other = "Prices added up in `total` can exceed u32, and the sum panics";
+    let reply = |same: bool| {
+        move |name: &str, request: &Request| {
+            Reply::Text(match (kind(request), name) {
+                ("findings", "ann") => findings(&[finding(
+                    "src/sum.rs",
+                    4,
+                    "        sum += items[i].price;",
+                    one,
+                )]),
+                ("findings", "bob") => {
+                    findings(&[finding("src/sum.rs", 4, "sum += items[i].price;", other)])
+                }
+                ("findings", _) => findings(&[]),
+                ("pairs", _) => {
+                    serde_json::json!({"pairs": [{"id": "A", "same": same}]}).to_string()
+                }
+                _ => votes(request, |_| "real"),
+            })
+        }
+    };
+    for same in [true, false] {
+        let mut open = review(&["ann", "bob", "cyd"]);
+        open.judge = SeatName::new("cyd").ok();
+        let ran = run(open, reply(same));
+        assert_eq!(ran.asked.iter().filter(|r| kind(r) == "pairs").count(), 1);
+        assert_eq!(ran.report.findings.len(), if same { 1 } else { 2 });
+        let how = ran.report.findings[0].cluster.how.join("\n");
+        assert_eq!(how.contains("judge cyd: the same"), same, "{how}");
+    }
+}
+
+#[test]
+fn quotes_are_checked_against_the_tree() {
+    let text = |path: &str| (path == "src/sum.rs").then_some(CODE);
+    let at = |file: &str, first: u32, quote: &str| {
+        let finding = Finding {
+            file: file.into(),
+            lines: Lines { first, last: first },
+            quote: quote.into(),
+            claim: "c".into(),
+            ..Finding::default()
+        };
+        check::check(&finding, text).map(|c| {
+            (
+                c.finding.lines.first,
+                c.finding.lines.last,
+                c.note.is_some(),
+            )
+        })
+    };
+    for (file, first, quote, found) in [
+        ("src/sum.rs", 3, LOOP, (3, 3, false)),
+        ("./src/sum.rs", 3, LOOP, (3, 3, false)),
+        ("b/src/sum.rs", 3, LOOP, (3, 3, false)),
+        (
+            "src/sum.rs",
+            3,
+            "for i in   0..=items.len()  {",
+            (3, 3, false),
+        ),
+        ("src/sum.rs", 3, "0..=items.len()", (3, 3, false)),
+        (
+            "src/sum.rs",
+            3,
+            "3 | for i in 0..=items.len() {",
+            (3, 3, false),
+        ),
+        (
+            "src/sum.rs",
+            3,
+            "+    for i in 0..=items.len() {\n+        sum += items[i].price;",
+            (3, 4, false),
+        ),
+        ("src/sum.rs", 9, LOOP, (3, 3, true)),
+        ("src/sum.rs", 0, LOOP, (3, 3, true)),
+        (
+            "src/sum.rs",
+            6,
+            "    sum\n}\n\nfn mean(items: &[Item]) -> u32 {",
+            (6, 9, false),
+        ),
+        ("src/sum.rs", 11, "}", (11, 11, false)),
+        ("src/sum.rs", 6, "}", (5, 5, true)),
+    ] {
+        assert_eq!(at(file, first, quote), Ok(found), "{quote}");
+    }
+    for (file, quote, why) in [
+        ("src/sum.rs", "for i in 0..items.len() {", "does not hold"),
+        ("src/sum.rs", "su", "does not hold"),
+        ("src/sum.rs", "", "quotes no code"),
+        ("src/sum.rs", "```\n```", "quotes no code"),
+        ("src/other.rs", LOOP, "not part of the change"),
+        ("/etc/passwd", LOOP, "out of the reviewed tree"),
+        ("../src/sum.rs", LOOP, "out of the reviewed tree"),
+        ("src/../src/sum.rs", LOOP, "out of the reviewed tree"),
+        ("C:\\src\\sum.rs", LOOP, "out of the reviewed tree"),
+        ("~/src/sum.rs", LOOP, "out of the reviewed tree"),
+    ] {
+        let error = at(file, 3, quote).expect_err(quote);
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn findings_are_read_however_they_are_written() {
+    let one = finding("a.rs", 3, "x", "c");
+    let listed = findings(std::slice::from_ref(&one));
+    for (reply, count) in [
+        (listed.clone(), 1),
+        (format!("Sure!\n```json\n{listed}\n```\nDone."), 1),
+        (serde_json::json!([one, one]).to_string(), 2),
+        (listed.trim_end_matches("]}").to_owned(), 1),
+        (listed.replace("]}", ",]}"), 1),
+        (format!("<think>{{\"findings\": []}}</think>{listed}"), 1),
+        (
+            format!("{{\"findings\": []}}\nOn second thought:\n{listed}"),
+            1,
+        ),
+        (format!("{{\"result\": {listed}}}"), 1),
+        (findings(&[]), 0),
+        ("[]".into(), 0),
+        ("```json\n[]\n```".into(), 0),
+        ("I found no issues in this change.".into(), 0),
+    ] {
+        assert_eq!(
+            read::findings(&reply).map(|r| r.findings.len()),
+            Ok(count),
+            "{reply}"
+        );
+    }
+    for reply in ["", "   ", "Hello.", "{\"votes\": []}", "{\"answer\": 3}"] {
+        assert!(read::findings(reply).is_err(), "{reply}");
+    }
+    let many = vec![finding("a.rs", 3, "x", "c"); read::FINDINGS_MAX + 5];
+    let read = read::findings(&findings(&many)).expect("findings");
+    assert_eq!(
+        (read.findings.len(), read.left_out),
+        (read::FINDINGS_MAX, 5)
+    );
+    for (lines, found) in [
+        (serde_json::json!({"first": 3, "last": 4}), (3, 4)),
+        (serde_json::json!({"start": 4, "end": 3}), (3, 4)),
+        (serde_json::json!([3, 4]), (3, 4)),
+        (serde_json::json!("L3-L4"), (3, 4)),
+        (serde_json::json!(3), (3, 3)),
+        (serde_json::json!(-3), (0, 0)),
+        (serde_json::json!(null), (0, 0)),
+    ] {
+        let mut one = finding("a.rs", 1, "x", "c");
+        one["lines"] = lines;
+        let read = read::findings(&findings(&[one])).expect("findings");
+        let at = read.findings[0].lines;
+        assert_eq!((at.first, at.last), found);
+    }
+    let mut wild = finding("a\u{1b}[2J.rs", 1, "x\u{7}\ny", &"c\n".repeat(5000));
+    wild["severity"] = "critical".into();
+    let read = read::findings(&findings(&[wild])).expect("findings");
+    let one = &read.findings[0];
+    assert!(one.claim.chars().count() <= 601 && !one.claim.contains('\n'));
+    assert!(!format!("{}{}", one.file, one.quote).contains(['\u{1b}', '\u{7}']));
+    assert_eq!(one.severity, Severity::Blocker);
+}
+
+#[test]
+fn marks_of_the_repository_move_the_share_from_the_published_table() {
+    let published = chance(2, 3, &Marks::default());
+    let row = TABLE
+        .iter()
+        .find(|r| (r.agreeing, r.of) == (2, 3))
+        .expect("a row");
+    assert_eq!(published.share, row.share);
+    assert_eq!(published.source, Source::Published { agreeing: 2, of: 3 });
+    let mut marks = Marks::default();
+    for n in 0..MARKS_MIN {
+        assert_eq!(chance(2, 3, &marks).share, row.share, "after {n} marks");
+        marks.add(2, 3, true);
+    }
+    let moved = chance(2, 3, &marks);
+    assert_eq!(moved.source, Source::Marks { marks: MARKS_MIN });
+    assert!(moved.share > row.share && moved.low < moved.share && moved.share < moved.high);
+    assert_eq!(
+        chance(1, 3, &marks).source,
+        Source::Published { agreeing: 1, of: 3 }
+    );
+    for _ in 0..1000 {
+        marks.add(2, 3, false);
+    }
+    let low = chance(2, 3, &marks);
+    assert!(low.share < 0.05 && low.high < 0.05, "{low:?}");
+    // Every council and agreement has a share, larger councils than the table's included.
+    for of in 0..20 {
+        for agreeing in 0..25 {
+            let c = chance(agreeing, of, &Marks::default());
+            assert!(0.0 <= c.low && c.low <= c.share && c.share <= c.high && c.high <= 1.0);
+            assert!(c.high < 1.0 || c.low > 0.0, "{agreeing} of {of}: {c:?}");
+        }
+    }
+}

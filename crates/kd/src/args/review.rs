@@ -1,0 +1,186 @@
+//! `kd review`: findings about a change, with how likely each is real.
+
+use super::ask::Spending;
+use super::values;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  kd review                          this branch and uncommitted changes, against its base
+  kd review --staged                 what the next commit would hold
+  kd review --branch develop         against another base
+  kd review v1.2..HEAD               between two commits
+  git format-patch -1 --stdout | kd review --pr -
+  kd review --dry-run                calls, tokens and price; asks nobody
+  kd review --format sarif -o review.sarif
+  kd review --fail-on 'P>=0.7' --fail-on blocker
+  kd review mark 3f9a accepted       from now on counts in P(real) of this repository
+  kd review show --all               the newest review again, and what only one member saw
+
+--fail-on takes P>=SHARE, a severity (and all that are worse), or both with a comma: blocker,P>=0.5.
+Settings come from your own file and from the base commit, never from the change. `kd council review`
+asks for a review in prose. Exit code 10: findings that --fail-on names.";
+
+/// Review a change: findings with severity, votes and the probability that each is real
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Review {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// Two commits, branches or tags: what the second changes [default: this branch and uncommitted changes]
+    #[arg(value_name = "FROM..TO", conflicts_with_all = ["staged", "branch", "pr"])]
+    pub(crate) range: Option<String>,
+    /// Review what is staged
+    #[arg(long, conflicts_with_all = ["branch", "pr"], help_heading = "Change")]
+    pub(crate) staged: bool,
+    /// Review this branch and uncommitted changes, against BASE [default: the default branch of origin, main or master]
+    #[arg(long, value_name = "BASE", num_args = 0..=1, default_missing_value = "", conflicts_with = "pr",
+          help_heading = "Change")]
+    pub(crate) branch: Option<String>,
+    /// Review a unified diff or a mail with one; `-` reads stdin
+    #[arg(long, value_name = "FILE", help_heading = "Change")]
+    pub(crate) pr: Option<PathBuf>,
+
+    /// The members [default: council.review_members, else council.members]
+    #[arg(
+        short,
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Council"
+    )]
+    pub(crate) members: Vec<String>,
+    /// Time limit per answer [seconds, or 90s, 2m, 1h]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    pub(crate) timeout: Option<Duration>,
+    /// Download nothing: use only models already on this machine
+    #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
+          action = clap::ArgAction::SetTrue, help_heading = "Council")]
+    pub(crate) offline: bool,
+    /// Print what would be asked and what it costs, ask nobody
+    #[arg(long, help_heading = "Council")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+
+    /// Exit with code 10 if a finding meets this; several are alternatives
+    #[arg(long, value_name = "CONDITION", help_heading = "Output")]
+    pub(crate) fail_on: Vec<String>,
+    /// Print only the report and errors
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+}
+
+impl Review {
+    /// Whether a program reads what is printed.
+    pub(crate) fn is_json(&self) -> bool {
+        let format = match &self.command {
+            Some(Command::Show(args)) => args.shown.format,
+            Some(Command::Marks(args)) => return args.json,
+            Some(Command::Mark(_)) => return false,
+            None => self.shown.format,
+        };
+        !matches!(format, Format::Terminal | Format::Markdown)
+    }
+}
+
+/// How a report is shown.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Shown {
+    /// Format of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
+    /// Write the report to a file; --format terminal then means Markdown
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also show findings that only one member saw
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// `--format`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, with the code
+    #[default]
+    Terminal,
+    /// One document
+    Markdown,
+    /// SARIF 2.1.0, for code hosts and editors
+    Sarif,
+    /// The whole report as one object
+    Json,
+    /// Every event as a line of JSON as it happens, the report last
+    JsonlEvents,
+    /// A review for `gh api repos/OWNER/REPO/pulls/N/reviews`
+    Github,
+    /// Discussions for `glab api projects/ID/merge_requests/N/discussions`
+    Gitlab,
+}
+
+/// The commands below `kd review`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Mark(Mark),
+    Marks(Marks),
+    Show(Show),
+}
+
+/// Mark a finding as accepted or dismissed
+///
+/// Marks are kept in your data folder, for this repository, and are what later reviews take P(real) from.
+#[derive(Debug, Args)]
+pub(crate) struct Mark {
+    /// The finding's id, or its beginning
+    pub(crate) id: String,
+    /// What you think of it
+    #[arg(value_enum)]
+    pub(crate) verdict: Verdict,
+    /// The review [default: the newest]
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+}
+
+/// What the user thinks of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verdict {
+    /// It is a fault
+    Accepted,
+    /// It is none
+    Dismissed,
+}
+
+/// List the marks of this repository
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Marks {
+    #[command(subcommand)]
+    pub(crate) command: Option<MarksCommand>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// The commands below `kd review marks`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarksCommand {
+    /// Forget all marks of this repository
+    Forget,
+}
+
+/// Show a review again
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The thread of the review, or its beginning; or a file made with --format json [default: the newest review]
+    #[arg(value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+}

@@ -1,0 +1,117 @@
+//! A report in the forms that the comment APIs of the two big code hosts take. `kd` posts nothing: the user's own tool does.
+
+use super::kept::{Kept, Place};
+use super::markdown;
+use crate::face::words::count;
+use kd_core::review::{Finding, Reported};
+use serde_json::{Value, json};
+
+/// The body of `POST /repos/OWNER/REPO/pulls/N/reviews`: a comment at each finding whose lines the diff shows, the others
+/// in the text above. It approves nothing and requests nothing.
+pub(super) fn github(kept: &Kept, all: bool) -> Value {
+    let mut comments = Vec::new();
+    let mut others = Vec::new();
+    for (finding, about) in findings(kept, all) {
+        let Some((_, first, last)) = shown(kept, about) else {
+            others.push(elsewhere(finding, about));
+            continue;
+        };
+        let mut comment = json!({
+            "path": about.file,
+            "line": last,
+            "side": "RIGHT",
+            "body": markdown::comment(finding, about),
+        });
+        if first < last {
+            comment["start_line"] = json!(first);
+            comment["start_side"] = json!("RIGHT");
+        }
+        comments.push(comment);
+    }
+    let mut review = json!({
+        "event": "COMMENT",
+        "body": body(kept, &others),
+        "comments": comments,
+    });
+    if let Some(commit) = &kept.head_commit {
+        review["commit_id"] = json!(commit);
+    }
+    review
+}
+
+/// Bodies of `POST /projects/ID/merge_requests/N/discussions`, one for each finding, the summary first. A finding has a
+/// position where the diff shows its last line and both commits are known.
+pub(super) fn gitlab(kept: &Kept, all: bool) -> Value {
+    let mut discussions = Vec::new();
+    let mut others = Vec::new();
+    for (finding, about) in findings(kept, all) {
+        let at = shown(kept, about).zip(kept.base_commit.as_ref().zip(kept.head_commit.as_ref()));
+        let Some(((place, _, last), (base, head))) = at else {
+            others.push(elsewhere(finding, about));
+            continue;
+        };
+        let mut position = json!({
+            "position_type": "text",
+            "base_sha": base,
+            "start_sha": base,
+            "head_sha": head,
+            "old_path": place.old,
+            "new_path": place.file,
+            "new_line": last,
+        });
+        if let Some(Some(old)) = place.find(last) {
+            position["old_line"] = json!(old);
+        }
+        discussions.push(json!({"body": markdown::comment(finding, about), "position": position}));
+    }
+    discussions.insert(0, json!({"body": body(kept, &others)}));
+    Value::Array(discussions)
+}
+
+fn findings(kept: &Kept, all: bool) -> impl Iterator<Item = (&Reported, &Finding)> {
+    let (shown, alone) = kept.folded();
+    let all = shown
+        .into_iter()
+        .chain(alone.into_iter().filter(move |_| all));
+    all.filter_map(|finding| Some((finding, finding.finding()?)))
+}
+
+/// The lines of a finding that the diff shows: the last, and the first that is in one run with it.
+fn shown<'k>(kept: &'k Kept, about: &Finding) -> Option<(&'k Place, u32, u32)> {
+    let place = kept.places.iter().find(|place| place.file == about.file)?;
+    let lines = about.lines.first..=about.lines.last;
+    let last = lines
+        .clone()
+        .rev()
+        .take(1000)
+        .find(|line| place.find(*line).is_some())?;
+    let together = (about.lines.first..=last).rev().take(1000);
+    let first = together
+        .take_while(|line| place.find(*line).is_some())
+        .last()?;
+    Some((place, first, last))
+}
+
+fn elsewhere(finding: &Reported, about: &Finding) -> String {
+    let place = markdown::code(&super::place(about));
+    format!("{place}: {}", markdown::comment(finding, about))
+}
+
+fn body(kept: &Kept, others: &[String]) -> String {
+    let (shown, alone) = kept.folded();
+    let mut body = format!(
+        "`kd review`: {} by {}.",
+        count(shown.len() as u64, "finding"),
+        count(kept.asked() as u64, "member")
+    );
+    if !alone.is_empty() {
+        body += &format!(
+            " Only one member saw {} more.",
+            count(alone.len() as u64, "finding")
+        );
+    }
+    for other in others {
+        body += &format!("\n\n{other}");
+    }
+    body + &markdown::notes(kept)
+}

@@ -1,0 +1,61 @@
+//! A report as it is kept, with what its formats need and no model said: commits, and the lines of the diff.
+
+use kd_core::review::{Report, Reported, Vote};
+use serde::{Deserialize, Serialize};
+
+/// The version of [`Kept`].
+pub(crate) const VERSION: u32 = 1;
+
+/// A report on disk, and of `--format json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) version: u32,
+    /// The thread of the review.
+    pub(crate) thread: String,
+    /// The commits, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) head_commit: Option<String>,
+    /// Files, lines added and lines removed.
+    pub(crate) size: (usize, usize, usize),
+    /// The lines of the diff.
+    pub(crate) places: Vec<Place>,
+    pub(crate) report: Report,
+}
+
+/// The lines of a file that a diff shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The path after the change.
+    pub(crate) file: String,
+    /// The path before.
+    pub(crate) old: String,
+    /// Runs of lines: the first, the last, and the first one's number before if the lines stay.
+    pub(crate) rows: Vec<(u32, u32, Option<u32>)>,
+}
+
+impl Place {
+    /// Whether the diff shows a line, and its number before if it stays.
+    pub(crate) fn find(&self, line: u32) -> Option<Option<u32>> {
+        let within = |(first, last, _): &&(u32, u32, Option<u32>)| (*first..=*last).contains(&line);
+        let (first, _, old) = self.rows.iter().find(within)?;
+        Some(old.map(|old| old.saturating_add(line - first)))
+    }
+}
+
+impl Kept {
+    /// Members that were asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.report.members.len()
+    }
+
+    /// The findings that are shown, and those that only one of several members saw: no other found them or voted for them.
+    pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
+        let alone = |finding: &&Reported| {
+            self.asked() > 1 && finding.agreeing() < 2 && finding.votes_for(Vote::Real) == 0
+        };
+        let (alone, shown) = self.report.findings.iter().partition(alone);
+        (shown, alone)
+    }
+}

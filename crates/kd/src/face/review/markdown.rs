@@ -1,0 +1,175 @@
+//! A report as Markdown, for files and for comments on code hosts.
+//!
+//! What members wrote becomes text or code: every mark of Markdown is escaped, and what code hosts turn into links,
+//! mentions or commands without any mark is broken by a character that nobody sees.
+
+use super::kept::Kept;
+use super::{chance, place, source, votes};
+use crate::face::words::count;
+use kd_core::clean::{clean_line, clean_text};
+use kd_core::review::{Finding, Reported};
+use std::fmt::Write as _;
+
+/// Maximum characters of one text of a member.
+const CHARS_MAX: usize = 4000;
+/// Between two characters that a code host would read together.
+const BREAK: char = '\u{200b}';
+
+/// The whole report; `all` also has what only one member saw.
+pub(super) fn document(kept: &Kept, all: bool) -> String {
+    let (shown, alone) = kept.folded();
+    let report = &kept.report;
+    let (files, added, removed) = kept.size;
+    let mut out = format!(
+        "# Review of {} to {}\n\n{} by {}; {}, +{added} -{removed}.\n",
+        text(&report.base),
+        text(&report.head),
+        count(shown.len() as u64, "finding"),
+        count(kept.asked() as u64, "member"),
+        count(files as u64, "file"),
+    );
+    for finding in &shown {
+        section(&mut out, finding);
+    }
+    if !alone.is_empty() {
+        let title = count(alone.len() as u64, "finding");
+        if all {
+            let _ = write!(out, "\n# Only one member saw {title}\n");
+            alone.iter().for_each(|finding| section(&mut out, finding));
+        } else {
+            let _ = write!(out, "\nOnly one member saw {title}, not shown here.\n");
+        }
+    }
+    out + &notes(kept)
+}
+
+/// What failed, was dropped or is to be known.
+pub(super) fn notes(kept: &Kept) -> String {
+    let mut out = String::new();
+    let report = &kept.report;
+    for member in &report.members {
+        if let Some(why) = &member.failed {
+            let _ = writeln!(
+                out,
+                "- {} gave no review: {}",
+                text(&member.name),
+                text(why)
+            );
+        }
+        if member.dropped > 0 {
+            let dropped = count(member.dropped.into(), "finding");
+            let _ = writeln!(
+                out,
+                "- {dropped} of {} dropped: not in the code",
+                text(&member.name)
+            );
+        }
+    }
+    for notice in &report.notices {
+        let _ = writeln!(out, "- {}", text(notice));
+    }
+    match out.is_empty() {
+        true => out,
+        false => format!("\n## Notes\n\n{out}"),
+    }
+}
+
+fn section(out: &mut String, finding: &Reported) {
+    let Some(about) = finding.finding() else {
+        return;
+    };
+    let _ = write!(
+        out,
+        "\n## {}: {}\n\n{}",
+        about.severity.word(),
+        code(&place(about)),
+        body(finding, about)
+    );
+    let _ = write!(out, "\n{}", block(&about.quote));
+    change(out, about);
+}
+
+/// A finding without its place and code, as a comment beside the code says it.
+pub(super) fn comment(finding: &Reported, about: &Finding) -> String {
+    let mut out = format!("**{}** · {}", about.severity.word(), body(finding, about));
+    change(&mut out, about);
+    out
+}
+
+fn body(finding: &Reported, about: &Finding) -> String {
+    let mut out = format!(
+        "{}\n\nP(real) {}, {}. Found by {}.",
+        text(&about.claim),
+        chance(&finding.chance),
+        source(&finding.chance),
+        text(&finding.makers().join(", "))
+    );
+    if !finding.votes.is_empty() {
+        let _ = write!(out, " Votes: {}.", text(&votes(finding)));
+    }
+    let _ = writeln!(out, " Id {}.", code(&finding.id));
+    if !about.evidence.trim().is_empty() {
+        let _ = write!(out, "\nWhy: {}\n", text(&about.evidence));
+    }
+    out
+}
+
+/// The suggested change as plain code: a block that a host would apply with a click is never made.
+fn change(out: &mut String, about: &Finding) {
+    if let Some(change) = &about.change {
+        let _ = write!(out, "\nSuggested:\n\n{}", block(change));
+    }
+}
+
+/// A text as one line of prose.
+pub(super) fn text(foreign: &str) -> String {
+    let line = clean_line(foreign, CHARS_MAX);
+    let mut out = String::with_capacity(line.len() + line.len() / 8);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(c);
+        let next = chars.peek().copied();
+        let joins = match c {
+            // Mentions, and references to issues, changes, labels, milestones, snippets and epics.
+            '@' | '#' | '!' | '~' | '%' | '$' | '&' | '^' => true,
+            // Addresses.
+            ':' => next == Some('/'),
+            'w' | 'W' => next == Some('.'),
+            _ => false,
+        };
+        if joins && next.is_some_and(|next| !next.is_whitespace()) {
+            out.push(BREAK);
+        }
+    }
+    out
+}
+
+/// A text as code in a line.
+pub(super) fn code(foreign: &str) -> String {
+    let line = clean_line(foreign, CHARS_MAX);
+    let ticks = "`".repeat(longest_run(&line) + 1);
+    let pad = if line.starts_with('`') || line.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    match line.is_empty() {
+        true => line,
+        false => format!("{ticks}{pad}{line}{pad}{ticks}"),
+    }
+}
+
+/// A text as a block of code that nothing in it can end.
+fn block(foreign: &str) -> String {
+    let code = clean_text(foreign);
+    let fence = "`".repeat(longest_run(&code).max(2) + 1);
+    format!("{fence}text\n{}\n{fence}\n", code.trim_end_matches('\n'))
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or(0)
+}

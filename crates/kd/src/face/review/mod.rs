@@ -1,0 +1,78 @@
+//! Reports of reviews in every format. Input: a [`Kept`] report. Output: text. What members wrote is data in each of them:
+//! it becomes no escape, link, mention, image or markup.
+
+mod forges;
+pub(crate) mod kept;
+mod markdown;
+mod sarif;
+mod terminal;
+
+pub(crate) use terminal::terminal;
+
+use self::kept::Kept;
+use crate::args::review::Format;
+use crate::error::Error;
+use crate::face::json;
+use kd_core::review::{Chance, Reported, Source, Vote};
+
+/// A report as a file or a program gets it; `all` also has what only one member saw.
+pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String, Error> {
+    let value = match format {
+        Format::Terminal | Format::Markdown => return Ok(markdown::document(kept, all)),
+        Format::Sarif => sarif::log(kept, all),
+        Format::Json => return Ok(json::text(kept, true)? + "\n"),
+        Format::JsonlEvents => return Ok(json::text(kept, false)? + "\n"),
+        Format::Github => forges::github(kept, all),
+        Format::Gitlab => forges::gitlab(kept, all),
+    };
+    Ok(json::text(&value, true)? + "\n")
+}
+
+/// A share in percent.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// How likely a finding is real, with its interval: `54 % (40–67 %)`.
+pub(crate) fn chance(chance: &Chance) -> String {
+    format!(
+        "{} ({:.0}–{:.0} %)",
+        percent(chance.share),
+        chance.low * 100.0,
+        chance.high * 100.0
+    )
+}
+
+/// Where the figure comes from.
+pub(crate) fn source(chance: &Chance) -> String {
+    match chance.source {
+        Source::Published { agreeing, of } => {
+            format!("published table, found by {agreeing} of {of}; see limits")
+        }
+        Source::Marks { marks } => match marks {
+            1 => "this repository's 1 mark".to_owned(),
+            marks => format!("this repository's {marks} marks"),
+        },
+    }
+}
+
+/// What the other members voted, by word: `bob real, cyd cannot tell`.
+fn votes(finding: &Reported) -> String {
+    let votes = finding.votes.iter();
+    let words: Vec<String> = votes
+        .map(|(name, vote)| format!("{name} {}", Vote::word(*vote)))
+        .collect();
+    words.join(", ")
+}
+
+/// The place of a finding: `src/a.rs:3-5`.
+fn place(finding: &kd_core::review::Finding) -> String {
+    let lines = finding.lines;
+    match lines.first == lines.last {
+        true => format!("{}:{}", finding.file, lines.first),
+        false => format!("{}:{}-{}", finding.file, lines.first, lines.last),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! A report as SARIF 2.1.0.
+
+use super::kept::Kept;
+use super::{chance, source, votes};
+use kd_core::clean::{clean_line, clean_text};
+use kd_core::review::{Reported, Severity};
+use serde_json::{Value, json};
+
+/// Maximum characters of a message.
+const CHARS_MAX: usize = 4000;
+/// The name of the fingerprint: results of the same id are the same to a code host.
+const FINGERPRINT: &str = "kdFinding/v1";
+
+/// The log; `all` also has what only one member saw.
+pub(super) fn log(kept: &Kept, all: bool) -> Value {
+    let (shown, alone) = kept.folded();
+    let alone = alone.into_iter().filter(|_| all);
+    let results: Vec<Value> = shown.into_iter().chain(alone).filter_map(result).collect();
+    let rules: Vec<Value> = Severity::ALL
+        .iter()
+        .map(|severity| {
+            json!({
+                "id": rule(*severity),
+                "shortDescription": {"text": format!("A finding of severity {}", severity.word())},
+                "defaultConfiguration": {"level": level(*severity)},
+            })
+        })
+        .collect();
+    let notifications: Vec<Value> = kept
+        .report
+        .notices
+        .iter()
+        .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}))
+        .collect();
+    let mut run = json!({
+        "tool": {"driver": {
+            "name": "kd review",
+            "version": env!("CARGO_PKG_VERSION"),
+            "rules": rules,
+        }},
+        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The top of the working tree."}}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{
+            "executionSuccessful": kept.report.members.iter().any(|member| member.failed.is_none()),
+            "toolExecutionNotifications": notifications,
+        }],
+        "automationDetails": {"id": "kd-review/"},
+        "results": results,
+    });
+    if let Some(commit) = &kept.head_commit {
+        run["properties"] = json!({"headCommit": commit, "baseCommit": kept.base_commit});
+    }
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    })
+}
+
+fn result(finding: &Reported) -> Option<Value> {
+    let about = finding.finding()?;
+    let mut said = format!(
+        "{} P(real) {}, {}. Found by {}.",
+        about.claim.trim(),
+        chance(&finding.chance),
+        source(&finding.chance),
+        finding.makers().join(", ")
+    );
+    if !finding.votes.is_empty() {
+        said += &format!(" Votes: {}.", votes(finding));
+    }
+    if !about.evidence.trim().is_empty() {
+        said += &format!(" Why: {}", about.evidence.trim());
+    }
+    let first = about.lines.first.max(1);
+    Some(json!({
+        "ruleId": rule(about.severity),
+        "level": level(about.severity),
+        "message": {"text": message(&said)},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": uri(&about.file), "uriBaseId": "SRCROOT"},
+            "region": {
+                "startLine": first,
+                "endLine": about.lines.last.max(first),
+                "snippet": {"text": clean_text(&about.quote)},
+            },
+        }}],
+        "partialFingerprints": {FINGERPRINT: finding.id},
+        "rank": (finding.chance.share * 1000.0).round() / 10.0,
+        "properties": {
+            "severity": about.severity.word(),
+            "chance": finding.chance,
+            "foundBy": finding.makers(),
+            "votes": finding.votes,
+            "suggestedChange": about.change.as_deref().map(clean_text),
+        },
+    }))
+}
+
+fn rule(severity: Severity) -> String {
+    format!("review/{}", severity.word())
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Blocker | Severity::Major => "error",
+        Severity::Minor => "warning",
+        Severity::Nit => "note",
+    }
+}
+
+/// A text without links and placeholders, which SARIF has in plain text too.
+fn message(foreign: &str) -> String {
+    let line = clean_line(foreign, CHARS_MAX);
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            '[' | ']' | '\\' => out.extend(['\\', c]),
+            '{' | '}' => out.extend([c, c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A path as a relative reference: nothing in it is a scheme, a query or a step out of the tree.
+fn uri(path: &str) -> String {
+    let parts = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "." | ".."));
+    let mut out = String::new();
+    for part in parts {
+        if !out.is_empty() {
+            out.push('/');
+        }
+        for byte in part.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    out.push(byte.into());
+                }
+                byte => out.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+    out
+}

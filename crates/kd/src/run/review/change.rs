@@ -1,0 +1,487 @@
+//! The change under review: read from git, or from a file that the user named.
+//!
+//! Input: which change. Output: its diff, the lines around it, and what it is compared with. No program of the repository
+//! runs, and nothing of the change is used as a setting.
+
+use crate::args::review::Review;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::review::kept::Place;
+use crate::face::words::count;
+use crate::run::infile;
+use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
+use kd_core::diff::{self, Diff, FileDiff, LineKind};
+use kd_store::git_command::{self, GitCommand};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of `--pr FILE`.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+/// Context that gives whole files: more lines than a file that is compared can have.
+const WHOLE: &str = "--unified=20000000";
+/// Names whose uses are looked for, uses of each that are shown, and bytes of a line.
+const NAMES_MAX: usize = 8;
+const USES_MAX: usize = 3;
+const USE_BYTES_MAX: usize = 200;
+/// Maximum lines of a file that is known.
+const LINES_MAX: u32 = 1_000_000;
+/// Files in the list that goes with each part.
+const LISTED_MAX: usize = 200;
+/// Files that a notice names.
+const NAMED_MAX: usize = 5;
+
+/// A change, read and cleaned.
+pub(super) struct Change {
+    /// As the user knows it: a branch, a commit, `the index`.
+    pub(super) base: String,
+    pub(super) head: String,
+    /// The commits, where they are known.
+    pub(super) base_commit: Option<String>,
+    pub(super) head_commit: Option<String>,
+    /// With whole functions around each change.
+    pub(super) diff: Diff,
+    /// Lines after the change, by file: whole files where git has them, else those of the diff.
+    pub(super) lines: BTreeMap<String, BTreeMap<u32, String>>,
+    /// Uses of changed functions elsewhere.
+    pub(super) uses: Vec<String>,
+    pub(super) notices: Vec<String>,
+    pub(super) git: Option<GitCommand>,
+    /// The top of the working tree.
+    pub(super) top: Option<PathBuf>,
+}
+
+/// The two sides, as arguments of `git diff`.
+struct Sides {
+    args: Vec<String>,
+    base: String,
+    head: String,
+    base_commit: Option<String>,
+    head_commit: Option<String>,
+    /// Whether the working tree is the side after the change.
+    is_work: bool,
+}
+
+impl Change {
+    pub(super) fn of(args: &Review, folder: &Path) -> Result<Self, Error> {
+        let mut change = match &args.pr {
+            Some(path) => Self::of_file(path, folder)?,
+            None => Self::of_git(args, folder)?,
+        };
+        change.finish();
+        if change.diff.files.is_empty() {
+            let what = match &args.pr {
+                Some(path) => format!("{} holds no diff", path.display()),
+                None => format!(
+                    "nothing differs between {} and {}",
+                    change.base, change.head
+                ),
+            };
+            return Err(Error::new("no_change", Exit::Usage, what).next(
+                "commit or add what is to be reviewed (new files that git does not know are not seen), or name another change: kd help review",
+            ));
+        }
+        Ok(change)
+    }
+
+    fn of_file(path: &Path, folder: &Path) -> Result<Self, Error> {
+        let named = path.display();
+        let text = infile::read(path, FILE_BYTES_MAX)
+            .map_err(|e| Error::usage(format!("the diff {named} cannot be read")).because(e))?;
+        let diff = parse(&String::from_utf8_lossy(&text), &named.to_string())?;
+        let git = GitCommand::new(folder).ok();
+        let top = git.as_ref().and_then(|git| git.top().ok());
+        Ok(Self {
+            base: "the lines that it removes".into(),
+            head: named.to_string(),
+            base_commit: None,
+            head_commit: None,
+            lines: lines(&diff),
+            diff,
+            uses: Vec::new(),
+            notices: vec![
+                "only the lines of the diff are known: quotes of other lines cannot be checked"
+                    .into(),
+            ],
+            git: git.filter(|_| top.is_some()),
+            top,
+        })
+    }
+
+    fn of_git(args: &Review, folder: &Path) -> Result<Self, Error> {
+        let git = GitCommand::new(folder).map_err(|e| failed(&e).next(NO_GIT))?;
+        let top = git.top().map_err(|e| failed(&e).next(NO_GIT))?;
+        let git = git.at(&top);
+        let sides = Sides::of(args, &git)?;
+        let shown = git_diff(&git, &sides, &["--unified=5", "--function-context"])?;
+        let whole = git_diff(&git, &sides, &[WHOLE])?;
+        let diff = parse(&shown, "git diff")?;
+        let lines = lines(&parse(&whole, "git diff").unwrap_or_else(|_| diff.clone()));
+        let uses = uses(&git, &sides, &diff);
+        let mut notices = Vec::new();
+        if sides.is_work {
+            notices.extend(unknown(&git)?);
+        }
+        Ok(Self {
+            base: sides.base,
+            head: sides.head,
+            base_commit: sides.base_commit,
+            head_commit: sides.head_commit,
+            diff,
+            lines,
+            uses,
+            notices,
+            git: Some(git),
+            top: Some(top),
+        })
+    }
+
+    /// Cleans what members and users will read, and tells what was hidden in it.
+    fn finish(&mut self) {
+        let hidden = self.diff.clean();
+        let lines = std::mem::take(&mut self.lines);
+        self.lines = lines
+            .into_iter()
+            .map(|(path, lines)| {
+                let lines = lines.into_iter().map(|(n, line)| (n, one_line(&line)));
+                (one_line(&path), lines.collect())
+            })
+            .collect();
+        if hidden.is_empty() {
+            return;
+        }
+        let named: Vec<String> = hidden
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(path, line)| match line {
+                0 => format!("the name of {path}"),
+                line => format!("{path}:{line}"),
+            })
+            .collect();
+        let more = if hidden.len() > named.len() {
+            " …"
+        } else {
+            ""
+        };
+        self.notices.push(format!(
+            "the change has escapes or characters that nobody can see, taken out here: {}{more}",
+            named.join(", ")
+        ));
+    }
+
+    /// The change in one line.
+    pub(super) fn title(&self) -> String {
+        let (added, removed) = self.diff.counts();
+        format!(
+            "review of {} to {}: {}, +{added} -{removed}",
+            self.base,
+            self.head,
+            count(self.diff.files.len() as u64, "file")
+        )
+    }
+
+    /// The change as members see it: each part with the list of all files, and uses of changed functions elsewhere.
+    pub(super) fn parts(&self) -> Vec<String> {
+        let parts = diff::split(&self.diff, diff::PART_BYTES_MAX);
+        let summary = self.diff.summary();
+        let all = summary.lines().count();
+        let mut list: String = summary.split_inclusive('\n').take(LISTED_MAX).collect();
+        if all > LISTED_MAX {
+            list += &format!("… and {} more\n", all - LISTED_MAX);
+        }
+        let mut uses = self.uses.join("\n");
+        if !uses.is_empty() {
+            uses = format!("Uses of changed functions in other files:\n{uses}\n\n");
+        }
+        let n = parts.len();
+        let text = |(at, part): (usize, diff::Part)| {
+            let which = if n == 1 {
+                String::new()
+            } else {
+                format!(", part {} of {n}", at + 1)
+            };
+            format!(
+                "All files of the change:\n{list}\n{uses}The change{which}. Each line has its number after the change; + is new, - is gone.\n\n{}",
+                part.text
+            )
+        };
+        parts.into_iter().enumerate().map(text).collect()
+    }
+
+    /// The files after the change. Lines that are not known are empty; a file that would be too large is left out.
+    pub(super) fn files(&self) -> BTreeMap<String, String> {
+        let known = self.lines.iter().filter(|(_, lines)| {
+            lines
+                .keys()
+                .next_back()
+                .is_none_or(|last| *last <= LINES_MAX)
+        });
+        let text = |lines: &BTreeMap<u32, String>| {
+            let mut text = String::new();
+            let mut next = 1;
+            for (number, line) in lines {
+                for _ in next..*number {
+                    text.push('\n');
+                }
+                text.push_str(line);
+                text.push('\n');
+                next = number + 1;
+            }
+            text
+        };
+        known
+            .map(|(path, lines)| (path.clone(), text(lines)))
+            .collect()
+    }
+
+    /// The lines of the diff, as code hosts want to know them for comments.
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.diff.files.iter().filter_map(place).collect()
+    }
+}
+
+impl Sides {
+    fn of(args: &Review, git: &GitCommand) -> Result<Self, Error> {
+        if let Some(range) = &args.range {
+            let Some((from, to)) = range.split_once("..") else {
+                return Err(Error::usage(format!("`{range}` is no range of commits"))
+                    .next("kd review FROM..TO, or `kd review --branch BASE`"));
+            };
+            let (three, to) = to.strip_prefix('.').map_or((false, to), |to| (true, to));
+            let or_head = |name: &str| {
+                if name.is_empty() {
+                    "HEAD".to_owned()
+                } else {
+                    name.to_owned()
+                }
+            };
+            let (from, to) = (or_head(from), or_head(to));
+            let (mut base, head) = (commit(git, &from)?, commit(git, &to)?);
+            if three {
+                base = merge_base(git, &base, &head, &from)?;
+            }
+            return Ok(Self {
+                args: vec![base.clone(), head.clone()],
+                base: from,
+                head: to,
+                base_commit: Some(base),
+                head_commit: Some(head),
+                is_work: false,
+            });
+        }
+        let head = commit(git, "HEAD")?;
+        if args.staged {
+            return Ok(Self {
+                args: vec!["--cached".into(), head.clone()],
+                base: "HEAD".into(),
+                head: "the index".into(),
+                base_commit: Some(head),
+                head_commit: None,
+                is_work: false,
+            });
+        }
+        let base = match args.branch.as_deref() {
+            Some(base) if !base.is_empty() => base.to_owned(),
+            _ => usual_base(git)?,
+        };
+        let since = merge_base(git, &commit(git, &base)?, &head, &base)?;
+        let is_clean = read(git, &["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+        Ok(Self {
+            args: vec![since.clone()],
+            base,
+            head: if is_clean { "HEAD" } else { "the working tree" }.to_owned(),
+            base_commit: Some(since),
+            head_commit: is_clean.then_some(head),
+            is_work: true,
+        })
+    }
+}
+
+/// The commit that a name means. The name is the user's, and is never taken for an option.
+fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
+    let peeled = format!("{name}^{{commit}}");
+    let args = [
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        &peeled,
+    ];
+    let found = git.read(&args).unwrap_or_default();
+    match found.trim() {
+        "" => Err(Error::usage(format!("`{name}` is no commit here"))
+            .next("name a branch, a tag or a commit: `git log --oneline --all` lists them")),
+        id => Ok(id.to_owned()),
+    }
+}
+
+fn merge_base(git: &GitCommand, base: &str, head: &str, name: &str) -> Result<String, Error> {
+    let found = read(git, &["merge-base", base, head])
+        .map_err(|e| e.next(format!("{name} and this branch have no commit in common")))?;
+    Ok(found.trim().to_owned())
+}
+
+fn git_diff(git: &GitCommand, sides: &Sides, how: &[&str]) -> Result<String, Error> {
+    let mut args = vec![
+        "diff",
+        "--find-renames",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        "--inter-hunk-context=0",
+    ];
+    args.extend(git_command::DIFF);
+    args.extend(how);
+    args.extend(sides.args.iter().map(String::as_str));
+    args.extend(["--", ".", ":(exclude,top).kd"]);
+    read(git, &args)
+}
+
+fn parse(text: &str, named: &str) -> Result<Diff, Error> {
+    diff::read(text).map_err(|e| {
+        Error::usage(format!("{named} is no diff that can be read"))
+            .because(e)
+            .next("make it with `git diff`, `git format-patch --stdout` or `diff -u`")
+    })
+}
+
+fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
+    let files = diff.files.iter().filter(|file| file.new.is_some());
+    let owned = |(number, line): (u32, &str)| (number, line.to_owned());
+    files
+        .map(|file| {
+            (
+                file.path().to_owned(),
+                file.after().into_iter().map(owned).collect(),
+            )
+        })
+        .collect()
+}
+
+fn one_line(text: &str) -> String {
+    kd_core::clean::clean_text(text).replace(['\n', '\r'], " ")
+}
+
+/// Files that git does not know, which no diff of it shows.
+fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
+    let others = read(
+        git,
+        &[
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "--",
+            ".",
+            ":(exclude,top).kd",
+        ],
+    )?;
+    let shown: Vec<&str> = others.lines().take(NAMED_MAX).collect();
+    let more = if others.lines().count() > shown.len() {
+        " …"
+    } else {
+        ""
+    };
+    Ok((!shown.is_empty()).then(|| {
+        format!(
+            "not reviewed, as git does not know them: {}{more}",
+            shown.join(", ")
+        )
+    }))
+}
+
+/// Uses of the functions that the change touches, in other files. What cannot be found is left out.
+fn uses(git: &GitCommand, sides: &Sides, diff: &Diff) -> Vec<String> {
+    let changed: BTreeSet<&str> = diff.files.iter().map(FileDiff::path).collect();
+    let headings = diff
+        .files
+        .iter()
+        .flat_map(|file| &file.hunks)
+        .flat_map(|hunk| {
+            let changed = hunk
+                .lines
+                .iter()
+                .filter(|line| line.kind != LineKind::Context);
+            std::iter::once(hunk.heading.as_str()).chain(changed.map(|line| line.text.as_str()))
+        });
+    let mut names: Vec<String> = Vec::new();
+    for name in headings.filter_map(defined) {
+        if names.len() < NAMES_MAX && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut uses = Vec::new();
+    for name in names {
+        let mut args = vec![
+            "grep",
+            "--no-color",
+            "--no-textconv",
+            "-n",
+            "-I",
+            "-w",
+            "-F",
+            "--max-count=2",
+            "-e",
+            &name,
+        ];
+        match (&sides.head_commit, sides.is_work) {
+            (Some(head), false) => args.push(head),
+            (None, false) => args.insert(1, "--cached"),
+            (_, true) => {}
+        }
+        args.extend(["--", ".", ":(exclude,top).kd"]);
+        let found = git.read(&args).unwrap_or_default();
+        let elsewhere = found.lines().filter_map(|line| {
+            let line = match &sides.head_commit {
+                Some(head) => line.strip_prefix(&format!("{head}:")).unwrap_or(line),
+                None => line,
+            };
+            let (path, _) = line.split_once(':')?;
+            let line: String = one_line(line).chars().take(USE_BYTES_MAX).collect();
+            (!changed.contains(path)).then_some(line)
+        });
+        uses.extend(elsewhere.take(USES_MAX));
+    }
+    uses
+}
+
+/// The function that a line defines, as far as its words tell.
+fn defined(line: &str) -> Option<String> {
+    const WORDS: &[&str] = &[
+        "fn", "func", "def", "function", "sub", "fun", "proc", "defun",
+    ];
+    let mut words = line
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|w| !w.is_empty());
+    words.find(|word| WORDS.contains(word))?;
+    // Short and common names are used everywhere.
+    words
+        .next()
+        .filter(|name| name.len() > 3 && *name != "main")
+        .map(str::to_owned)
+}
+
+/// The lines of a file that a comment can stand at: runs of added lines, and of lines that stay with their number before.
+fn place(file: &FileDiff) -> Option<Place> {
+    let new = file.new.clone()?;
+    let mut rows: Vec<(u32, u32, Option<u32>)> = Vec::new();
+    for hunk in &file.hunks {
+        let mut old = hunk.old_first;
+        for (number, line) in hunk.numbered() {
+            let before = (line.kind == LineKind::Context).then_some(old);
+            old = old.saturating_add(u32::from(line.kind != LineKind::Added));
+            let Some(number) = number else { continue };
+            match rows.last_mut() {
+                Some((first, last, begin))
+                    if last.checked_add(1) == Some(number)
+                        && begin.map(|begin| begin + (number - *first)) == before =>
+                {
+                    *last = number;
+                }
+                _ => rows.push((number, number, before)),
+            }
+        }
+    }
+    Some(Place {
+        old: file.old.clone().unwrap_or_else(|| new.clone()),
+        file: new,
+        rows,
+    })
+}

@@ -1,0 +1,87 @@
+//! Estimates what a review will use up, before anybody is asked.
+
+use kd_core::Member;
+use kd_core::config::Config;
+use kd_core::spending::{Cost, Price};
+use serde::Serialize;
+
+/// Tokens of a prompt beside the change.
+const FRAME_TOKENS: u64 = 900;
+/// Tokens of an answer that finds nothing, and of a long one where the member has no limit of its own.
+const ANSWER_TOKENS: (u64, u64) = (60, 2500);
+/// Tokens of a prompt with findings to vote on or to compare, and of its answer.
+const VOTE_TOKENS: (u64, u64) = (6000, 800);
+
+/// The range that is expected: from nothing found to much found. Retries are not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Estimate {
+    calls: (u64, u64),
+    tokens: (u64, u64),
+    /// US dollars; `None` where a price is not known.
+    usd: Option<(f64, f64)>,
+}
+
+impl Estimate {
+    pub(super) fn of(config: &Config, members: &[Member], parts: &[String]) -> Self {
+        let mut estimate = Self {
+            usd: Some((0.0, 0.0)),
+            ..Self::default()
+        };
+        for (at, member) in members.iter().enumerate() {
+            let price = Cost::of(config, member).price();
+            let answer = member
+                .sampling
+                .max_tokens
+                .map_or(ANSWER_TOKENS.1, u64::from);
+            for part in parts {
+                let bytes = part.len() as u64;
+                estimate.add(
+                    price,
+                    (bytes / 5 + FRAME_TOKENS, bytes / 3 + FRAME_TOKENS),
+                    (ANSWER_TOKENS.0.min(answer), answer),
+                    1,
+                );
+            }
+            if members.len() > 1 {
+                // The first also says whether unclear pairs are the same.
+                for _ in 0..=usize::from(at == 0) {
+                    estimate.add(price, (0, VOTE_TOKENS.0), (0, VOTE_TOKENS.1.min(answer)), 0);
+                }
+            }
+        }
+        estimate
+    }
+
+    /// Adds a request: tokens of its prompt and answer, as ranges.
+    fn add(&mut self, price: Option<Price>, prompt: (u64, u64), answer: (u64, u64), least: u64) {
+        self.calls.0 += least;
+        self.calls.1 += 1;
+        self.tokens.0 += prompt.0 + answer.0;
+        self.tokens.1 += prompt.1 + answer.1;
+        self.usd = self.usd.zip(price).map(|((low, high), price)| {
+            let usd = |prompt: u64, answer: u64| {
+                (prompt as f64 * price.input as f64 + answer as f64 * price.output as f64) / 1e12
+            };
+            (
+                low + usd(prompt.0, answer.0),
+                high + usd(prompt.1, answer.1),
+            )
+        });
+    }
+
+    /// The estimate in words.
+    pub(super) fn line(&self) -> String {
+        let usd = match self.usd {
+            Some((low, high)) => format!("${low:.2} to ${high:.2}"),
+            None => "price unknown".to_owned(),
+        };
+        let thousands = |n: u64| n.div_ceil(1000);
+        format!(
+            "{} to {} requests, about {}k to {}k tokens, {usd}",
+            self.calls.0,
+            self.calls.1,
+            thousands(self.tokens.0),
+            thousands(self.tokens.1)
+        )
+    }
+}

@@ -1,0 +1,450 @@
+//! `kd review`: reads a change, has it reviewed, and shows the findings; marks of findings, and earlier reviews.
+
+mod change;
+mod condition;
+mod cost;
+mod settings;
+mod watching;
+
+use self::change::Change;
+use self::condition::Condition;
+use self::cost::Estimate;
+use self::watching::{Seen, Watching};
+use super::ask::{clock_seed, new_layout, notice_line};
+use super::here::{self, Here};
+use super::seats::REVIEW;
+use super::{first, infile, model, outfile, seats, spending, stage, trust};
+use crate::args::ask::Ask;
+use crate::args::review::{
+    Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
+};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::json;
+use crate::face::review::kept::{self, Kept};
+use crate::face::review::{document, terminal};
+use crate::face::words::count;
+use crate::render::clean;
+use jiff::Timestamp;
+use kd_backends::Hands;
+use kd_core::config::Config;
+use kd_core::prompt::PREAMBLE;
+use kd_core::review::{OpenReview, Report};
+use kd_core::{Address, Event, Op, Roster, SeatName};
+use kd_engine::{Engine, Opening};
+use kd_store::git_command::GitCommand;
+use kd_store::reviews::{self, Reviews};
+use kd_store::{Thread, log};
+use serde_json::json as object;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Maximum bytes of a report in a file.
+const REPORT_BYTES_MAX: u64 = 32 << 20;
+
+pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
+    match &args.command {
+        Some(Command::Mark(args)) => mark(args, here),
+        Some(Command::Marks(args)) => marks(args, here),
+        Some(Command::Show(args)) => show(args, here),
+        None => review(&args, here),
+    }
+}
+
+/// The reviews of the repository here: by the git folder that all its worktrees share, else by the working folder.
+pub(super) fn reviews(here: &Here) -> Result<Reviews, Error> {
+    let folder = here.folder()?;
+    let shared =
+        GitCommand::new(&folder).and_then(|git| git.read(&["rev-parse", "--git-common-dir"]));
+    let repository = match shared {
+        Ok(shared) => folder.join(PathBuf::from(shared.trim_end_matches(['\n', '\r']))),
+        Err(_) => folder,
+    };
+    Ok(Reviews::of(&here::user_dirs(), &repository)?)
+}
+
+/// The report of a thread, else the newest one.
+fn report(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, Error> {
+    let found = reviews.report(thread)?;
+    let Some((_, value)) = found else {
+        let what = match thread {
+            Some(thread) => format!("there is no review `{}` here", clean::line(thread)),
+            None => "nothing was reviewed here yet".to_owned(),
+        };
+        return Err(Error::new("no_review", Exit::Error, what).next("kd review"));
+    };
+    serde_json::from_value(value)
+        .map_err(|e| Error::new("store", Exit::Error, "the report cannot be read").because(e))
+}
+
+fn show(args: &Show, here: &Here) -> Result<Exit, Error> {
+    let file = args.thread.as_deref().map(Path::new);
+    let kept = match file.filter(|file| file.as_os_str() == "-" || outfile::is_json(file)) {
+        Some(file) => read_report(file)?,
+        None => report(&reviews(here)?, args.thread.as_deref())?,
+    };
+    give(&kept, &args.shown, here)?;
+    Ok(Exit::Done)
+}
+
+/// A report that `--format json` wrote.
+fn read_report(file: &Path) -> Result<Kept, Error> {
+    let named = clean::line(&file.display().to_string());
+    let failed = |why: &dyn std::fmt::Display| {
+        Error::usage(format!("{named} is no report of a review"))
+            .because(why)
+            .next("kd review --format json -o FILE.json writes one")
+    };
+    let text = infile::read_text(file, REPORT_BYTES_MAX).map_err(|e| failed(&e))?;
+    let kept: Kept = serde_json::from_str(&text).map_err(|e| failed(&e))?;
+    match kept.version {
+        kept::VERSION => Ok(kept),
+        other => Err(failed(&format!("its version is {other}"))),
+    }
+}
+
+/// Prints or writes a report.
+fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
+    if let Some(path) = &shown.output {
+        let text = document(kept, shown.format, shown.all)?;
+        return outfile::write(path, text.as_bytes());
+    }
+    let mut out = io::stdout().lock();
+    if shown.format != Format::Terminal {
+        return Ok(write!(out, "{}", document(kept, shown.format, shown.all)?)?);
+    }
+    for line in terminal(kept, shown.all, here.out_styles(), here.columns()) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
+    let reviews = reviews(here)?;
+    let kept = report(&reviews, args.thread.as_deref())?;
+    let found: Vec<_> = kept
+        .report
+        .findings
+        .iter()
+        .filter(|finding| finding.id == args.id || finding.id.starts_with(&args.id))
+        .collect();
+    let exact = found.iter().position(|finding| finding.id == args.id);
+    let finding = match (found.as_slice(), exact) {
+        (_, Some(at)) => found[at],
+        ([one], _) if !args.id.is_empty() => one,
+        (found, _) => {
+            let what = match found.len() {
+                0 => format!("the review has no finding `{}`", clean::line(&args.id)),
+                n => format!("`{}` could be {n} findings", clean::line(&args.id)),
+            };
+            return Err(Error::new("no_finding", Exit::Usage, what)
+                .next("kd review show --all lists the findings with their ids"));
+        }
+    };
+    let verdict = match args.verdict {
+        Verdict::Accepted => reviews::Verdict::Accepted,
+        Verdict::Dismissed => reviews::Verdict::Dismissed,
+    };
+    let old = reviews.mark(reviews::Mark {
+        id: finding.id.clone(),
+        verdict,
+        agreeing: finding.agreeing(),
+        of: u32::try_from(kept.asked()).unwrap_or(u32::MAX),
+        thread: kept.thread.clone(),
+        at: Timestamp::now(),
+    })?;
+    let was = match old {
+        Some(old) if old.verdict != verdict => format!(" (was {})", word(old.verdict)),
+        _ => String::new(),
+    };
+    let all = reviews.marks()?.len() as u64;
+    writeln!(
+        io::stdout(),
+        "{} is {}{was}; this repository has {}",
+        clean::line(&finding.id),
+        word(verdict),
+        count(all, "mark")
+    )?;
+    Ok(Exit::Done)
+}
+
+fn word(verdict: reviews::Verdict) -> &'static str {
+    match verdict {
+        reviews::Verdict::Accepted => "accepted",
+        reviews::Verdict::Dismissed => "dismissed",
+    }
+}
+
+fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
+    let reviews = reviews(here)?;
+    let mut out = io::stdout().lock();
+    if let Some(MarksCommand::Forget) = args.command {
+        let forgot = reviews.forget()?;
+        writeln!(out, "forgot {}", count(forgot as u64, "mark"))?;
+        return Ok(Exit::Done);
+    }
+    let marks = reviews.marks()?;
+    if args.json {
+        writeln!(
+            out,
+            "{}",
+            json::text(&object!({"version": 1, "marks": marks}), true)?
+        )?;
+        return Ok(Exit::Done);
+    }
+    if marks.is_empty() {
+        notice_line("no marks yet: kd review mark ID accepted");
+    }
+    for mark in &marks {
+        writeln!(
+            out,
+            "{}  {:<9}  {} of {} agreed  {}",
+            clean::line(&mark.id),
+            word(mark.verdict),
+            mark.agreeing,
+            mark.of,
+            clean::line(&mark.thread)
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads the change, asks the members, keeps the report and shows it.
+fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
+    let conditions = args.fail_on.iter().map(|text| Condition::read(text));
+    let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
+    let change = Change::of(args, &here.folder()?)?;
+    let layout = here.find_layout()?;
+    if let Some(layout) = &layout {
+        super::ask::sweep(layout, args.quiet);
+    }
+    let mut loaded = settings::load(here, layout.as_ref(), &change, args.quiet)?;
+    args.spending.lay_over(&mut loaded.config.limits);
+    let members = match args.members.is_empty() {
+        true => loaded.config.council.review_members.clone(),
+        false => args.members.clone(),
+    };
+    let named = trust::Named {
+        members: &args.members,
+        reviews: true,
+        ..trust::Named::default()
+    };
+    trust::check(&loaded.project, named)?;
+    let ask = Ask {
+        members,
+        timeout: args.timeout,
+        ..Ask::default()
+    };
+    let seated = seats::seat(&loaded.config, &ask, None)?;
+    let roster = seated.roster;
+    let parts = change.parts();
+    let estimate = Estimate::of(&loaded.config, roster.members(), &parts);
+    if args.dry_run {
+        return dry_run(args, &change, &parts, &roster, &estimate);
+    }
+    if !args.quiet {
+        notice_line(&format!("{}; {}", change.title(), estimate.line()));
+        change.notices.iter().for_each(|notice| notice_line(notice));
+        if roster.members().len() == 1 {
+            notice_line(
+                "one member reviews: nobody checks what it finds (kd review --members a,b,c)",
+            );
+        }
+        loaded.notices.iter().for_each(|notice| notice_line(notice));
+    }
+    spending::check(&loaded.config, args.quiet, &roster)?;
+    model::make_ready(&loaded.config, args.offline, args.quiet, &roster)?;
+    if seated.built_in && !args.quiet {
+        first::notice(layout.is_none());
+    }
+    let reviews = reviews(here)?;
+    let (kept, end) = perform(
+        args,
+        here,
+        &loaded.config,
+        &roster,
+        &change,
+        parts,
+        &reviews,
+    )?;
+    give(&kept, &args.shown, here)?;
+    if !args.quiet {
+        closing(&kept, here);
+    }
+    let meets = |finding| conditions.iter().any(|condition| condition.holds(finding));
+    Ok(match end {
+        Exit::Done | Exit::Partial if kept.report.findings.iter().any(meets) => Exit::Findings,
+        end => end,
+    })
+}
+
+/// Has the members review, and keeps the report.
+fn perform(
+    args: &Review,
+    here: &Here,
+    config: &Config,
+    roster: &Roster,
+    change: &Change,
+    parts: Vec<String>,
+    reviews: &Reviews,
+) -> Result<(Kept, Exit), Error> {
+    let names: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
+    let layout = new_layout(args.quiet, here)?;
+    let thread = Thread::create_for(&layout, &names, REVIEW)?;
+    let (id, folder) = (thread.id().clone(), thread.path().to_owned());
+    let title = change.title();
+    let (machine, opened) = kd_core::review::Review::open(OpenReview {
+        base: change.base.clone(),
+        head: change.head.clone(),
+        title: title.clone(),
+        members: roster.members().to_vec(),
+        parts,
+        files: change.files(),
+        preamble: match &config.council.preamble {
+            Some(preamble) => preamble.clone(),
+            None => PREAMBLE.trim().to_owned(),
+        },
+        guidance: config.prompts.review.clone(),
+        judge: names.first().cloned(),
+        ceiling: config.limits.ceiling(),
+        marks: marks_of(reviews)?,
+        seed: clock_seed(),
+        messages: 0,
+        notices: change.notices.clone(),
+    });
+    let opening = Opening {
+        id: id.clone(),
+        machine: Box::new(machine),
+        opened,
+        seats: roster.members().to_vec(),
+    };
+    let seen = Rc::new(RefCell::new(Seen::default()));
+    let face = Watching::new(
+        seen.clone(),
+        args.shown.format == Format::JsonlEvents,
+        args.quiet,
+    );
+    // What agent programs run and obey in a tree under review is not trusted, whatever the user said of it before.
+    let agents = kd_backends::Options {
+        trusted: false,
+        ..here::agents()
+    };
+    let engine = Engine::new(Hands::new(config, agents)).telling(here.held_event());
+    let played = stage::play(Box::new(face), false, stage::UNASKED, || {
+        let session = engine.run(thread, opening)?;
+        session.send(Op::Say {
+            body: title,
+            to: Address::All,
+        })?;
+        Ok(session)
+    })?;
+    let _ = kd_engine::agents::tidy(&layout);
+    let seen = seen.take();
+    let Some(report) = seen.report.or_else(|| logged(&folder)) else {
+        return Err(
+            Error::new("no_report", Exit::Interrupted, "the review has no report").next(format!(
+                "partial answers are kept: kd council show {}",
+                id.0
+            )),
+        );
+    };
+    let end = match () {
+        () if played.stopped || played.closed => Exit::Interrupted,
+        () => seen.failures.exit(&report),
+    };
+    let (added, removed) = change.diff.counts();
+    let kept = Kept {
+        version: kept::VERSION,
+        thread: id.0.clone(),
+        base_commit: change.base_commit.clone(),
+        head_commit: change.head_commit.clone(),
+        size: (change.diff.files.len(), added, removed),
+        places: change.places(),
+        report,
+    };
+    let value = serde_json::to_value(&kept).map_err(io::Error::other)?;
+    if let Err(error) = reviews.keep(&id, &value) {
+        notice_line(&format!(
+            "`kd review show` will not find this review: {error}"
+        ));
+    }
+    Ok((kept, end))
+}
+
+/// The report in a thread's log.
+fn logged(folder: &Path) -> Option<Report> {
+    let records = log::read(&Thread::open_folder(folder).ok()?).ok()?.records;
+    records
+        .into_iter()
+        .rev()
+        .find_map(|record| match record.event {
+            Event::Reviewed { report } => Some(*report),
+            _ => None,
+        })
+}
+
+/// The user's marks, by how many members agreed.
+fn marks_of(reviews: &Reviews) -> Result<kd_core::review::Marks, Error> {
+    let mut marks = kd_core::review::Marks::default();
+    for mark in reviews.marks()? {
+        let accepted = mark.verdict == reviews::Verdict::Accepted;
+        marks.add(mark.agreeing, mark.of, accepted);
+    }
+    Ok(marks)
+}
+
+fn dry_run(
+    args: &Review,
+    change: &Change,
+    parts: &[String],
+    roster: &Roster,
+    estimate: &Estimate,
+) -> Result<Exit, Error> {
+    let members: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
+    let mut out = io::stdout().lock();
+    if args.is_json() {
+        let value = object!({
+            "base": change.base, "head": change.head, "files": change.diff.files.len(), "parts": parts.len(),
+            "members": members, "estimate": estimate, "notices": change.notices,
+        });
+        writeln!(out, "{}", json::text(&value, true)?)?;
+        return Ok(Exit::Done);
+    }
+    writeln!(out, "{}", clean::line(&change.title()))?;
+    for line in change.diff.summary().lines() {
+        writeln!(out, "  {}", clean::line(line))?;
+    }
+    writeln!(
+        out,
+        "members: {}\n{}: {}",
+        clean::line(&members.join(", ")),
+        count(parts.len() as u64, "part"),
+        estimate.line()
+    )?;
+    for notice in &change.notices {
+        writeln!(out, "note: {}", clean::line(notice))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn closing(kept: &Kept, here: &Here) {
+    let styles = here.err_styles();
+    let mut err = io::stderr().lock();
+    let mark = kept
+        .report
+        .findings
+        .first()
+        .map(|finding| finding.id.as_str());
+    let mut lines = vec![format!("see it: kd review show {}", kept.thread)];
+    if let Some(id) = mark {
+        lines.push(format!(
+            "mark:   kd review mark {} accepted   (or dismissed)",
+            clean::line(id)
+        ));
+    }
+    for line in lines {
+        let _ = writeln!(err, "{}", styles.dim(&line));
+    }
+}
