@@ -70,6 +70,8 @@ pub enum Slash {
     Thread(Option<String>),
     /// Start a new thread.
     New,
+    /// Go on in a fork of this thread.
+    Fork(Fork),
     /// Copy something.
     Copy(Part),
     /// Write the thread into a file, or show it as Markdown.
@@ -82,6 +84,17 @@ pub enum Slash {
     Help,
     /// Leave when the running turns have ended; said twice, at once.
     Quit,
+}
+
+/// What a fork keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fork {
+    /// The whole thread.
+    Whole,
+    /// What comes before the message of this number.
+    Before(u32),
+    /// All but the user's newest messages, so many of them, and the answers to them.
+    Rewind(u32),
 }
 
 /// How an aside is answered.
@@ -234,6 +247,29 @@ pub const COMMANDS: &[SlashCommand] = &[
         make: |_| Ok(Slash::New),
     },
     SlashCommand {
+        name: "fork",
+        aliases: &[],
+        args: "[N]",
+        takes: Takes::MaybeNumber,
+        doc: "go on in a copy of this thread; with N without message N and what follows",
+        screen_only: false,
+        make: |arg| {
+            Ok(Slash::Fork(match arg {
+                None => Fork::Whole,
+                Some(number) => Fork::Before(counted(number)?),
+            }))
+        },
+    },
+    SlashCommand {
+        name: "rewind",
+        aliases: &[],
+        args: "[N]",
+        takes: Takes::MaybeNumber,
+        doc: "go on before your last message, or your last N; the old thread stays",
+        screen_only: false,
+        make: |arg| Ok(Slash::Fork(Fork::Rewind(arg.map_or(Ok(1), counted)?))),
+    },
+    SlashCommand {
         name: "copy",
         aliases: &[],
         args: "[member|code|all]",
@@ -376,6 +412,12 @@ pub fn help(screen: bool) -> Vec<String> {
         .collect()
 }
 
+fn counted(text: &str) -> Result<u32, String> {
+    let number = text.trim_start_matches('#').parse().ok();
+    let number = number.filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{text}` is not a number from 1"))
+}
+
 fn needed(arg: Option<&str>) -> Result<SeatName, String> {
     seat(arg.ok_or("name a member")?)
 }
@@ -436,6 +478,10 @@ mod tests {
                 Line::Slash(Slash::Aside(Way::Deliberate, Some("why?".into()))),
             ),
             ("/thinking", Line::Slash(Slash::Thinking)),
+            ("/fork", Line::Slash(Slash::Fork(Fork::Whole))),
+            ("/fork #7", Line::Slash(Slash::Fork(Fork::Before(7)))),
+            ("/rewind", Line::Slash(Slash::Fork(Fork::Rewind(1)))),
+            ("/rewind 2", Line::Slash(Slash::Fork(Fork::Rewind(2)))),
             ("/exit", Line::Slash(Slash::Quit)),
             ("/?", Line::Slash(Slash::Help)),
         ] {
@@ -455,6 +501,8 @@ mod tests {
             ("/mute king", "names the user"),
             ("/auto many", "no number of turns"),
             ("/new thread", "takes nothing"),
+            ("/fork 0", "not a number from 1"),
+            ("/rewind all", "not a number from 1"),
             ("/", "/help tells the commands"),
         ] {
             let Line::Wrong(why) = read(line) else {

@@ -29,6 +29,10 @@ pub fn head(meta: &Meta, messages: usize) -> String {
     }
     let _ = writeln!(out, "- members: {}", escape_line(&meta.members.join(", ")));
     let _ = writeln!(out, "- messages: {messages}");
+    if let Some(fork) = meta.lineage() {
+        let origin = format!("{} {}", fork.of, fork.words());
+        let _ = writeln!(out, "- fork of: {}", escape_line(&origin));
+    }
     out
 }
 

@@ -15,7 +15,7 @@ use crate::theme::Theme;
 use kd_core::config::Mode;
 use kd_core::mention::mentions;
 use kd_core::protocols::ProtocolKind;
-use kd_core::slash::Way;
+use kd_core::slash::{Fork, Way};
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
@@ -85,6 +85,8 @@ pub enum Msg {
     Older(Vec<Message>, bool),
     /// Threads to choose from.
     Threads(Vec<ThreadRow>),
+    /// A fork is on disk: its id.
+    Forked(String),
     /// Something was done: what to tell.
     Told(String),
     /// The text that comes back from the editor.
@@ -102,6 +104,8 @@ pub enum Effect {
     Aside(Way, Option<String>),
     /// Open a thread: this one, or a new one.
     Open(Option<String>),
+    /// Fork the thread, and open the fork.
+    Fork(Fork),
     /// Look which threads there are.
     ListThreads,
     /// Fetch messages before a number.
@@ -250,6 +254,10 @@ impl App {
             Msg::Threads(rows) => {
                 self.screen = Screen::Picker(Picker::new(rows));
                 self.dirty = true;
+            }
+            Msg::Forked(id) => {
+                self.tell(format!("this is {id}, a fork; /thread goes back"));
+                fx.push(Effect::Open(Some(id)));
             }
             Msg::Told(what) => self.tell(what),
             Msg::Edited(text) => {
@@ -442,6 +450,15 @@ impl App {
             self.tell("members are speaking: wait for them, or stop them with Esc first");
         } else {
             fx.push(Effect::Open(id));
+        }
+    }
+
+    /// Goes on in a fork of this thread.
+    fn fork(&mut self, fork: Fork, fx: &mut Vec<Effect>) {
+        if self.log.view.is_busy() {
+            self.tell("members are speaking: wait for them, or stop them with Esc first");
+        } else {
+            fx.push(Effect::Fork(fork));
         }
     }
 

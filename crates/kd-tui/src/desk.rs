@@ -2,7 +2,7 @@
 
 use crate::app::Opening;
 use crate::picker::ThreadRow;
-use kd_core::slash::Way;
+use kd_core::slash::{Fork, Way};
 use kd_core::{Aside, Message, SeatName};
 use kd_engine::Session;
 use std::future::Future;
@@ -34,6 +34,9 @@ pub trait Desk: Send + Sync + 'static {
 
     /// Messages of a thread after a number.
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
+
+    /// Forks a thread and makes the fork the current one. Its id.
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
 
     /// Threads to choose from, newest first.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;

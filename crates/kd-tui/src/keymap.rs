@@ -47,6 +47,7 @@ pub enum Action {
     Retry,
     Copy,
     CopyCode,
+    Rewind,
     Help,
     Redraw,
     Suspend,
@@ -99,7 +100,7 @@ pub const KEYS: &[Row] = &[
         Action::Escape,
         Some((
             "Esc",
-            "clear the input; else stop everybody; else read (j k n p g G, 1-9, c, r)",
+            "clear the input; else stop everybody; else read (j k n p g G, 1-9, c, r, u)",
         )),
     ),
     row(
@@ -271,6 +272,7 @@ pub const READING: &[(char, Action)] = &[
     ('r', Action::Retry),
     ('c', Action::Copy),
     ('C', Action::CopyCode),
+    ('u', Action::Rewind),
     ('?', Action::Help),
     ('0', Action::Everybody),
     ('1', Action::Focus(1)),

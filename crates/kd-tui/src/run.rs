@@ -324,6 +324,14 @@ impl Stage {
             }
             Effect::Aside(way, question) => self.aside(way, question),
             Effect::Open(id) => self.open(id.as_deref()),
+            Effect::Fork(fork) => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |desk| match desk.fork(&id, fork) {
+                        Ok(id) => Msg::Forked(id),
+                        Err(why) => Msg::Told(why),
+                    });
+                }
+            }
             Effect::ListThreads => self.ask(|desk| match desk.threads() {
                 Ok(rows) => Msg::Threads(rows),
                 Err(why) => Msg::Told(why),

@@ -5,7 +5,7 @@ use super::board::{Board, Marked};
 use super::fact::{Counted, First};
 use super::plan::{Plan, Seat};
 use crate::models;
-use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rules, nanos};
+use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
 use std::collections::BTreeSet;
 
 /// What is counted.
@@ -20,7 +20,7 @@ pub enum Source {
 }
 
 impl Source {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Source::Answers => "answers",
             Source::Ballots => "ballots",
@@ -31,13 +31,7 @@ impl Source {
 
 /// Counts what is on the table.
 pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
-    let source = match source {
-        Source::Ballots if board.ballots.is_empty() && board.absent.ballots.is_empty() => {
-            Source::Answers
-        }
-        Source::Rankings if board.reviews.iter().all(|r| r.ranking.is_empty()) => Source::Answers,
-        source => source,
-    };
+    let source = source_of(board, source);
     let wanted = match source {
         // Answers name one each: a rule of rankings or scores has nothing to read there.
         Source::Answers => match voting::find(&plan.voting.method) {
@@ -50,15 +44,31 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
         },
         Source::Ballots => plan.voting.method.as_str(),
     };
-    let Some(rule) = voting::find(wanted).or_else(|| voting::find("plurality")) else {
-        return empty(plan, board, source);
-    };
+    match voting::find(wanted).or_else(|| voting::find("plurality")) {
+        Some(rule) => count_cast(plan, board, source, rule, cast(plan, board, source, rule)),
+        None => empty(plan, board, source),
+    }
+}
+
+/// What is counted in the place of what was to be counted and is not there.
+pub(super) fn source_of(board: &Board, source: Source) -> Source {
+    match source {
+        Source::Ballots if board.ballots.is_empty() && board.absent.ballots.is_empty() => {
+            Source::Answers
+        }
+        Source::Rankings if board.reviews.iter().all(|r| r.ranking.is_empty()) => Source::Answers,
+        source => source,
+    }
+}
+
+/// Every ballot of a count, with its voter and reason: whoever was to vote and did not is an abstention, not nobody.
+pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> Vec<Voted> {
+    let trails = matches!(rule.reads, Reads::Rounds);
     let mut cast = match source {
-        Source::Answers => from_answers(plan, board, matches!(rule.reads, Reads::Rounds)),
-        Source::Ballots => from_ballots(board, matches!(rule.reads, Reads::Rounds)),
+        Source::Answers => from_answers(plan, board, trails),
+        Source::Ballots => from_ballots(board, trails),
         Source::Rankings => from_reviews(board),
     };
-    // Whoever was to vote and did not is an abstention, not nobody.
     let absent = match source {
         Source::Answers => &board.absent.answers,
         Source::Ballots => &board.absent.ballots,
@@ -84,6 +94,17 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
             _ => Some(kin(member)),
         };
     }
+    cast
+}
+
+/// Counts ballots by a rule.
+pub(super) fn count_cast(
+    plan: &Plan,
+    board: &Board,
+    source: Source,
+    rule: &'static Rule,
+    cast: Vec<Voted>,
+) -> Counted {
     let ballots: Vec<Ballot> = cast.iter().map(|(_, ballot, _)| ballot.clone()).collect();
     let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
     rules.seed = plan.seed;
@@ -245,7 +266,8 @@ pub(super) fn agreement(backers: u64, voters: u64) -> f64 {
     (share * 1e4).round() / 1e4
 }
 
-type Voted = (usize, Ballot, String);
+/// A voter's place, its ballot and its reason.
+pub(super) type Voted = (usize, Ballot, String);
 
 fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
     let place = |key: &str| board.candidates.iter().position(|c| c.name == key);

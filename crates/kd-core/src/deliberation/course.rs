@@ -658,7 +658,8 @@ impl Deliberation {
         most
     }
 
-    fn best(&self) -> (usize, Board) {
+    /// The pass whose result counts, and what is on its table.
+    pub(super) fn best(&self) -> (usize, Board) {
         let ends: Vec<PassEnd> = self.passes.iter().map(|(_, end)| end.clone()).collect();
         if ends.is_empty() {
             return (0, Board::default());

@@ -42,6 +42,8 @@ const SOON: TimerId = TimerId(1);
 const OVER: TimerId = TimerId(2);
 /// The share of the time, in percent, after which nobody but the chair is asked.
 const SOON_PERCENT: u64 = 80;
+/// Why a turn is stopped whose reply cannot change the result.
+pub(super) const NEEDLESS: &str = "the result was certain without it";
 /// The timer of a bell.
 pub(super) fn timer(over: bool) -> TimerId {
     if over { OVER } else { SOON }
@@ -734,7 +736,7 @@ impl Deliberation {
         if turn.needless {
             failure = Failure {
                 used: failure.used,
-                ..Failure::new(FailureKind::Cancelled, "the result was certain without it")
+                ..Failure::new(FailureKind::Cancelled, NEEDLESS)
             };
         }
         let kept = turn.is_spoken() && !turn.needless;

@@ -4,7 +4,7 @@
 //! decided, and at the end a [`Verdict`]. The same plan and the same replies give the same facts.
 
 pub mod answer;
-mod blind;
+pub(crate) mod blind;
 pub mod board;
 mod count;
 mod course;
@@ -19,10 +19,12 @@ pub mod protocols;
 mod reader;
 mod replay;
 pub mod report;
+mod robust;
 pub mod settling;
 pub mod stages;
 mod strategies;
 mod verdict;
+mod whatif;
 mod why;
 
 pub use answer::AnswerKind;
@@ -34,6 +36,8 @@ pub(crate) use ledger::{json_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
 pub use plan::{Plan, READING, SPENDING, Seat, WRITING};
 pub use reader::{Reading, Reread, Run};
-pub use replay::{Replayed, last, replay};
+pub use replay::{Replayed, changed_messages, last, replay};
+pub use robust::{ByRule, Margin, Robustness};
 pub use verdict::{Dissenter, Verdict};
+pub use whatif::{BadChange, Change, Decided, WhatIf, what_if};
 pub use why::why;

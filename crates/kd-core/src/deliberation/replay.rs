@@ -4,9 +4,10 @@
 use super::fact::Fact;
 use super::machine::{COUNCIL, Deliberation};
 use super::reader::{Reading, Reread};
+use crate::clean::clean_text;
 use crate::event::{Event, Record};
-use crate::machine::{Input, Machine};
-use crate::message::Address;
+use crate::machine::{Command, Input, Machine};
+use crate::message::{Address, Draft, Message};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
 use crate::request::Delta;
@@ -20,6 +21,8 @@ pub struct Replayed {
     pub difference: Option<(Option<String>, Option<String>)>,
     /// The events as they were decided now.
     pub events: Vec<Event>,
+    /// Whether the record goes on to the end of the deliberation. One that was cut off agrees as far as it goes.
+    pub finished: bool,
     /// What today's reader finds otherwise than the record: the record decides.
     pub reread: Vec<Reread>,
 }
@@ -58,19 +61,99 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
     let records = &records[from..];
     let preamble = named.unwrap_or_else(|| PREAMBLE.trim().to_owned());
     let readings = readings_of(records);
+    let question = plan.question.clone();
     let (mut machine, opened) =
         Deliberation::open_with(*plan, notices, preamble, *messages, readings);
     let mut found = Replayed {
         events: opened.events,
         ..Replayed::default()
     };
-    decide(&mut machine, records, &mut found);
+    let saves = Saves {
+        question,
+        drafts: Vec::new(),
+    };
+    decide(&mut machine, records, saves, &mut found);
+    found.finished = found.difference.is_none()
+        && matches!(
+            records.last().map(|r| &r.event),
+            Some(Event::FloorYielded { .. })
+        );
     found.reread = machine.reread();
     Some(found)
 }
 
+/// What the machine wanted to be written, to compare it with the messages of the record.
+struct Saves {
+    question: String,
+    drafts: Vec<Draft>,
+}
+
+impl Saves {
+    fn note(&mut self, commands: Vec<Command>) {
+        self.drafts
+            .extend(commands.into_iter().filter_map(|command| match command {
+                Command::Save(draft) => Some(*draft),
+                _ => None,
+            }));
+    }
+
+    /// The message as it had to be, if the record has other words.
+    fn other(&mut self, event: &Event) -> Option<Message> {
+        let Event::MessageAdded {
+            message,
+            turn,
+            found: false,
+        } = event
+        else {
+            return None;
+        };
+        let at = self
+            .drafts
+            .iter()
+            .position(|draft| (&draft.turn, &draft.from) == (turn, &message.from))?;
+        let draft = self.drafts.remove(at);
+        // Here the question is not put again: the plan has it.
+        let body = match message.is_king() {
+            true => &self.question,
+            false => &draft.body,
+        };
+        (plain(body) != plain(&message.body)).then(|| Message {
+            body: body.as_str().into(),
+            ..message.clone()
+        })
+    }
+}
+
+/// A text as files keep it.
+fn plain(text: &str) -> String {
+    clean_text(text).replace("\r\n", "\n").trim().to_owned()
+}
+
+/// Names the messages of a record that are gone from the thread, or are there with other words.
+pub fn changed_messages(records: &[Record], messages: &[Message]) -> Vec<String> {
+    let recorded = records.iter().filter_map(|record| match &record.event {
+        Event::MessageAdded { message, .. } => Some(message),
+        _ => None,
+    });
+    let change = |message: &Message| {
+        let number = message.seq;
+        let there = messages
+            .iter()
+            .find(|m| m.seq == number && m.from == message.from);
+        match there {
+            None => Some(format!("message {number} of {} is gone", message.from)),
+            Some(there) if plain(&there.body) != plain(&message.body) => Some(format!(
+                "message {number} of {} has other words than were recorded",
+                message.from
+            )),
+            Some(_) => None,
+        }
+    };
+    recorded.filter_map(change).collect()
+}
+
 /// Has the machine decide what follows, as far as it agrees with the record.
-fn decide(machine: &mut Deliberation, records: &[&Record], found: &mut Replayed) {
+fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, found: &mut Replayed) {
     let mut said = false;
     let mut next = 0;
     loop {
@@ -88,20 +171,31 @@ fn decide(machine: &mut Deliberation, records: &[&Record], found: &mut Replayed)
         let Some(record) = records.get(next) else {
             return;
         };
+        let is_first = !said;
+        if is_first {
+            // The king's words are saved before anything else can happen.
+            let asked = machine.step(record.ts, Input::Op(say()));
+            saves.note(asked.commands);
+            found.events.extend(without_deltas(asked.events));
+            said = true;
+        }
+        if let Some(message) = saves.other(&record.event) {
+            let then = written(&record.event);
+            let mut now = record.event.clone();
+            if let Event::MessageAdded { message: m, .. } = &mut now {
+                *m = message;
+            }
+            found.difference = Some((Some(then), Some(written(&now))));
+            return;
+        }
         let input = match input(&record.event) {
             Some(input) => input,
-            None if !said => Input::Op(say()),
+            None if is_first => Input::Op(say()),
             None => {
                 found.difference = Some((Some(written(&record.event)), None));
                 return;
             }
         };
-        if !said {
-            // The king's words are saved before anything else can happen.
-            let asked = machine.step(record.ts, Input::Op(say()));
-            found.events.extend(without_deltas(asked.events));
-            said = true;
-        }
         let before = found.events.len();
         // What came of a broken answer had come before it broke.
         if let Event::Deliberated { fact } = &record.event
@@ -110,9 +204,11 @@ fn decide(machine: &mut Deliberation, records: &[&Record], found: &mut Replayed)
         {
             let delta = Delta::Text { text: text.clone() };
             let heard = machine.step(record.ts, Input::Delta { turn: *turn, delta });
+            saves.note(heard.commands);
             found.events.extend(without_deltas(heard.events));
         }
         let decided = machine.step(record.ts, input);
+        saves.note(decided.commands);
         found.events.extend(without_deltas(decided.events));
         if found.events.len() == before {
             found.difference = Some((Some(written(&record.event)), None));

@@ -11,4 +11,5 @@ mod project;
 mod protocols;
 mod room;
 mod sameness;
+mod whatif;
 mod wording;

@@ -6,7 +6,7 @@ use crate::editor::Move;
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Input, Key};
 use kd_core::Op;
-use kd_core::slash::{self, Line, Part};
+use kd_core::slash::{self, Fork, Line, Part};
 
 impl App {
     pub(super) fn key(
@@ -108,6 +108,7 @@ impl App {
             }
             Action::Copy => self.copy(&Part::Last, fx),
             Action::CopyCode => self.copy(&Part::Code, fx),
+            Action::Rewind => self.fork(Fork::Rewind(1), fx),
             Action::Help => self.screen = Screen::Help(0),
             Action::Redraw => fx.push(Effect::Redraw),
             Action::Suspend => fx.push(Effect::Suspend),

@@ -38,6 +38,7 @@ impl App {
             Slash::Thread(None) => fx.push(Effect::ListThreads),
             Slash::Thread(Some(id)) => self.go_to(Some(id), fx),
             Slash::New => self.go_to(None, fx),
+            Slash::Fork(fork) => self.fork(fork, fx),
             Slash::Copy(part) => self.copy(&part, fx),
             Slash::Export(file) => fx.push(Effect::Export(file)),
             Slash::Aside(way, question) => {

@@ -14,7 +14,7 @@ use kd_core::config::{ChatNotify, ChatTheme, Config};
 use kd_core::message::{Message, settled};
 use kd_core::protocols::{PROTOCOLS, ProtocolKind};
 use kd_core::seating::{Seated, Wishes};
-use kd_core::slash::Way;
+use kd_core::slash::{Fork, Way};
 use kd_core::{Aside, Budget, Event, OpenCouncil, SeatName, ThreadId, Timestamp};
 use kd_engine::Engine;
 use kd_store::config::Project;
@@ -384,6 +384,12 @@ impl Desk for House {
     fn remember(&self, text: &str) {
         // The same holds for a message that was sent: it is in the thread.
         let _ = typed::remember(&self.layout, text);
+    }
+
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, String> {
+        let thread = self.thread(id)?;
+        let forked = super::fork::of_chat(&self.layout, &thread, fork).map_err(line)?;
+        Ok(forked.id().0.clone())
     }
 
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 pub(super) const SCORE_MAX: u32 = 5;
 
 /// What ballots of the plan's rule look like.
-pub(super) fn form(plan: &Plan) -> Reads {
+pub(in crate::deliberation) fn form(plan: &Plan) -> Reads {
     match voting::find(&plan.voting.method).map(|rule| rule.reads) {
         Some(Reads::Paper) => Reads::Ranking,
         // The ballot is the last of the rounds.
@@ -25,7 +25,7 @@ pub(super) fn form(plan: &Plan) -> Reads {
 }
 
 /// Whether the rule asks voters to foretell the vote.
-pub(super) fn foretells(plan: &Plan) -> bool {
+pub(in crate::deliberation) fn foretells(plan: &Plan) -> bool {
     voting::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
 }
 

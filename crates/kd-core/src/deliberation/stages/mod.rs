@@ -16,6 +16,8 @@ pub(super) mod revise;
 pub(super) mod sameness;
 pub(super) mod vote;
 
+pub(super) use ballot::{foretells, form as ballot_form};
+
 pub(super) use compress::extract;
 pub(super) use conclude::{Conclusion, MATERIAL_BYTES_MAX, chairs, compose};
 pub(super) use opinions::read_again;

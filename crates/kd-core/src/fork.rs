@@ -1,0 +1,181 @@
+//! Which records of a thread a fork keeps: pure, and the same for every front end.
+//!
+//! Input: the records of a log, and where to cut. Output: the numbers of the records that belong to the prefix, and the
+//! number of the first message left out. A turn that was answered after the cut is open again in the prefix, so the
+//! prefix tells the truth and a deliberation can go on from it.
+
+use crate::deliberation::Fact;
+use crate::event::{Event, Record};
+use crate::ids::TurnId;
+use std::collections::BTreeSet;
+
+/// Where a fork leaves its source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// After the last message.
+    #[default]
+    End,
+    /// Before the message of this number.
+    Before(u32),
+    /// When this stage of the newest deliberation had been asked and nobody had answered.
+    Stage(String),
+}
+
+/// What a fork shares with its source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prefix {
+    /// The number of the first message that is left out; `None` keeps all.
+    pub before: Option<u32>,
+    /// The places of the records that are kept, in order.
+    pub records: Vec<usize>,
+}
+
+/// A stage that cannot be forked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoStage {
+    /// The log holds no deliberation.
+    #[error("the thread holds no deliberation, so it has no stages")]
+    NoDeliberation,
+    /// The deliberation has no such stage.
+    #[error("the deliberation has no stage `{wanted}`")]
+    Unknown {
+        /// What was asked for.
+        wanted: String,
+        /// Its stages, in the order in which they began.
+        stages: Vec<String>,
+    },
+}
+
+/// Finds the prefix that a fork keeps.
+///
+/// # Errors
+/// If the cut names a stage that did not begin.
+pub fn prefix(records: &[Record], cut: &Cut) -> Result<Prefix, NoStage> {
+    let (end, before) = match cut {
+        Cut::End => (records.len(), None),
+        Cut::Before(number) => (before_message(records, *number), Some(*number)),
+        Cut::Stage(wanted) => {
+            let end = after_asking(records, wanted)?;
+            (end, Some(messages_until(&records[..end]) + 1))
+        }
+    };
+    let kept = &records[..end];
+    let unfinished = unfinished(kept);
+    let records = (0..end).filter(|at| !is_reply_of(&kept[*at].event, &unfinished));
+    Ok(Prefix {
+        before,
+        records: records.collect(),
+    })
+}
+
+/// The stages of the newest deliberation, each once, in the order in which they began.
+pub fn stages(records: &[Record]) -> Vec<String> {
+    let from = newest_deliberation(records).unwrap_or(records.len());
+    let mut stages: Vec<String> = Vec::new();
+    for record in &records[from..] {
+        if let Some(Fact::StageBegan { stage, .. }) = fact(&record.event)
+            && !stages.contains(stage)
+        {
+            stages.push(stage.clone());
+        }
+    }
+    stages
+}
+
+/// The place of the first record that a fork before a message leaves out. What only prepares the message goes too.
+fn before_message(records: &[Record], number: u32) -> usize {
+    let is_out = |record: &Record| matches!(&record.event, Event::MessageAdded { message, .. } if message.seq >= number);
+    let mut end = records.iter().position(is_out).unwrap_or(records.len());
+    let asked = matches!(records.get(end).map(|r| &r.event),
+        Some(Event::MessageAdded { message, .. }) if message.is_king());
+    while asked && end > 0 && prepares(&records[end - 1].event) {
+        end -= 1;
+    }
+    end
+}
+
+/// Whether an event only opens what a question of the user begins.
+fn prepares(event: &Event) -> bool {
+    match event {
+        Event::ThreadOpened { .. } | Event::SayQueued { .. } | Event::SayTakenBack { .. } => true,
+        Event::Deliberated { fact } => matches!(**fact, Fact::Opened { .. }),
+        _ => false,
+    }
+}
+
+/// The place after the questions of a stage.
+fn after_asking(records: &[Record], wanted: &str) -> Result<usize, NoStage> {
+    let from = newest_deliberation(records).ok_or(NoStage::NoDeliberation)?;
+    let begins = |record: &Record| matches!(fact(&record.event), Some(Fact::StageBegan { stage, .. }) if stage == wanted);
+    let Some(at) = records[from..].iter().position(begins) else {
+        return Err(NoStage::Unknown {
+            wanted: wanted.to_owned(),
+            stages: stages(records),
+        });
+    };
+    let asks = |record: &&Record| match &record.event {
+        Event::TurnQueued { .. } => true,
+        event => matches!(fact(event), Some(Fact::SeatAsked { .. } | Fact::Cut { .. })),
+    };
+    let began = from + at + 1;
+    Ok(began + records[began..].iter().take_while(asks).count())
+}
+
+/// Where the newest deliberation of a log was opened.
+fn newest_deliberation(records: &[Record]) -> Option<usize> {
+    let opens = |record: &Record| matches!(fact(&record.event), Some(Fact::Opened { .. }));
+    records.iter().rposition(opens)
+}
+
+fn messages_until(records: &[Record]) -> u32 {
+    let added = records.iter().filter_map(|record| match &record.event {
+        Event::MessageAdded { message, .. } => Some(message.seq),
+        _ => None,
+    });
+    added.max().unwrap_or(0)
+}
+
+/// Turns of which a reply is recorded, and its message or its end is not.
+fn unfinished(records: &[Record]) -> BTreeSet<TurnId> {
+    let mut open = BTreeSet::new();
+    for record in records {
+        match &record.event {
+            // Numbers begin again with each deliberation.
+            Event::ThreadOpened { .. } => {}
+            Event::Deliberated { fact } => match &**fact {
+                Fact::SeatReplied { turn, .. } | Fact::SeatFailed { turn, .. } => {
+                    open.insert(*turn);
+                }
+                _ => {}
+            },
+            Event::MessageAdded {
+                turn: Some(turn), ..
+            }
+            | Event::TurnFinished { turn, .. }
+            | Event::TurnFailed { turn, .. }
+            | Event::SaveFailed {
+                turn: Some(turn), ..
+            } => {
+                open.remove(turn);
+            }
+            _ => {}
+        }
+    }
+    open
+}
+
+fn is_reply_of(event: &Event, turns: &BTreeSet<TurnId>) -> bool {
+    match fact(event) {
+        Some(Fact::SeatReplied { turn, .. } | Fact::SeatFailed { turn, .. }) => {
+            turns.contains(turn)
+        }
+        _ => false,
+    }
+}
+
+fn fact(event: &Event) -> Option<&Fact> {
+    match event {
+        Event::Deliberated { fact } => Some(fact),
+        _ => None,
+    }
+}
