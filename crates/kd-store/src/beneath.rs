@@ -31,6 +31,11 @@ pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// What of a mode says who may read and write.
 const RIGHTS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
+/// Folders in folders that are removed: a thread has two levels.
+const DEPTH_MAX: usize = 64;
+/// How often a folder that others write to is emptied.
+const REMOVALS_MAX: usize = 100;
+
 /// Opening waits for nobody: a named pipe without a writer would stop us for ever.
 const FILE_FLAGS: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
@@ -425,6 +430,40 @@ impl Folder {
             }
         }
         sys::unlinkat(self, name, AtFlags::REMOVEDIR).map_err(failed)
+    }
+
+    /// Removes whatever has a name, a folder with all that is in it. A link goes, and what it leads to stays. Files that
+    /// appear meanwhile go too. Nothing is done where the name is free.
+    pub(crate) fn remove_all(&self, name: impl AsRef<OsStr>) -> Result<(), Error> {
+        self.remove_tree(name.as_ref(), 0)
+    }
+
+    fn remove_tree(&self, name: &OsStr, depth: usize) -> Result<(), Error> {
+        let failed = |e: Errno| Error::io("remove", &self.path.join(name))(e.into());
+        if depth > DEPTH_MAX {
+            return Err(failed(Errno::LOOP));
+        }
+        for _ in 0..REMOVALS_MAX {
+            let flags = match self.look(name)?.map(|look| look.kind) {
+                None => return Ok(()),
+                Some(Kind::Folder) => {
+                    if let Some(folder) = self.folder(name)? {
+                        for item in folder.items()? {
+                            folder.remove_tree(&item.name, depth + 1)?;
+                        }
+                    }
+                    AtFlags::REMOVEDIR
+                }
+                Some(_) => AtFlags::empty(),
+            };
+            match single(name).and_then(|()| sys::unlinkat(self, name, flags)) {
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                // Another process wrote into it, or put something else in its place.
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        Err(failed(Errno::NOTEMPTY))
     }
 
     /// Gives a whole file a second name, and fails if that is taken. Disks without hard links rename it.

@@ -104,26 +104,38 @@ pub fn read(thread: &Thread) -> Result<Logged, Error> {
 
 /// Reads the last bytes of a thread's log. A log that grows all the while is read no further.
 pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
+    let mut logged = Logged::default();
+    logged.skipped = each_record(thread, bytes, |record, _| logged.records.push(record))?;
+    Ok(logged)
+}
+
+/// Gives each record of the last bytes of a thread's log, with its line as it is on disk, without the line break.
+/// Returns how many lines are none.
+pub(crate) fn each_record(
+    thread: &Thread,
+    bytes: u64,
+    mut take: impl FnMut(Record, &[u8]),
+) -> Result<usize, Error> {
     let folder = thread.folder();
     let Some(mut file) = folder.file(layout::EVENTS_FILE)? else {
-        return Ok(Logged::default());
+        return Ok(0);
     };
     let failed = |e| Error::io("read", &folder.path().join(layout::EVENTS_FILE))(e);
     let len = file.metadata().map_err(failed)?.len();
     let start = len.saturating_sub(bytes);
     file.seek(SeekFrom::Start(start)).map_err(failed)?;
     let mut from = BufReader::new(file.take(bytes));
-    let mut logged = Logged::default();
+    let mut skipped = 0;
     let mut line = Vec::new();
     loop {
         line.clear();
         let whole = read_line(&mut from, &mut line).map_err(failed)?;
         match (whole, line.strip_suffix(b"\n").unwrap_or(&line)) {
-            (None, _) => return Ok(logged),
+            (None, _) => return Ok(skipped),
             (Some(true), []) => {}
             (Some(whole), line) => match serde_json::from_slice(line) {
-                Ok(record) if whole => logged.records.push(record),
-                _ => logged.skipped += 1,
+                Ok(record) if whole => take(record, line),
+                _ => skipped += 1,
             },
         }
     }

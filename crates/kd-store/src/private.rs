@@ -149,6 +149,34 @@ fn replace_with(
     done
 }
 
+/// Removes a file or a link; does nothing if it is not there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),
+        _ => Ok(()),
+    }
+}
+
+/// The regular files of a folder; none if it is not there.
+pub(crate) fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
+    if !check_folder(folder)? {
+        return Ok(Vec::new());
+    }
+    let listed = folder.read_dir().map_err(Error::io("list", folder))?;
+    let mut files: Vec<_> = listed
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Removes a folder if it is empty.
+pub(crate) fn remove_empty(folder: &Path) {
+    let _ = fs::remove_dir(folder);
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

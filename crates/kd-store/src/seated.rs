@@ -56,6 +56,31 @@ impl Layout {
         private::append(&file, &line)
     }
 
+    /// Forgets whom the user seated in a thread. Returns the file and how many notes of it went; changes nothing if it runs
+    /// dry.
+    pub(crate) fn forget_seated(
+        &self,
+        thread: &ThreadId,
+        dry: bool,
+    ) -> Result<Option<(PathBuf, usize)>, Error> {
+        let Some(file) = self.seated_file() else {
+            return Ok(None);
+        };
+        let bytes = private::read_end(&file, BYTES_MAX)?;
+        let mut kept = Vec::new();
+        let mut gone = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match serde_json::from_slice::<Note>(line) {
+                Ok(note) if note.thread == thread.0 => gone += 1,
+                _ => kept.extend_from_slice(line),
+            }
+        }
+        if gone > 0 && !dry {
+            private::replace_synced(&file, &kept)?;
+        }
+        Ok(Some((file, gone)))
+    }
+
     fn seated_file(&self) -> Option<PathBuf> {
         Some(self.state.as_ref()?.join("threads.jsonl"))
     }

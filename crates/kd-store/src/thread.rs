@@ -140,7 +140,8 @@ impl Thread {
         Ok(thread)
     }
 
-    fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
+    /// Opens the thread of a new folder, which may hold messages already.
+    pub(crate) fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
         crate::json::write_in(&folder, layout::THREAD_FILE, &meta)?;
         let thread = Thread::with_meta(folder, meta);
         let lock = thread.lock()?;
@@ -626,11 +627,19 @@ pub(crate) fn beside_within<T>(
     change: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     let _lock = Lock::take_in(folder, layout::THREAD_LOCK.as_ref(), wait)?;
+    beside_locked(folder, change)
+}
+
+/// The same, where the caller holds the thread's lock.
+pub(crate) fn beside_locked<T>(
+    folder: &Folder,
+    change: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     let index = Index::new(folder);
     let tip = index.tip();
     let done = change();
     if let Some(tip) = tip {
-        // An index that could not be stamped is untrue, and will be written anew.
+        // An index that could not be stamped is untrue, and will be written again.
         let _ = index.touch(&tip);
     }
     done

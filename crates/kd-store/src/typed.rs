@@ -78,6 +78,31 @@ pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
     private::append(&path, &line)
 }
 
+/// Forgets messages sent on this branch: those that `goes` says. Returns how many; changes nothing if it runs dry.
+pub(crate) fn forget_sent(
+    layout: &Layout,
+    goes: &dyn Fn(&str) -> bool,
+    dry: bool,
+) -> Result<usize, Error> {
+    let Some(path) = layout.sent_file() else {
+        return Ok(0);
+    };
+    let bytes = private::read_end(&path, 2 * SENT_BYTES_MAX)?;
+    let mut kept = Vec::new();
+    let mut gone = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        // A torn line is offered to nobody.
+        match serde_json::from_slice::<String>(line) {
+            Ok(text) if !goes(&text) => kept.extend_from_slice(line),
+            _ => gone += 1,
+        }
+    }
+    if gone > 0 && !dry {
+        private::replace_synced(&path, &kept)?;
+    }
+    Ok(gone)
+}
+
 /// Keeps text that could not be copied to a clipboard, and says where.
 ///
 /// # Errors

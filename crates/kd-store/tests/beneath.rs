@@ -444,6 +444,10 @@ const MAY: &[(&str, &str)] = &[
         "kd/src/run/shell.rs",
         "completions and manual pages, where the user wants them",
     ),
+    (
+        "kd-store/src/forget/thread.rs",
+        "lists which processes have a folder open",
+    ),
     ("kd/src/run/doctor.rs", "a temporary folder of its own"),
     ("kd/src/run/config.rs", "a file that the user named"),
     ("kd/src/run/infile.rs", "files that the user named"),

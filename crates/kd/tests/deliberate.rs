@@ -290,6 +290,86 @@ fn a_record_that_was_changed_does_not_agree() {
     assert!(replayed.out.contains("differ"), "{}", replayed.out);
 }
 
+/// What `kd replay` says of a record that was changed so.
+fn replayed_after(change: impl Fn(&std::path::Path)) -> String {
+    let home = home(["yes", "yes", "no"]);
+    home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);
+    assert_eq!(home.run(&["replay"]).code, Some(0), "before the change");
+    change(&home.threads()[0]);
+    let said = home.run(&["replay"]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert_eq!(home.run(&["replay", "--json"]).json()["agrees"], false);
+    said.out
+}
+
+#[test]
+fn a_message_that_was_changed_is_named() {
+    // The words of every recorded message, one after another: the question and three opinions at least.
+    let mut count = 4;
+    let mut at = 0;
+    let messages = std::cell::Cell::new(count);
+    while at < count {
+        let said = replayed_after(|thread| {
+            let log = thread.join(".kd-events.jsonl");
+            let text = std::fs::read_to_string(&log).expect("a log");
+            let mut seen = 0;
+            let lines = text.lines().map(|line| {
+                let mut value: Value = serde_json::from_str(line).expect("JSON");
+                if let Some(body) = value.pointer_mut("/message/body") {
+                    if seen == at {
+                        *body = json!(format!("{} no", body.as_str().expect("text")));
+                    }
+                    seen += 1;
+                }
+                format!("{value}\n")
+            });
+            let changed: String = lines.collect();
+            assert!(seen >= 4, "{seen} messages");
+            messages.set(seen);
+            std::fs::write(&log, changed).expect("written");
+        });
+        count = messages.get();
+        assert!(said.contains("differ"), "message {at}: {said}");
+        assert!(said.contains("other words than were recorded"), "{said}");
+        at += 1;
+    }
+    let first = |thread: &std::path::Path| {
+        let files = std::fs::read_dir(thread).expect("a folder").flatten();
+        let mut files: Vec<_> = files.map(|file| file.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|ext| ext == "md"));
+        files.sort();
+        files.remove(1)
+    };
+    let said = replayed_after(|thread| {
+        let path = first(thread);
+        let text = std::fs::read_to_string(&path).expect("a message");
+        std::fs::write(&path, text.trim_end().to_owned() + " Not.\n").expect("written");
+    });
+    assert!(said.contains("message 2 of"), "{said}");
+    let said = replayed_after(|thread| std::fs::remove_file(first(thread)).expect("removed"));
+    assert!(said.contains("is gone"), "{said}");
+}
+
+#[test]
+fn a_record_that_was_cut_off_anywhere_does_not_agree() {
+    let home = home(["yes", "yes", "no"]);
+    home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);
+    let log = home.threads()[0].join(".kd-events.jsonl");
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut differ, mut early) = (0, 0);
+    for end in 1..lines.len() {
+        std::fs::write(&log, lines[..end].join("\n") + "\n").expect("written");
+        let said = home.run(&["replay"]);
+        assert_eq!(said.code, Some(1), "{end} lines: {}", said.out);
+        differ += usize::from(said.out.contains("then the record and the decision differ"));
+        early += usize::from(said.out.contains("ends before the deliberation did"));
+    }
+    assert!(differ > 5 && early > 5, "{differ} {early}");
+    std::fs::write(&log, text).expect("written");
+    assert_eq!(home.run(&["replay"]).code, Some(0));
+}
+
 #[test]
 fn the_exit_code_follows_the_outcome() {
     let split = home(["yes", "no", "yes"]);

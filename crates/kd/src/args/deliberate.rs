@@ -118,14 +118,56 @@ pub(crate) struct Deliberate {
 }
 
 /// Repeat a decision from its record, without a model, and compare
+///
+/// With one of the options below “What if” the decision is made in another way from the recorded replies. That is
+/// counterfactual: each member is assumed to say what it said. Where a reply would be needed that does not exist, it stops
+/// and says so.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd replay                              must agree with the record, byte for byte
+  kd replay --without bob                as if bob had not taken part
+  kd replay --rule schulze --seed 4      another voting rule, another seed for lots and labels
+  kd replay --weights bob=2,alice=0.5    other weights
+  kd replay --all-rules                  who wins by each rule, whose ballot decides, by how much")]
 pub(crate) struct Replay {
     /// The thread; a unique prefix of its id is enough [default: the newest turn's]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    /// Leave out these members
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "What if"
+    )]
+    pub(crate) without: Vec<String>,
+    /// Decide by this voting rule; `kd vote rules` lists them
+    #[arg(long, value_name = "NAME", help_heading = "What if")]
+    pub(crate) rule: Option<String>,
+    /// Draw labels, orders and lots from this seed
+    #[arg(long, value_name = "N", help_heading = "What if")]
+    pub(crate) seed: Option<u64>,
+    /// Weigh members differently, for rules that count weights
+    #[arg(long, value_name = "NAME=W", value_delimiter = ',', value_parser = values::weight, help_heading = "What if")]
+    pub(crate) weights: Vec<(String, f64)>,
+    /// Count the ballots by every rule
+    #[arg(long, help_heading = "What if")]
+    pub(crate) all_rules: bool,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+impl Replay {
+    /// Whether anything is to be decided in another way.
+    pub(crate) fn is_what_if(&self) -> bool {
+        !self.without.is_empty()
+            || self.rule.is_some()
+            || self.seed.is_some()
+            || !self.weights.is_empty()
+            || self.all_rules
+    }
 }
 
 /// Explain how the council reached its decision

@@ -9,13 +9,17 @@ use std::path::PathBuf;
 Examples:
   kd export                          the current thread as Markdown
   kd export a94d -o council.md       into a file
-  kd export --format json | jq -r '.messages[].from'")]
+  kd export --format json | jq -r '.messages[].from'
+  kd export --tree -o tree.json      with the threads forked from it")]
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
     /// The format [default: json if the file name ends in .json, else md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// Include every thread forked from it, and the forks of those
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

@@ -11,14 +11,16 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
+pub(crate) mod forget;
+pub(crate) mod fork;
 pub(crate) mod forum;
 pub(crate) mod fsck;
 pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod model;
+pub(crate) mod review;
 pub(crate) mod serve;
 pub(crate) mod think;
-pub(crate) mod review;
 pub(crate) mod trust;
 mod values;
 pub(crate) mod vote;
@@ -106,12 +108,16 @@ pub(crate) enum Command {
     /// List, show, follow and retry the threads of this folder
     #[command(arg_required_else_help = true)]
     Council(Group<council::Council>),
-    /// Show the messages of a thread
-    Show(council::Show),
     /// Review a change: findings with severity, votes and the probability that each is real
     Review(Box<review::Review>),
+    /// Show the messages of a thread
+    Show(council::Show),
     /// Test every member and show what is missing
     Doctor(doctor::Doctor),
+    /// Start a new thread that shares the beginning of another
+    Fork(fork::Fork),
+    /// Remove a thread or a message from every place that holds it
+    Forget(forget::Forget),
     /// Export a thread as one document
     Export(export::Export),
     /// Check the files of threads and repair them
@@ -279,14 +285,17 @@ mod tests {
             &["council", "retry"],
             &["council", "review"],
             &["council", "reset"],
+            &["review"],
+            &["review", "mark"],
             &["fsck"],
             &["debug", "decode"],
             &["export"],
+            &["fork"],
+            &["forget"],
+            &["replay"],
             &["init"],
             &["config"],
             &["config", "show"],
-            &["review"],
-            &["review", "mark"],
             &["config", "set"],
             &["trust"],
             &["model"],

@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{aside, export, first, model, outfile, screen, seats, thread, trust};
+use super::{aside, export, first, fork, model, outfile, screen, seats, thread, trust};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -261,6 +261,7 @@ impl Room<'_> {
                 }
                 line = self.keyboard.lines.recv(), if typing
                     && later.is_none()
+                    && !stay.switches()
                     && face.is_ready()
                     && (self.keyboard.is_terminal || face.has_room()) => match line {
                     // What is piped in cannot be typed again: it is read when its time has come.
@@ -387,7 +388,7 @@ impl Room<'_> {
                     told.push(format!("{}: {}", member.name, parts.join(", ")));
                 }
             }
-            Slash::Thread(_) | Slash::New if !face.is_idle() => {
+            Slash::Thread(_) | Slash::New | Slash::Fork(_) if !face.is_idle() => {
                 told.push("members are speaking: wait for them, or /stop first".to_owned());
             }
             Slash::Thread(None) => {
@@ -399,6 +400,17 @@ impl Room<'_> {
                 Err(error) => told.push(error.as_line()),
             },
             Slash::New => stay.end(session, Next::New),
+            Slash::Fork(wanted) => {
+                let thread = Thread::open_folder(folder)?;
+                match fork::of_chat(&self.layout, &thread, wanted) {
+                    Ok(forked) => {
+                        told.extend(fork::told(&forked, &[]));
+                        let place = thread::resolve(&self.layout, Some(&forked.id().0))?;
+                        stay.end(session, Next::Thread(place));
+                    }
+                    Err(error) => told.push(error.as_line()),
+                }
+            }
             Slash::Export(file) => told.push(write_out(folder, file.as_deref(), stay)?),
             Slash::Aside(..) if stay.ending => {
                 told.push("you are leaving: /quit once more leaves at once".to_owned());
@@ -458,6 +470,11 @@ impl Stay {
         let _ = session.send(Op::Close);
     }
 
+    /// Whether another thread follows: what is piped in from here on is for that one.
+    fn switches(&self) -> bool {
+        matches!(self.next, Some(Next::Thread(_) | Next::New))
+    }
+
     fn show(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if !self.gone {
             self.gone = write(&mut io::stdout().lock()).is_err();
@@ -467,7 +484,10 @@ impl Stay {
 
 /// Whether a line asks for what can only begin when nobody speaks.
 fn is_aside(line: &str) -> bool {
-    matches!(slash::read(line), Line::Slash(Slash::Aside(..)))
+    matches!(
+        slash::read(line),
+        Line::Slash(Slash::Aside(..) | Slash::Fork(_))
+    )
 }
 
 /// Writes the thread into a file, or shows it.

@@ -3,6 +3,7 @@
 mod edit;
 pub(super) mod opening;
 pub(super) mod record;
+mod whatif;
 
 use super::ask::{new_layout, notice_line};
 use super::here::Here;

@@ -6,24 +6,85 @@ use crate::args::export::{Export, Format};
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
-use kd_store::{Problem, Thread, export};
+use kd_store::{Layout, Problem, Thread, export, fork};
 use std::io::{self, Write};
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
-    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let (layout, place) = thread::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
+    let forks = match args.tree {
+        true => forks(&layout, open)?,
+        false => vec![open],
+    };
     let by_name = args.output.as_deref().is_some_and(outfile::is_json);
     let format = args
         .format
         .unwrap_or(if by_name { Format::Json } else { Format::Md });
     match &args.output {
-        Some(path) => outfile::write_with(path, |out| write(&open, format, out))?,
+        Some(path) => outfile::write_with(path, |out| write_all(&forks, format, args.tree, out))?,
         None => {
             let mut out = io::stdout().lock();
-            write(&open, format, &mut out)?;
+            write_all(&forks, format, args.tree, &mut out)?;
             out.flush()?;
         }
     }
+    Ok(())
+}
+
+/// A thread and every thread forked from it, each below its source.
+fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
+    let mut threads = Vec::new();
+    for place in layout.all_threads(true)? {
+        if place.id != *top.id() {
+            threads.push(Thread::open(&place)?);
+        }
+    }
+    threads.retain(|thread| thread.meta().lineage().is_some());
+    threads.sort_by(|a, b| {
+        let key = |t: &Thread| (t.meta().created(), t.id().clone());
+        key(a).cmp(&key(b))
+    });
+    threads.insert(0, top);
+    let lineages: Vec<_> = threads
+        .iter()
+        .enumerate()
+        // What the first was forked from is not part of its tree.
+        .map(|(at, t)| (t.id().clone(), t.meta().lineage().filter(|_| at > 0)))
+        .collect();
+    let below = fork::tree(&lineages).into_iter().enumerate();
+    let below = below.take_while(|(line, (depth, _))| *line == 0 || *depth > 0);
+    let order: Vec<usize> = below.map(|(_, (_, at))| at).collect();
+    let mut threads: Vec<Option<Thread>> = threads.into_iter().map(Some).collect();
+    Ok(order
+        .into_iter()
+        .filter_map(|at| threads[at].take())
+        .collect())
+}
+
+/// Writes one thread, or a tree of them as one document.
+fn write_all(
+    threads: &[Thread],
+    format: Format,
+    tree: bool,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    if !tree || format == Format::Md {
+        for (at, thread) in threads.iter().enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            write(thread, format, out)?;
+        }
+        return Ok(());
+    }
+    write!(out, "{{\n\"v\": 1,\n\"threads\": [\n")?;
+    for (at, thread) in threads.iter().enumerate() {
+        if at > 0 {
+            writeln!(out, ",")?;
+        }
+        write(thread, format, out)?;
+    }
+    writeln!(out, "]\n}}")?;
     Ok(())
 }
 
@@ -78,7 +139,6 @@ mod tests {
     use super::*;
     use kd_core::Address;
     use kd_core::message::{Draft, Provenance};
-    use kd_store::Layout;
     use std::collections::BTreeMap;
 
     #[test]

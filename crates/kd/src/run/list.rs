@@ -9,7 +9,8 @@ use crate::render::clean;
 use crate::render::wrap::{clip, wrap};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kd_core::SeatName;
+use kd_core::{SeatName, ThreadId};
+use kd_store::fork::{self, Lineage};
 use kd_store::{Place, Thread};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -28,6 +29,11 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
     members: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork: Option<Lineage>,
+    /// How many forks above it are listed.
+    #[serde(skip)]
+    depth: usize,
     #[serde(skip)]
     states: Vec<(SeatName, thread::State)>,
 }
@@ -54,6 +60,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
         }
     }
     rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    let rows = as_tree(rows);
     let mut out = io::stdout().lock();
     if args.json {
         writeln!(out, "{}", json::text(&rows, true)?)?;
@@ -67,6 +74,24 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// The rows with forks below the threads that they came from.
+fn as_tree(rows: Vec<Row>) -> Vec<Row> {
+    let threads: Vec<_> = rows
+        .iter()
+        .map(|row| (ThreadId(row.id.clone()), row.fork.clone()))
+        .collect();
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    fork::tree(&threads)
+        .into_iter()
+        .filter_map(|(depth, at)| {
+            Some(Row {
+                depth,
+                ..rows[at].take()?
+            })
+        })
+        .collect()
 }
 
 fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row, Error> {
@@ -101,6 +126,8 @@ fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row,
             .iter()
             .map(|(seat, state)| (seat.to_string(), state.word().into()))
             .collect(),
+        fork: open.meta().lineage(),
+        depth: 0,
         states,
     })
 }
@@ -122,29 +149,42 @@ fn page(rows: &[Row], here: &Here) -> String {
             .unwrap_or_default();
         let mut facts = vec![created, words::count(row.message_count as u64, "message")];
         facts.extend(row.branch.clone());
+        facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
         if row.current {
             facts.push("current".into());
         }
+        // A deep tree keeps half of the width for its words.
+        let shift = (2 * row.depth).min(columns / 2);
+        let mark = match row.depth {
+            0 => String::new(),
+            _ => format!(
+                "{}{}",
+                " ".repeat(shift.saturating_sub(2)),
+                styles.glyph("└ ", "+ ")
+            ),
+        };
+        let room = columns.saturating_sub(shift);
+        let indent = " ".repeat(shift + 2);
         let facts = clip(
             &clean::line(&facts.join(dot)),
-            columns.saturating_sub(row.id.len() + 2),
+            room.saturating_sub(row.id.len() + 2),
         );
         text.push_str(&format!(
-            "{}  {}\n",
+            "{mark}{}  {}\n",
             styles.bold(&clean::line(&row.id)),
             styles.dim(&facts)
         ));
         text.push_str(&format!(
-            "  {}\n",
-            clip(&row.topic, columns.saturating_sub(3))
+            "{indent}{}\n",
+            clip(&row.topic, room.saturating_sub(3))
         ));
         let states: Vec<String> = row
             .states
             .iter()
             .map(|(seat, state)| format!("{} {seat}", state.mark(styles.unicode)))
             .collect();
-        for line in wrap(&states.join("  "), columns.saturating_sub(3)) {
-            text.push_str(&format!("  {line}\n"));
+        for line in wrap(&states.join("  "), room.saturating_sub(3)) {
+            text.push_str(&format!("{indent}{line}\n"));
         }
         text.push('\n');
     }
@@ -155,4 +195,12 @@ fn page(rows: &[Row], here: &Here) -> String {
         }
     }
     text
+}
+
+/// A fork below its source says where it left it; one whose source is not listed also names it.
+fn forked(fork: &Lineage, depth: usize) -> String {
+    match depth {
+        0 => format!("fork of {}", super::fork::origin(fork)),
+        _ => format!("fork {}", fork.words()),
+    }
 }

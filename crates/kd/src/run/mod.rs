@@ -14,6 +14,8 @@ mod doctor;
 mod eval;
 mod export;
 mod first;
+mod forget;
+mod fork;
 mod forum;
 mod fsck;
 mod here;
@@ -25,9 +27,9 @@ mod mcp;
 mod memory;
 mod model;
 mod outfile;
+mod prose_review;
 mod question;
 mod reset;
-mod prose_review;
 mod retry;
 mod review;
 mod screen;
@@ -93,12 +95,14 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
     match cli.command {
         Command::Ask(args) => return ask::run(*args, here),
         Command::Think(args) => return think::run(*args, here),
+        Command::Review(args) => return review::run(*args, here),
         Command::Show(args) => show::run(&args, here)?,
         Command::Chat(args) => return chat::run(&args, here),
-        Command::Review(args) => return review::run(*args, here),
         Command::Council(group) => return council(group.command, here),
         Command::Doctor(args) => return doctor::run(&args, here),
         Command::Export(args) => export::run(&args, here)?,
+        Command::Fork(args) => fork::run(&args, here)?,
+        Command::Forget(args) => return forget::run(&args, here),
         Command::Fsck(args) => return fsck::run(&args, here),
         Command::Debug(args) => return debug::run(&args.command),
         Command::Init(args) => init::run(&args, here)?,
@@ -142,11 +146,11 @@ impl Command {
         use crate::args::forum::Forum;
         match self {
             Command::Ask(_) | Command::Chat(_) | Command::Think(_) | Command::Deliberate(_) => true,
+            Command::Review(args) => args.command.is_none() && !args.dry_run,
             Command::Council(group) => matches!(
                 &group.command,
                 Council::Ask(_) | Council::Chat(_) | Council::Retry(_) | Council::Review(_)
             ),
-            Command::Review(args) => args.command.is_none() && !args.dry_run,
             Command::Forum(group) => matches!(
                 &group.command,
                 Forum::RunOnce(_) | Forum::RunCycle(_) | Forum::RunAgent(_)
@@ -162,11 +166,11 @@ impl Command {
             Command::Ask(args) => args.output.is_json(),
             Command::Deliberate(args) => args.output.is_json(),
             Command::Replay(args) => args.json,
+            Command::Review(args) => args.is_json(),
             Command::Think(args) => args.output.is_json(),
             Command::Show(args) => args.json,
             Command::Council(group) => match &group.command {
                 Council::Ask(args) => args.output.is_json(),
-            Command::Review(args) => args.is_json(),
                 Council::Show(args) => args.json,
                 Council::List(args) => args.json,
                 Council::Status(args) => args.json,
@@ -176,6 +180,8 @@ impl Command {
                 Council::Chat(_) | Council::Reset(_) => false,
             },
             Command::Doctor(args) => args.json,
+            Command::Fork(args) => args.json,
+            Command::Forget(args) => args.json,
             Command::Fsck(args) => args.json,
             Command::Config(group) => matches!(&group.command, Config::Show(args) if args.json),
             Command::Model(group) => match &group.command {

@@ -6,6 +6,7 @@ use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::{json, words};
 use crate::render::style::{Styles, speaker};
+use crate::render::wrap::clip;
 use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
 use kd_core::{Address, Event, Message, SeatName, Status};
@@ -43,6 +44,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
+        let lineage = thread.meta().lineage();
         let mut object = serde_json::json!({
             "v": kd_core::event::FORMAT,
             "thread_id": thread.id(),
@@ -50,6 +52,13 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
             "message_count": thread.count()?,
             "messages": messages,
         });
+        if let Some(lineage) = lineage {
+            object["fork"] = serde_json::json!(lineage);
+        }
+        let forgotten = thread.meta().forgotten();
+        if !forgotten.is_empty() {
+            object["forgotten"] = serde_json::json!(forgotten);
+        }
         if args.council {
             object["council"] = whispers
                 .iter()
@@ -154,10 +163,16 @@ impl Page<'_> {
             words::count(count as u64, "message")
         };
         let dot = self.styles.glyph("·", "-");
+        let id = clean::line(&thread.id().0);
+        let fork = thread.meta().lineage().map(|lineage| {
+            let origin = format!("fork of {}", super::fork::origin(&lineage));
+            self.styles.dim(&clip(&origin, self.columns)) + "\n"
+        });
         Ok(format!(
-            "{} {dot} {}\n\n",
-            self.styles.bold(&clean::line(&thread.id().0)),
-            self.styles.dim(&said)
+            "{} {dot} {}\n{}\n",
+            self.styles.bold(&id),
+            self.styles.dim(&said),
+            fork.unwrap_or_default()
         ))
     }
 
@@ -196,7 +211,7 @@ impl Page<'_> {
                 .unwrap_or(self.members.len());
             (styles.mark(place), speaker(place))
         };
-        let mut facts = Vec::new();
+        let mut facts = vec![format!("#{}", message.seq)];
         let usual = if message.is_king() {
             Address::All
         } else {

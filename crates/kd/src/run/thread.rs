@@ -38,6 +38,25 @@ pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error>
     .next("name one of `kd council list`, or open one with `kd ask \"…\"`"))
 }
 
+/// The line that tells of messages which were forgotten. `None` if there are none.
+pub(super) fn shortened(thread: &Thread) -> Option<String> {
+    let forgotten = thread.meta().forgotten();
+    let last = forgotten.last()?;
+    let numbers: Vec<String> = forgotten
+        .iter()
+        .map(|one| one.message.to_string())
+        .collect();
+    let (noun, verb) = match numbers.len() {
+        1 => ("message", "was"),
+        _ => ("messages", "were"),
+    };
+    let day = last.at.strftime("%Y-%m-%d");
+    Some(format!(
+        "This record was shortened: {noun} {} {verb} forgotten, last on {day}.",
+        numbers.join(", ")
+    ))
+}
+
 /// Who is writing to a thread at this moment.
 ///
 /// Our own writers hold a lock; those of other programs do not, and count while their stream grows.

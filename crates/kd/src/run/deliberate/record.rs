@@ -2,6 +2,7 @@
 
 use super::super::here::Here;
 use super::super::thread;
+use super::whatif;
 use crate::args::deliberate::{Format, Replay, Why};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -89,6 +90,12 @@ fn records(here: &Here, id: Option<&str>) -> Result<(Thread, Vec<Record>), Error
 /// Decides again, and compares.
 pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
+    if args.is_what_if() {
+        if let Some(line) = thread::shortened(&open) {
+            let _ = writeln!(io::stderr(), "note: {line}");
+        }
+        return whatif::run(args, here, open.id(), &records);
+    }
     let replayed = deliberation::replay(&records).ok_or_else(|| {
         Error::new(
             "no_deliberation",
@@ -96,14 +103,16 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
             "the record does not begin with its plan",
         )
     })?;
-    let same = replayed.difference.is_none();
+    let changed = deliberation::changed_messages(&records, &open.messages()?.messages);
+    let same = replayed.difference.is_none() && replayed.finished && changed.is_empty();
     let mut report = Report::default();
     replayed.events.iter().for_each(|e| report.fold(e));
     let heading = report.verdict.as_ref().map(|v| v.heading.clone());
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({"v": 1, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
-            "verdict": report.verdict, "read_otherwise_today": replayed.reread, "difference": replayed.difference.map(|(then, now)| object!({"recorded": then, "decided": now}))});
+            "finished": replayed.finished, "changed_messages": changed, "forgotten": open.meta().forgotten(),
+            "verdict": report.verdict, "read_otherwise_today": replayed.reread, "difference": replayed.difference.as_ref().map(|(then, now)| object!({"recorded": then, "decided": now}))});
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else if let Some((then, now)) = &replayed.difference {
         let none = "nothing".to_owned();
@@ -133,7 +142,19 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
         }
     }
     if !args.json {
+        if replayed.difference.is_none() && !replayed.finished {
+            writeln!(
+                out,
+                "The record ends before the deliberation did: it was stopped, killed or cut off, or it goes on."
+            )?;
+        }
+        for line in &changed {
+            writeln!(out, "{}", clean::line(line))?;
+        }
         show_reread(&replayed.reread, &mut out)?;
+        if let Some(line) = thread::shortened(&open) {
+            writeln!(out, "{line}")?;
+        }
     }
     Ok(if same { Exit::Done } else { Exit::Error })
 }
@@ -180,6 +201,12 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     }
     for line in deliberation::why(&report) {
         writeln!(out, "{}", clean::line(&line))?;
+    }
+    if let Some(line) = whatif::sentence(&records, &report) {
+        writeln!(out, "{}.", clean::line(&line))?;
+    }
+    if let Some(line) = thread::shortened(&open) {
+        writeln!(out, "{line}")?;
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,321 @@
+//! Forgetting a thread, or a message of one, in every place that holds it.
+//!
+//! Input: threads and the places where `kd` keeps anything. Output: what was found where, and its removal. Looking and
+//! removing are the same steps ([`STEPS`]), run dry or not, so that nothing is removed that was not shown. Steps can be
+//! repeated: the messages, by which the rest is recognised, go last, so a killed run is finished by the next one.
+//!
+//! No link is followed, and nothing is removed outside `.kd` and the user's own folders.
+
+mod pieces;
+mod steps;
+mod thread;
+
+use crate::beneath::Folder;
+use crate::error::Error;
+use crate::index;
+use crate::layout::{self, Layout, Place};
+use crate::lock::Lock;
+use crate::reviews::Reviews;
+use crate::stream::{self, PATIENCE};
+use crate::thread::Thread;
+use jiff::Timestamp;
+use kd_core::ids::ThreadId;
+use pieces::Pieces;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+pub use steps::STEPS;
+
+/// The text in the place of a forgotten message.
+pub const TOMBSTONE: &str = "[forgotten]";
+/// The key of `thread.json`.
+const KEY: &str = "forgotten";
+
+/// A message that was forgotten, as `thread.json` notes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// Its number.
+    pub message: u32,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl crate::Meta {
+    /// The messages of the thread that were forgotten.
+    pub fn forgotten(&self) -> Vec<Forgotten> {
+        let noted = self.extra.get(KEY).cloned();
+        noted
+            .and_then(|noted| serde_json::from_value(noted).ok())
+            .unwrap_or_default()
+    }
+
+    fn note_forgotten(&mut self, numbers: &BTreeSet<u32>, at: Timestamp) {
+        let mut noted = self.forgotten();
+        let known: BTreeSet<u32> = noted.iter().map(|one| one.message).collect();
+        noted.extend(numbers.difference(&known).map(|number| Forgotten {
+            message: *number,
+            at,
+        }));
+        noted.sort_by_key(|one| one.message);
+        let value = serde_json::to_value(noted).unwrap_or_default();
+        self.extra.insert(KEY.to_owned(), value);
+    }
+}
+
+/// Something that was found, and goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What goes: `3 messages`, `1 line`.
+    pub what: String,
+}
+
+impl Found {
+    fn count(path: PathBuf, count: usize, one: &str) -> Option<Self> {
+        let ending = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| Self {
+            path,
+            what: format!("{count} {one}{ending}"),
+        })
+    }
+
+    fn file(path: PathBuf, what: &str) -> Self {
+        Self {
+            path,
+            what: what.to_owned(),
+        }
+    }
+}
+
+/// How much of a thread goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of it.
+    Whole,
+    /// Messages of these numbers.
+    Messages(BTreeSet<u32>),
+}
+
+/// A thread of which something goes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The thread.
+    pub place: Place,
+    /// What goes.
+    pub scope: Scope,
+    /// Whether it only has copies of what was asked for.
+    pub is_copy: bool,
+}
+
+/// Why a thread cannot be forgotten now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// These members are answering in it.
+    Answering(Vec<String>),
+    /// These processes have it open.
+    Open(Vec<u32>),
+}
+
+/// What is to be forgotten, and where it is.
+#[derive(Debug)]
+pub struct Job<'j> {
+    layout: &'j Layout,
+    reviews: Option<&'j Reviews>,
+    targets: Vec<Target>,
+    /// Threads that have copies and keep them, with how many.
+    keeps: Vec<(Place, usize)>,
+    /// What the messages say.
+    pieces: Pieces,
+    now: Timestamp,
+}
+
+impl<'j> Job<'j> {
+    /// Forgets a thread, or one message of it. With `copies`, the same messages in forks go too, and those of one message
+    /// in the thread that was forked.
+    ///
+    /// # Errors
+    /// If the thread or its copies cannot be read, or there is no such message.
+    pub fn new(
+        layout: &'j Layout,
+        reviews: Option<&'j Reviews>,
+        place: &Place,
+        message: Option<u32>,
+        copies: bool,
+    ) -> Result<Self, Error> {
+        let thread = Thread::open(place)?;
+        let scope = match message {
+            None => Scope::Whole,
+            Some(number) => {
+                let entries = index::list(thread.folder())?;
+                if !entries.iter().any(|entry| entry.seq == number) {
+                    return Err(Error::NoMessage {
+                        path: thread.path().to_path_buf(),
+                        seq: number,
+                    });
+                }
+                Scope::Messages(BTreeSet::from([number]))
+            }
+        };
+        let pieces = thread::pieces(thread.folder(), &scope)?;
+        let mut job = Self {
+            layout,
+            reviews,
+            targets: Vec::new(),
+            keeps: Vec::new(),
+            pieces,
+            now: Timestamp::now(),
+        };
+        for copy in thread::copies(layout, place, &scope)? {
+            // The source of a fork has the messages as its own.
+            if !copies || (message.is_none() && !copy.is_fork) {
+                job.keeps.push((copy.place, copy.numbers.len()));
+                continue;
+            }
+            job.targets.push(Target {
+                place: copy.place,
+                scope: match copy.is_all && message.is_none() {
+                    true => Scope::Whole,
+                    false => Scope::Messages(copy.numbers),
+                },
+                is_copy: true,
+            });
+        }
+        // The thread itself last: the rest is recognised by its messages.
+        job.targets.push(Target {
+            place: place.clone(),
+            scope,
+            is_copy: false,
+        });
+        Ok(job)
+    }
+
+    /// The threads of which something goes, the one that was asked for last.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// Threads that keep copies, and how many messages.
+    pub fn keeps(&self) -> &[(Place, usize)] {
+        &self.keeps
+    }
+
+    /// Messages that stay and quote what goes, by thread and number.
+    ///
+    /// # Errors
+    /// If a thread cannot be read.
+    pub fn quotes(&self) -> Result<Vec<(ThreadId, u32)>, Error> {
+        let mut found = Vec::new();
+        for target in self.targets.iter().filter(|target| is_there(target)) {
+            let Scope::Messages(numbers) = &target.scope else {
+                continue;
+            };
+            Thread::open(&target.place)?.each(|message| {
+                if !numbers.contains(&message.seq) && self.pieces.are_in(&message.body) {
+                    found.push((target.place.id.clone(), message.seq));
+                }
+                Ok::<(), Error>(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The forum's database, if posts in it repeat what goes. It is never shortened.
+    pub fn forum(&self) -> Option<PathBuf> {
+        let file = self.layout.forum_file();
+        let journal = file.with_extension("db-wal");
+        let holds = |path: &PathBuf| {
+            let read = crate::beneath::read_end(path, steps::SEARCHED);
+            read.is_ok_and(|(bytes, _)| thread::repeats(&bytes, &self.pieces))
+        };
+        let found = holds(&file) || holds(&journal);
+        found.then_some(file)
+    }
+
+    /// Why it cannot be forgotten now, with the thread; `None` if it can.
+    ///
+    /// # Errors
+    /// If a thread cannot be read.
+    pub fn busy(&self) -> Result<Option<(ThreadId, Busy)>, Error> {
+        for target in self.targets.iter().filter(|target| is_there(target)) {
+            let thread = Thread::open(&target.place)?;
+            let mut answering: Vec<String> = stream::streams(&thread)?
+                .into_iter()
+                .filter(|sign| sign.is_live(PATIENCE))
+                .map(|sign| sign.member)
+                .collect();
+            answering.extend(thread::leased(thread.folder())?);
+            answering.sort();
+            answering.dedup();
+            let id = &target.place.id;
+            if !answering.is_empty() {
+                return Ok(Some((id.clone(), Busy::Answering(answering))));
+            }
+            let open = thread::openers(thread.path());
+            if !open.is_empty() {
+                return Ok(Some((id.clone(), Busy::Open(open))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tells what goes. Changes nothing.
+    ///
+    /// # Errors
+    /// If a place cannot be read.
+    pub fn look(&self) -> Result<Vec<Found>, Error> {
+        self.run(true)
+    }
+
+    /// Removes it, and tells what went. Holds the locks of the threads meanwhile.
+    ///
+    /// # Errors
+    /// If a place cannot be read or changed; the same call finishes it later.
+    pub fn forget(&self) -> Result<Vec<Found>, Error> {
+        let mut locks: Vec<Lock> = Vec::new();
+        for target in &self.targets {
+            if let Some(folder) = Folder::find(&target.place.path)? {
+                locks.push(crate::thread::lock_folder(&folder)?);
+            }
+        }
+        let found = self.run(false)?;
+        drop(locks);
+        Ok(found)
+    }
+
+    fn run(&self, dry: bool) -> Result<Vec<Found>, Error> {
+        let mut found: Vec<Found> = Vec::new();
+        for (_, step) in STEPS {
+            for target in &self.targets {
+                for one in step(self, target, dry)? {
+                    // A file of several threads is named once.
+                    if !found.contains(&one) {
+                        found.push(one);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a thread is still there: with another one, or by another process, it can have been forgotten meanwhile.
+fn is_there(target: &Target) -> bool {
+    matches!(Folder::find(&target.place.path), Ok(Some(_)))
+}
+
+/// When something last happened in a thread: its newest message, or when it was opened. `None` if neither can be told.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn newest(place: &Place) -> Result<Option<Timestamp>, Error> {
+    let thread = Thread::open(place)?;
+    let last = thread.tail(1)?.messages.pop().map(|message| message.at);
+    Ok(last.or_else(|| thread.meta().created()))
+}
+
+/// The branch folder of a thread.
+fn branch(place: &Place) -> &Path {
+    layout::branch_of(&place.path)
+}

@@ -1,0 +1,134 @@
+//! What a forgotten text is recognised by where it is quoted: its lines, runs of its words, and its odd words. Pure.
+//!
+//! Input: texts. Output: whether another text repeats a part of one. The same thing in other words is not recognised.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Words of a run that is recognised inside other text. A shorter line is recognised as a whole.
+const RUN_WORDS: usize = 6;
+/// Characters of the shortest line that is recognised inside other text.
+const LINE_CHARS_MIN: usize = 12;
+/// Characters of the shortest word with letters and digits that is recognised alone: a key, a name of a file.
+const ODD_WORD_CHARS_MIN: usize = 10;
+/// Runs that are remembered: those of many million words. More text than that is recognised by its beginning.
+const RUNS_MAX: usize = 4_000_000;
+
+/// What texts are recognised by.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// Hashes of runs of words.
+    runs: HashSet<u64>,
+    /// The lengths of these runs.
+    lengths: BTreeSet<usize>,
+    /// Whole texts, whatever their length.
+    wholes: HashSet<String>,
+}
+
+impl Pieces {
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &str) {
+        let whole = text.trim();
+        if whole.is_empty() {
+            return;
+        }
+        if whole.chars().count() < 4 * LINE_CHARS_MIN {
+            self.wholes.insert(whole.to_owned());
+        }
+        for line in text.lines() {
+            let words = words(line);
+            let chars: usize = words.iter().map(|word| word.chars().count() + 1).sum();
+            if chars > LINE_CHARS_MIN {
+                self.add_runs(&words, words.len().min(RUN_WORDS));
+            }
+            for word in words.iter().filter(|word| is_odd(word)) {
+                self.add_runs(std::slice::from_ref(word), 1);
+            }
+        }
+    }
+
+    fn add_runs(&mut self, words: &[String], length: usize) {
+        if length == 0 {
+            return;
+        }
+        self.lengths.insert(length);
+        for run in words.windows(length) {
+            if self.runs.len() < RUNS_MAX {
+                self.runs.insert(hash(run));
+            }
+        }
+    }
+
+    /// Whether a text repeats a part of one that was added.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        if self.wholes.contains(text.trim()) {
+            return true;
+        }
+        text.lines().any(|line| {
+            let words = words(line);
+            let has = |length: &usize| {
+                words
+                    .windows(*length)
+                    .any(|run| self.runs.contains(&hash(run)))
+            };
+            self.lengths.iter().any(has)
+        })
+    }
+}
+
+/// The words of a line in lowercase, without the marks around them.
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+fn is_odd(word: &str) -> bool {
+    word.chars().count() >= ODD_WORD_CHARS_MIN
+        && word.chars().any(char::is_alphabetic)
+        && word.chars().any(|c| c.is_ascii_digit())
+}
+
+fn hash(run: &[String]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    run.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_recognised_where_a_part_of_it_is_repeated() {
+        let mut pieces = Pieces::default();
+        pieces.add(
+            "Our database password is hunter2, tell nobody.\nYes.\n\nThe key: sk-ab12cd34ef56",
+        );
+        pieces.add("Go");
+        for (text, found) in [
+            ("> our database password IS hunter2 tell nobody!", true),
+            ("the database password is hunter2, tell nobody else", true),
+            ("`sk-ab12cd34ef56`", true),
+            ("Go", true),
+            (" Go\n", true),
+            ("Go on", false),
+            ("Yes.", false),
+            ("our database password", false),
+            ("", false),
+        ] {
+            assert_eq!(pieces.are_in(text), found, "{text:?}");
+        }
+        assert!(!Pieces::default().are_in("anything at all, whatever it may be"));
+    }
+
+    #[test]
+    fn a_short_line_is_recognised_inside_another() {
+        let mut pieces = Pieces::default();
+        pieces.add("MARKER plan alpha");
+        assert!(pieces.are_in("The question: MARKER plan alpha. Answer it."));
+        assert!(!pieces.are_in("MARKER plan beta"));
+    }
+}

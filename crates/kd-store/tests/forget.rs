@@ -1,0 +1,445 @@
+//! A forgotten text is nowhere on the disk, a killed run is finished by the next one, and nothing else changes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{draft, seats};
+use kd_core::fork::Cut;
+use kd_core::memory::Session;
+use kd_core::{Event, Record, Timestamp};
+use kd_store::forget::{Busy, Job, STEPS, TOMBSTONE};
+use kd_store::fork::fork;
+use kd_store::reviews::{Mark, Reviews, Verdict};
+use kd_store::{
+    EventLog, Layout, Lease, Place, Thread, UserDirs, fsck, log, memory, session, typed,
+};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const MARKER: &str = "The launch code of project Heron is 7731-ALPHA-9.";
+const OTHER: &str = "Words of another thread that must stay where they are.";
+/// A process id that nobody has.
+const GONE: u32 = 999_999_999;
+
+/// A project and a home folder in one folder, with a thread whose marker is wherever `kd` keeps anything.
+struct Planted {
+    top: TempDir,
+    layout: Layout,
+    reviews: Reviews,
+    place: Place,
+    other: Place,
+}
+
+fn record(thread: &Thread, seq: u64, event: Event) -> Record {
+    Record {
+        v: 1,
+        seq,
+        ts: Timestamp::UNIX_EPOCH,
+        thread: thread.id().clone(),
+        event,
+    }
+}
+
+fn say(thread: &Thread, log: &mut EventLog, from: &str, body: &str) {
+    let message = thread.append(&draft(from, body)).unwrap();
+    let event = Event::MessageAdded {
+        found: false,
+        message,
+        turn: None,
+    };
+    log.append([&record(thread, 1, event)]).unwrap();
+}
+
+fn place(layout: &Layout, thread: &Thread) -> Place {
+    layout.resolve(&thread.id().0).unwrap()
+}
+
+fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn planted() -> Planted {
+    let top = tempfile::tempdir().unwrap();
+    let root = top.path().join("project");
+    fs::create_dir_all(root.join(".kd")).unwrap();
+    let home = top.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let env = |name: &str| -> Option<OsString> { (name == "HOME").then(|| home.clone().into()) };
+    let layout = Layout::find(&root, &env).unwrap();
+    let reviews = Reviews::of(&UserDirs::from_env(&env), &root).unwrap();
+
+    let other = Thread::create(&layout, &seats(&["ann"])).unwrap();
+    let mut log = EventLog::open(&other).unwrap();
+    say(&other, &mut log, "king", OTHER);
+    typed::remember(&layout, OTHER).unwrap();
+    let mark = |id: &str, thread: &Thread| Mark {
+        id: id.into(),
+        verdict: Verdict::Accepted,
+        agreeing: 1,
+        of: 1,
+        thread: thread.id().0.clone(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    reviews.mark(mark("b", &other)).unwrap();
+
+    let thread = Thread::create(&layout, &seats(&["ann", "bob"])).unwrap();
+    let mut log = EventLog::open(&thread).unwrap();
+    say(&thread, &mut log, "king", MARKER);
+    say(&thread, &mut log, "ann", &format!("You said: {MARKER}"));
+    let notice = Event::Noticed {
+        text: format!("asked: {MARKER}"),
+    };
+    log.append([&record(&thread, 3, notice)]).unwrap();
+    let id = thread.id().0.clone();
+
+    let mut kept = memory::read(&layout).unwrap();
+    for of in [&other, &thread] {
+        kept.remember(Session {
+            thread: of.id().clone(),
+            question: if of.id() == thread.id() {
+                MARKER
+            } else {
+                OTHER
+            }
+            .into(),
+            answer: "Yes.".into(),
+            message: Some(1),
+        });
+    }
+    memory::write(&layout, &kept).unwrap();
+    let report = json!({"version": 1, "quote": MARKER});
+    reviews.keep(thread.id(), &report).unwrap();
+    reviews.mark(mark("a", &thread)).unwrap();
+    session::update(&layout, &seats(&["bob"])[0], |state| {
+        state.resume_id = Some("session-1".into());
+        state.thread = Some(id.clone());
+    })
+    .unwrap();
+    let branch = layout.branch_folder();
+    write(branch.join(format!("logs/ask-{id}.log")), MARKER);
+    write(
+        branch.join("logs/council-bob.log"),
+        &format!("{{\"text\":\"{MARKER}\"}}\n"),
+    );
+    write(branch.join(format!("drafts/{id}.md")), MARKER);
+    write(branch.join("sent.jsonl"), &format!("\"{MARKER}\"\n"));
+    write(branch.join(format!(".state.{GONE}.0.json")), MARKER);
+    typed::keep_draft(&layout, thread.id(), MARKER).unwrap();
+    typed::remember(&layout, &format!("@ann {MARKER}")).unwrap();
+    typed::keep_copied(&layout, MARKER).unwrap();
+    let sent = layout.sent_file().unwrap();
+    write(
+        sent.with_file_name(format!("sent.jsonl.{GONE}.new")),
+        MARKER,
+    );
+    let queue = layout.queue_folder(thread.path()).unwrap();
+    write(
+        queue.join("queue-1.jsonl"),
+        &format!("{{\"keep\":{{\"body\":\"{MARKER}\"}}}}\n"),
+    );
+    write(thread.path().join(".kd-lost/0009-eve.md"), MARKER);
+    write(thread.path().join(".kd-new/1-0.jsonl"), MARKER);
+    write(
+        thread.path().join(".stream-eve.jsonl"),
+        &format!("{{\"t\":\"{MARKER}\"}}\n"),
+    );
+    let place = place(&layout, &thread);
+    let other = self::place(&layout, &other);
+    Planted {
+        top,
+        layout,
+        reviews,
+        place,
+        other,
+    }
+}
+
+impl Planted {
+    fn job(&self, message: Option<u32>) -> Job<'_> {
+        Job::new(
+            &self.layout,
+            Some(&self.reviews),
+            &self.place,
+            message,
+            true,
+        )
+        .unwrap()
+    }
+
+    /// The files below the project and the home folder that have a text in their bytes or names.
+    fn holding(&self, text: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.top.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+                let path = entry.path();
+                let kind = entry.file_type().unwrap();
+                if path.to_string_lossy().contains(text) {
+                    found.push(path.clone());
+                }
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    let bytes = fs::read(&path).unwrap();
+                    let has = |text: &str| {
+                        bytes
+                            .windows(text.len())
+                            .any(|part| part == text.as_bytes())
+                    };
+                    if has(text) {
+                        found.push(path);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What must hold whatever was forgotten: the rest is there and sound.
+    fn check_rest(&self, case: &str) {
+        assert!(!self.holding(OTHER).is_empty(), "{case}");
+        assert_eq!(typed::sent(&self.layout), [OTHER], "{case}");
+        let kept = memory::read(&self.layout).unwrap();
+        assert_eq!(kept.sessions.len(), 1, "{case}");
+        for place in self.layout.all_threads(true).unwrap() {
+            let report = fsck::check(&place, Duration::from_secs(600)).unwrap();
+            assert!(report.findings.is_empty(), "{case}: {:?}", report.findings);
+        }
+        let report = fsck::check_base(&self.layout).unwrap();
+        assert!(report.findings.is_empty(), "{case}: {:?}", report.findings);
+    }
+}
+
+#[test]
+fn every_place_is_found_and_a_forgotten_thread_is_nowhere() {
+    let planted = planted();
+    let source = Thread::open(&planted.place).unwrap();
+    let fork = fork(&planted.layout, &source, &Cut::End).unwrap();
+    planted.layout.set_current_thread(source.id()).unwrap();
+    drop((source, fork));
+    let id = planted.place.id.0.clone();
+    assert!(planted.holding("Heron").len() > 10);
+    // Every step finds something: in the whole thread, or in one of its messages.
+    let (whole, one) = (planted.job(None), planted.job(Some(1)));
+    for (name, step) in STEPS {
+        let found: usize = [&whole, &one]
+            .iter()
+            .flat_map(|job| job.targets().iter().map(move |target| (job, target)))
+            .map(|(job, target)| step(job, target, true).unwrap().len())
+            .sum();
+        assert!(found > 0, "{name} has nothing to find: plant something");
+    }
+    let before = planted.holding("Heron");
+    let shown = whole.look().unwrap();
+    assert_eq!(
+        planted.holding("Heron"),
+        before,
+        "looking changed something"
+    );
+    assert_eq!(whole.forget().unwrap(), shown);
+    assert_eq!(planted.holding("Heron"), Vec::<PathBuf>::new());
+    assert_eq!(planted.holding(&id), Vec::<PathBuf>::new());
+    assert_eq!(
+        planted.layout.all_threads(true).unwrap(),
+        std::slice::from_ref(&planted.other)
+    );
+    assert_eq!(planted.layout.current_thread().unwrap(), None);
+    assert_eq!(planted.reviews.marks().unwrap().len(), 1);
+    planted.check_rest("whole");
+}
+
+#[test]
+fn a_forgotten_message_keeps_its_number_and_nothing_of_its_text() {
+    let planted = planted();
+    let source = Thread::open(&planted.place).unwrap();
+    let fork = fork(&planted.layout, &source, &Cut::End).unwrap();
+    let fork = place(&planted.layout, &fork);
+    drop(source);
+    let job = planted.job(Some(1));
+    // Another message quotes it: it is named, and stays until it is forgotten too.
+    let quotes: BTreeSet<u32> = job.quotes().unwrap().iter().map(|(_, n)| *n).collect();
+    assert_eq!(quotes, BTreeSet::from([2]));
+    job.forget().unwrap();
+    let left = planted.holding("Heron");
+    assert!(
+        left.iter().all(|path| path.ends_with("0002-ann.md")),
+        "{left:?}"
+    );
+    planted.job(Some(2)).forget().unwrap();
+    assert_eq!(planted.holding("Heron"), Vec::<PathBuf>::new());
+    for place in [&planted.place, &fork] {
+        let thread = Thread::open(place).unwrap();
+        let messages = thread.messages().unwrap();
+        assert_eq!(messages.problems, []);
+        let bodies: Vec<(u32, &str, &str)> = messages
+            .messages
+            .iter()
+            .map(|m| (m.seq, m.from.as_str(), &*m.body))
+            .collect();
+        assert_eq!(bodies, [(1, "king", TOMBSTONE), (2, "ann", TOMBSTONE)]);
+        let noted: Vec<u32> = thread
+            .meta()
+            .forgotten()
+            .iter()
+            .map(|one| one.message)
+            .collect();
+        assert_eq!(noted, [1, 2]);
+        let logged = log::read(&thread).unwrap();
+        assert_eq!((logged.records.len(), logged.skipped), (3, 0));
+        // The thread goes on with the next number.
+        assert_eq!(thread.append(&draft("king", "Next?")).unwrap().seq, 3);
+    }
+    planted.check_rest("message");
+}
+
+#[test]
+fn a_run_that_was_killed_after_any_step_is_finished_by_the_next() {
+    for done in 0..STEPS.len() {
+        for message in [None, Some(1)] {
+            let planted = planted();
+            let case = format!("{done} {message:?}");
+            let job = planted.job(message);
+            for (_, step) in &STEPS[..done] {
+                for target in job.targets() {
+                    step(&job, target, false).unwrap();
+                }
+            }
+            drop(job);
+            planted.job(message).forget().unwrap();
+            let mut left = planted.holding("Heron");
+            left.retain(|path| message.is_none() || !path.ends_with("0002-ann.md"));
+            assert_eq!(left, Vec::<PathBuf>::new(), "{case}");
+            planted.check_rest(&case);
+        }
+    }
+}
+
+#[test]
+fn what_was_killed_while_the_folder_was_emptied_is_forgotten_as_well() {
+    let planted = planted();
+    for name in ["0001-king.md", "thread.json", ".kd-events.jsonl"] {
+        let job = planted.job(None);
+        for (_, step) in &STEPS[..STEPS.len() - 1] {
+            for target in job.targets() {
+                step(&job, target, false).unwrap();
+            }
+        }
+        fs::remove_file(planted.place.path.join(name)).unwrap();
+    }
+    planted.job(None).forget().unwrap();
+    assert_eq!(planted.holding("Heron"), Vec::<PathBuf>::new());
+    planted.check_rest("folder");
+}
+
+#[test]
+fn links_go_and_what_they_lead_to_stays() {
+    let planted = planted();
+    let theirs = planted.top.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join("file"), "theirs").unwrap();
+    let thread = &planted.place.path;
+    let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
+    link(theirs.clone(), thread.join("folder")).unwrap();
+    link(theirs.join("file"), thread.join("0007-eve.md")).unwrap();
+    fs::create_dir_all(thread.join(".kd-lost/deep/er")).unwrap();
+    link(theirs.clone(), thread.join(".kd-lost/deep/er/link")).unwrap();
+    link(
+        theirs.join("file"),
+        planted.layout.branch_folder().join("logs/link.log"),
+    )
+    .unwrap();
+    // A message that is a link is forgotten as a link.
+    planted.job(Some(7)).forget().unwrap();
+    assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "theirs");
+    let body = &Thread::open(&planted.place)
+        .unwrap()
+        .message(7)
+        .unwrap()
+        .body;
+    assert_eq!(&**body, TOMBSTONE);
+    planted.job(None).forget().unwrap();
+    assert!(!thread.exists());
+    assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "theirs");
+}
+
+#[test]
+fn a_folder_that_is_a_link_is_refused_and_nothing_beyond_it_changes() {
+    let planted = planted();
+    let logs = planted.layout.branch_folder().join("logs");
+    let theirs = planted.top.path().join("theirs");
+    fs::rename(&logs, &theirs).unwrap();
+    std::os::unix::fs::symlink(&theirs, &logs).unwrap();
+    let before = fs::read_dir(&theirs).unwrap().count();
+    assert!(planted.job(None).forget().is_err());
+    assert_eq!(fs::read_dir(&theirs).unwrap().count(), before);
+    assert!(planted.place.path.exists());
+}
+
+#[test]
+fn copies_stay_where_they_are_to_be_kept_and_a_source_keeps_its_own() {
+    let planted = planted();
+    let source = Thread::open(&planted.place).unwrap();
+    let fork = fork(&planted.layout, &source, &Cut::Before(2)).unwrap();
+    let fork = place(&planted.layout, &fork);
+    drop(source);
+    let of_fork = Job::new(&planted.layout, None, &fork, None, true).unwrap();
+    assert_eq!(of_fork.targets().len(), 1);
+    assert_eq!(of_fork.keeps(), [(planted.place.clone(), 1)]);
+    // One message of the fork is the same in its source.
+    let one = Job::new(&planted.layout, None, &fork, Some(1), true).unwrap();
+    assert_eq!(one.targets().len(), 2);
+    let kept = Job::new(&planted.layout, None, &planted.place, None, false).unwrap();
+    assert_eq!(
+        (kept.targets().len(), kept.keeps()),
+        (1, &[(fork.clone(), 1)][..])
+    );
+    kept.forget().unwrap();
+    assert!(fork.path.exists() && !planted.place.path.exists());
+}
+
+/// A process that is started has all files open until it runs its own program.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[test]
+fn a_thread_in_which_somebody_answers_is_busy() {
+    let _one = ONE_AT_A_TIME.lock();
+    let planted = planted();
+    fs::remove_file(planted.place.path.join(".stream-eve.jsonl")).unwrap();
+    assert_eq!(planted.job(None).busy().unwrap(), None);
+    let thread = Thread::open(&planted.place).unwrap();
+    let lease = Lease::try_take(&thread, "bob").unwrap().unwrap();
+    let busy = planted.job(None).busy().unwrap();
+    let bob = Busy::Answering(vec!["bob".into()]);
+    assert_eq!(busy, Some((planted.place.id.clone(), bob)));
+    drop(lease);
+    assert_eq!(planted.job(None).busy().unwrap(), None);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_that_another_process_has_open_is_busy() {
+    let _one = ONE_AT_A_TIME.lock();
+    let planted = planted();
+    fs::remove_file(planted.place.path.join(".stream-eve.jsonl")).unwrap();
+    let file = fs::File::open(planted.place.path.join("0001-king.md")).unwrap();
+    let mut reader = std::process::Command::new("cat")
+        .arg("-")
+        .arg(Path::new("/dev/null"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(file)
+        .spawn()
+        .unwrap();
+    let busy = planted.job(None).busy().unwrap();
+    let open = Busy::Open(vec![reader.id()]);
+    drop(reader.stdin.take());
+    reader.wait().unwrap();
+    assert_eq!(busy, Some((planted.place.id.clone(), open)));
+    assert_eq!(planted.job(None).busy().unwrap(), None);
+}

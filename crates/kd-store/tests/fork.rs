@@ -1,0 +1,149 @@
+//! Forks share bytes, keep their lineage, and leave nothing where they fail.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{draft, layout, seats, thread};
+use kd_core::fork::{Cut, NoStage};
+use kd_core::{Event, Record, Timestamp};
+use kd_store::fork::{ForkError, fork};
+use kd_store::{EventLog, Thread, log};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The message files of a thread, with their bytes and times.
+fn files(thread: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
+    let named = fs::read_dir(thread).unwrap().map(Result::unwrap);
+    let messages = named.filter(|entry| entry.file_name().to_string_lossy().ends_with(".md"));
+    messages
+        .map(|entry| {
+            let modified = entry.metadata().unwrap().modified().unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, (fs::read(entry.path()).unwrap(), modified))
+        })
+        .collect()
+}
+
+/// A thread of six messages with a log, as a file from another program among them.
+fn source(root: &Path) -> Thread {
+    let thread = thread(root, &["ann", "bob"]);
+    let mut records = Vec::new();
+    for (at, from) in ["king", "ann", "bob", "king", "ann"].iter().enumerate() {
+        let message = thread
+            .append(&draft(from, &format!("Words {at}.")))
+            .unwrap();
+        records.push(Record {
+            v: 1,
+            seq: at as u64,
+            ts: Timestamp::UNIX_EPOCH,
+            thread: thread.id().clone(),
+            event: Event::MessageAdded {
+                found: false,
+                message,
+                turn: None,
+            },
+        });
+    }
+    EventLog::open(&thread).unwrap().append(&records).unwrap();
+    // Bytes that kd would not write so: no time, spaces, CRLF.
+    let odd = thread.path().join("0006-bob.md");
+    fs::write(
+        &odd,
+        "---\r\nfrom: bob\r\nto: king\r\n---\r\n\r\nOdd.  \r\n",
+    )
+    .unwrap();
+    let file = fs::File::options().write(true).open(&odd).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000))
+        .unwrap();
+    thread
+}
+
+#[test]
+fn a_fork_shares_the_bytes_and_times_of_what_comes_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let source = source(dir.path());
+    let all = files(source.path());
+    for before in 2..=6 {
+        let forked = fork(&layout, &source, &Cut::Before(before)).unwrap();
+        let mut shared = all.clone();
+        shared.retain(|name, _| name.as_str() < format!("{before:04}").as_str());
+        assert_eq!(files(forked.path()), shared);
+        let lineage = forked.meta().lineage().unwrap();
+        assert_eq!(lineage.of, *source.id());
+        assert_eq!(lineage.before, Some(before));
+        assert_eq!(lineage.messages, before - 1);
+        assert_eq!(forked.members(), seats(&["ann", "bob"]));
+        let records = log::read(&forked).unwrap().records;
+        assert_eq!(records.len() as u32, (before - 1).min(5));
+        // What is written next has the number that was left out, and the source does not see it.
+        let next = forked.append(&draft("king", "Another way.")).unwrap();
+        assert_eq!(next.seq, before);
+        assert_eq!(files(source.path()), all);
+    }
+    let whole = fork(&layout, &source, &Cut::End).unwrap();
+    assert_eq!(files(whole.path()), all);
+    assert_eq!(whole.meta().lineage().unwrap().before, None);
+    let line = |thread: &Thread| fs::read(thread.path().join(".kd-events.jsonl")).unwrap();
+    assert_eq!(
+        line(&whole),
+        line(&source),
+        "records are kept byte for byte"
+    );
+    assert_eq!(
+        whole.messages().unwrap().messages,
+        source.messages().unwrap().messages
+    );
+}
+
+#[test]
+fn a_fork_of_a_fork_names_the_fork_and_the_source_stays_current() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let source = source(dir.path());
+    let first = fork(&layout, &source, &Cut::Before(5)).unwrap();
+    let second = fork(&layout, &first, &Cut::Before(3)).unwrap();
+    assert_eq!(second.meta().lineage().unwrap().of, *first.id());
+    let current = layout.current_thread().unwrap().unwrap();
+    assert_eq!(current.id, *source.id(), "switching is the caller's choice");
+    let on = layout.with_branch("other").unwrap();
+    let there = fork(&on, &source, &Cut::End).unwrap();
+    let branch = there.meta().lineage().unwrap().branch;
+    assert_eq!(branch.as_deref(), Some(layout.branch()));
+}
+
+#[test]
+fn what_cannot_be_forked_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let source = source(dir.path());
+    let folders = || fs::read_dir(layout.threads_folder()).unwrap().count();
+    let empty = thread(dir.path(), &["ann"]);
+    let threads = folders();
+    let fails = |thread: &Thread, cut: Cut| fork(&layout, thread, &cut).unwrap_err();
+    assert!(matches!(
+        fails(&source, Cut::Before(7)),
+        ForkError::OutOfRange {
+            number: 7,
+            last: 6,
+            ..
+        }
+    ));
+    assert!(matches!(
+        fails(&source, Cut::Before(1)),
+        ForkError::Empty { number: 1, .. }
+    ));
+    assert!(matches!(fails(&empty, Cut::End), ForkError::NoMessages(_)));
+    assert!(matches!(
+        fails(&source, Cut::Stage("review".into())),
+        ForkError::Stage(NoStage::NoDeliberation)
+    ));
+    // A link in the place of a message is not followed.
+    let link = source.path().join("0003-bob.md");
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+    assert!(matches!(fails(&source, Cut::End), ForkError::Store(_)));
+    assert_eq!(folders(), threads);
+}

@@ -1,0 +1,39 @@
+//! `kd forget`: removes threads and messages from every place that holds them.
+
+use clap::Args;
+use std::time::Duration;
+
+/// Remove a thread or a message from every place that holds it
+///
+/// Shows what will go and asks. Removed are message files, events, forks' copies, drafts, typed lines, memory, reviews
+/// and logs. Copies that are not kd's (git history, sessions of agent programs) are named and left alone.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forget a94d --dry-run       show what would go
+  kd forget a94d                 a thread, with the copies in its forks
+  kd forget a94d --message 3     one message; its number stays
+  kd forget --older 90d --yes    threads without a message for 90 days")]
+pub(crate) struct Forget {
+    /// The thread's id or a unique prefix, without `council-` if you like
+    #[arg(required_unless_present = "older", conflicts_with = "older")]
+    pub(crate) id: Option<String>,
+    /// Only message N
+    #[arg(long, value_name = "N", requires = "id", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) message: Option<u32>,
+    /// All threads of every branch and the archive whose newest message is older: `90d`, `12w`, `1y`
+    #[arg(long, value_name = "AGE", value_parser = super::values::age)]
+    pub(crate) older: Option<Duration>,
+    /// Leave copies in other threads alone, and name them
+    #[arg(long)]
+    pub(crate) keep_copies: bool,
+    /// Show what would go; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,225 @@
+//! `kd replay --without …`: what would have been decided, from the recorded replies.
+
+use super::super::here::Here;
+use crate::args::deliberate::Replay;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use crate::render::wrap::{clip, width};
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{BadChange, Change, Decided, Robustness, WhatIf, what_if};
+use kd_core::voting::Outcome;
+use kd_core::{Record, SeatName, ThreadId};
+use serde_json::json as object;
+use std::io::{self, Write};
+
+/// Decides again with the changes that were asked for.
+pub(super) fn run(
+    args: &Replay,
+    here: &Here,
+    thread: &ThreadId,
+    records: &[Record],
+) -> Result<Exit, Error> {
+    let change = change(args)?;
+    let found = what_if(records, &change, args.all_rules)?;
+    let then = what_if(records, &Change::default(), false)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let value = object!({
+            "v": 1,
+            "thread_id": thread,
+            "counterfactual": true,
+            "change": {
+                "without": change.without,
+                "rule": change.rule,
+                "seed": change.seed,
+                "weights": change.weights.iter().map(|(name, w)| (name.to_string(), object!(w))).collect::<serde_json::Map<_, _>>(),
+            },
+            "recorded": then.decided,
+            "would_be": found.decided,
+            "stopped": found.stopped,
+            "replies": found.replies,
+            "asked_otherwise": found.asked_otherwise,
+            "counts": found.counts,
+            "decisions": found.decisions,
+            "robustness": found.robustness,
+            "sentence": found.robustness.as_ref().and_then(Robustness::sentence),
+        });
+        writeln!(out, "{}", json::text(&value, true)?)?;
+        return Ok(Exit::Done);
+    }
+    let columns = here.columns().min(100);
+    for line in told(&change, &then, &found) {
+        for line in crate::render::wrap::wrap(&clean::line(&line), columns.saturating_sub(1)) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    if let Some(robust) = &found.robustness {
+        writeln!(out)?;
+        for line in table(robust, columns, here) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// What the result rests on, for `kd why`. `None` where the record does not lead to its verdict.
+pub(super) fn sentence(records: &[Record], report: &Report) -> Option<String> {
+    let verdict = report.verdict.as_ref()?;
+    let found = what_if(records, &Change::default(), true).ok()?;
+    let decided = found.decided.filter(|d| d.heading == verdict.heading)?;
+    found
+        .robustness?
+        .sentence()
+        .filter(|_| decided.winner.is_some())
+}
+
+fn change(args: &Replay) -> Result<Change, Error> {
+    let seat = |name: &String| {
+        SeatName::new(name.trim_start_matches('@')).map_err(|e| Error::usage(e.to_string()))
+    };
+    let mut change = Change {
+        rule: args.rule.clone(),
+        seed: args.seed,
+        ..Change::default()
+    };
+    for name in &args.without {
+        change.without.push(seat(name)?);
+    }
+    for (name, weight) in &args.weights {
+        change.weights.push((seat(name)?, *weight));
+    }
+    Ok(change)
+}
+
+/// The result in lines.
+fn told(change: &Change, then: &WhatIf, found: &WhatIf) -> Vec<String> {
+    let replies = words::count(found.replies as u64, "recorded reply");
+    let replies = replies.replace("replys", "replies");
+    let mut lines = vec![format!(
+        "what if: {}; from {replies}, no model asked",
+        changes(change)
+    )];
+    if found.asked_otherwise > 0 {
+        lines.push(format!(
+            "Counterfactual: {} of these replies answered questions that would have read differently; members are assumed to say the same.",
+            found.asked_otherwise
+        ));
+    } else if *change != Change::default() && found.decided.is_some() {
+        lines.push("Counterfactual: every question would have read the same.".to_owned());
+    }
+    if let Some(decided) = &then.decided {
+        lines.push(format!("recorded: {}", decision(decided)));
+    }
+    match (&found.decided, &found.stopped) {
+        (Some(decided), _) => lines.push(format!("would be: {}", decision(decided))),
+        (None, why) => lines.push(format!(
+            "would be: not known: {}",
+            why.as_deref().unwrap_or("it was interrupted")
+        )),
+    }
+    for counted in &found.counts {
+        let who: Vec<String> = counted
+            .firsts
+            .iter()
+            .map(|first| {
+                let name = first.candidate.and_then(|c| counted.candidates.get(c));
+                match name {
+                    Some(name) => format!("{} for {name}", first.seat),
+                    None => format!("{} abstained", first.seat),
+                }
+            })
+            .collect();
+        lines.push(format!(
+            "pass {}, {} counted by {}: {}",
+            counted.pass,
+            counted.source,
+            counted.rule,
+            who.join("; ")
+        ));
+    }
+    lines
+}
+
+fn changes(change: &Change) -> String {
+    let mut parts = Vec::new();
+    if !change.without.is_empty() {
+        let names: Vec<&str> = change.without.iter().map(SeatName::as_str).collect();
+        parts.push(format!("without {}", names.join(", ")));
+    }
+    parts.extend(change.rule.as_ref().map(|rule| format!("by {rule}")));
+    parts.extend(change.seed.map(|seed| format!("seed {seed}")));
+    if !change.weights.is_empty() {
+        let weights = change.weights.iter().map(|(name, w)| format!("{name}={w}"));
+        parts.push(format!(
+            "weights {}",
+            weights.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    match parts.is_empty() {
+        true => "nothing changed".to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+fn decision(decided: &Decided) -> String {
+    match &decided.winner {
+        Some(winner) if decided.form == Outcome::Split => {
+            format!("{} (a lot drew {winner})", decided.heading)
+        }
+        Some(winner) => format!("{winner}: {}", decided.heading),
+        None => decided.heading.clone(),
+    }
+}
+
+/// The rules and whom each elects, then the sentence.
+fn table(robust: &Robustness, columns: usize, here: &Here) -> Vec<String> {
+    let styles = here.out_styles();
+    let names = robust.rules.iter().map(|by| width(by.rule));
+    let names = names.max().unwrap_or_default();
+    let mut lines: Vec<String> = robust
+        .rules
+        .iter()
+        .map(|by| {
+            let (mark, what) = match (&by.winner, by.voters) {
+                (_, 0) => ("-", "cannot count these ballots".to_owned()),
+                (None, _) => (" ", "nobody".to_owned()),
+                (Some(winner), _) => (if by.same { "=" } else { "≠" }, clean::line(winner)),
+            };
+            let mark = match mark {
+                "≠" => styles.glyph("≠", "!"),
+                other => other,
+            };
+            let line = format!("{mark} {:names$}  {what}", by.rule);
+            clip(&line, columns.saturating_sub(1))
+        })
+        .collect();
+    if let Some(sentence) = robust.sentence() {
+        lines.push(String::new());
+        lines.extend(crate::render::wrap::wrap(
+            &clean::line(&sentence),
+            columns.saturating_sub(1),
+        ));
+    }
+    lines
+}
+
+impl From<BadChange> for Error {
+    fn from(bad: BadChange) -> Self {
+        let what = clean::line(&bad.to_string());
+        match bad {
+            BadChange::NoPlan => Error::new("no_deliberation", Exit::Error, what),
+            BadChange::NoMember { members, .. } => Error::new("unknown_member", Exit::Usage, what)
+                .next(clean::line(&format!("its members: {}", members.join(", ")))),
+            BadChange::NobodyLeft => {
+                Error::new("nobody_left", Exit::Usage, what).next("leave out fewer members")
+            }
+            BadChange::NoRule(_) => {
+                Error::new("unknown_rule", Exit::Usage, what).next("`kd vote rules` lists them")
+            }
+            BadChange::BadWeight(_) => Error::usage(what).next("for example `--weights bob=2`"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Copies that `kd forget` does not remove because they are not `kd`'s: git history, sessions of agent programs.
+
+use crate::run::here::os_var;
+use kd_store::git_command::GitCommand;
+use kd_store::{Layout, Place};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A copy that may be there.
+pub(super) struct Elsewhere {
+    /// Where.
+    pub(super) path: PathBuf,
+    /// What it is, and what to do.
+    pub(super) why: String,
+}
+
+/// Where agent programs keep the sessions of all their questions: the program, the variable that moves its folder, the
+/// usual folder below the home folder, and the part of it that holds sessions.
+const PROGRAMS: &[(&str, &str, &str, &str)] = &[
+    ("Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects"),
+    (
+        "Claude Code",
+        "CLAUDE_CONFIG_DIR",
+        ".claude",
+        "history.jsonl",
+    ),
+    ("Codex", "CODEX_HOME", ".codex", "sessions"),
+    ("Codex", "CODEX_HOME", ".codex", "history.jsonl"),
+    ("Codex", "CODEX_HOME", ".codex", "log"),
+    ("Gemini CLI", "", ".gemini", "tmp"),
+    ("Cursor", "CURSOR_CONFIG_DIR", ".cursor", "chats"),
+    ("Cursor", "CURSOR_CONFIG_DIR", ".cursor", "projects"),
+    ("OpenCode", "", ".local/share/opencode", "storage"),
+    ("OpenCode", "", ".local/share/opencode", "log"),
+    ("Goose", "", ".local/share/goose", "sessions"),
+    ("Qwen Code", "", ".qwen", "tmp"),
+    ("Copilot CLI", "", ".copilot", "history-session-state"),
+    ("Copilot CLI", "", ".copilot", "logs"),
+    ("Aider", "", "", ".aider.chat.history.md"),
+];
+
+/// Git is given this long to tell whether a thread is committed.
+const GIT_TIME: Duration = Duration::from_secs(10);
+
+/// The copies that may be there: only paths that exist.
+pub(super) fn found(layout: &Layout, places: &[&Place]) -> Vec<Elsewhere> {
+    let mut found: Vec<Elsewhere> = committed(layout, places).into_iter().collect();
+    for (program, variable, folder, part) in PROGRAMS {
+        let moved = os_var(variable).filter(|_| !variable.is_empty());
+        let folder = match (moved, folder.is_empty()) {
+            (Some(moved), _) => PathBuf::from(moved),
+            (None, true) => layout.root().to_path_buf(),
+            (None, false) => match os_var("HOME") {
+                Some(home) => PathBuf::from(home).join(folder),
+                None => continue,
+            },
+        };
+        let path = folder.join(part);
+        if path.is_absolute() && path.symlink_metadata().is_ok() {
+            found.push(Elsewhere {
+                path,
+                why: format!("{program} keeps its own sessions here"),
+            });
+        }
+    }
+    found
+}
+
+/// The commits of the threads, if there are any.
+fn committed(layout: &Layout, places: &[&Place]) -> Option<Elsewhere> {
+    let git = GitCommand::within(layout.root(), GIT_TIME).ok()?;
+    let paths = places.iter().filter_map(|place| place.path.to_str());
+    let args = ["log", "--all", "-n", "1", "--format=%h", "--"];
+    let args: Vec<&str> = args.into_iter().chain(paths).collect();
+    let commit = git.read(&args).ok()?;
+    let commit = commit.trim();
+    (!commit.is_empty()).then(|| Elsewhere {
+        path: layout.root().join(".git"),
+        why: format!(
+            "git has it in commit {commit} or older ones; `git filter-repo` rewrites history"
+        ),
+    })
+}

@@ -1,0 +1,282 @@
+//! `kd forget`: shows what a thread left where, asks, and removes it.
+
+mod elsewhere;
+
+use super::agreed::agreed;
+use super::here::Here;
+use super::{review, thread};
+use crate::args::forget::Forget;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use elsewhere::Elsewhere;
+use kd_core::{ThreadId, Timestamp};
+use kd_store::forget::{self, Busy, Found, Job, Scope};
+use kd_store::reviews::Reviews;
+use kd_store::{Layout, Place};
+use serde_json::{Value, json as object};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// A thread that is to be forgotten, and what was found of it.
+struct Looked<'j> {
+    place: Place,
+    message: Option<u32>,
+    job: Job<'j>,
+    found: Vec<Found>,
+    /// Messages that stay and quote it.
+    quotes: Vec<(ThreadId, u32)>,
+}
+
+pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
+    let layout = here.layout()?;
+    let reviews = review::reviews(here).ok();
+    let places = match (&args.id, args.older) {
+        (_, Some(age)) => older(&layout, age)?,
+        (id, None) => vec![thread::resolve(&layout, id.as_deref())?],
+    };
+    let (looked, busy) = look(args, &layout, reviews.as_ref(), places)?;
+    if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
+        return Err(refused(error));
+    }
+    let mut err = io::stderr();
+    for error in &busy {
+        writeln!(err, "left alone: {}", refused(error).as_line())?;
+    }
+    let places: Vec<&Place> = looked
+        .iter()
+        .flat_map(|one| one.job.targets().iter().map(|target| &target.place))
+        .collect();
+    let mut stays = match places.is_empty() {
+        true => Vec::new(),
+        false => elsewhere::found(&layout, &places),
+    };
+    if let Some(path) = looked.iter().find_map(|one| one.job.forum()) {
+        stays.push(Elsewhere {
+            path,
+            why: "posts of the forum repeat it; a forum's record is never shortened".to_owned(),
+        });
+    }
+    if !args.json || !args.yes {
+        let mut shown: Box<dyn Write> = match args.json {
+            true => Box::new(io::sink()),
+            false => Box::new(io::stdout().lock()),
+        };
+        show(&layout, &looked, &stays, &mut shown)?;
+    }
+    let is_nothing = looked.iter().all(|one| one.found.is_empty());
+    if !args.dry_run && !args.yes && !is_nothing {
+        if !io::stdin().is_terminal() || args.json {
+            return Err(Error::usage("nothing was removed: no terminal to ask on")
+                .next("`--yes` removes what is listed, `--dry-run` only lists it"));
+        }
+        let count = words::count(looked.len() as u64, "thread");
+        let question = match &looked[..] {
+            [one] => format!("Forget {}?", title(one)),
+            _ => format!("Forget {count}?"),
+        };
+        if !agreed(&question)? {
+            writeln!(err, "nothing was removed")?;
+            return Ok(Exit::Interrupted);
+        }
+    }
+    if !args.dry_run {
+        for one in &looked {
+            // Somebody may have begun to answer while the question was read.
+            if let Some(busy) = one.job.busy()? {
+                return Err(refused(&busy));
+            }
+            one.job.forget().map_err(|error| {
+                Error::from(error).next("the rest is still there; the same command finishes it")
+            })?;
+        }
+    }
+    if args.json {
+        let value = as_json(args, &looked, &stays);
+        writeln!(io::stdout().lock(), "{}", json::text(&value, true)?)?;
+    } else if !args.dry_run && !is_nothing {
+        let names: Vec<String> = looked.iter().map(title).collect();
+        writeln!(io::stdout().lock(), "forgotten: {}", names.join(", "))?;
+    }
+    Ok(match busy.is_empty() {
+        true => Exit::Done,
+        false => Exit::Partial,
+    })
+}
+
+type IsBusy = (ThreadId, Busy);
+
+/// What is there of each thread, and the threads that are in use.
+fn look<'j>(
+    args: &Forget,
+    layout: &'j Layout,
+    reviews: Option<&'j Reviews>,
+    places: Vec<Place>,
+) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
+    let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
+    for place in places {
+        let job = Job::new(layout, reviews, &place, args.message, !args.keep_copies)?;
+        if let Some(busy) = job.busy()? {
+            is_busy.push(busy);
+            continue;
+        }
+        looked.push(Looked {
+            found: job.look()?,
+            quotes: job.quotes()?,
+            message: args.message,
+            place,
+            job,
+        });
+    }
+    Ok((looked, is_busy))
+}
+
+/// The threads in which nothing happened for a time.
+fn older(layout: &Layout, age: Duration) -> Result<Vec<Place>, Error> {
+    let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+    let before = Timestamp::now().as_second().saturating_sub(seconds);
+    let mut places = Vec::new();
+    for place in layout.all_threads(true)? {
+        // A thread whose age cannot be told is not old.
+        if forget::newest(&place)?.is_some_and(|at| at.as_second() < before) {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+fn refused((id, busy): &IsBusy) -> Error {
+    let id = clean::line(&id.0);
+    let (what, next) = match busy {
+        Busy::Answering(members) => (
+            format!("{} answering in {id}", are(members)),
+            "wait, or stop them with Ctrl+C where they were asked",
+        ),
+        Busy::Open(processes) => {
+            let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+            let noun = if processes.len() == 1 {
+                "process"
+            } else {
+                "processes"
+            };
+            (
+                format!("{id} is open in {noun} {}", processes.join(", ")),
+                "close the chat or the server that has it open",
+            )
+        }
+    };
+    Error::new("busy", Exit::Error, format!("nothing was removed: {what}")).next(next)
+}
+
+fn are(members: &[String]) -> String {
+    let verb = if members.len() == 1 { "is" } else { "are" };
+    clean::line(&format!("{} {verb}", members.join(", ")))
+}
+
+fn title(one: &Looked<'_>) -> String {
+    let id = clean::line(&one.place.id.0);
+    match one.message {
+        Some(number) => format!("message {number} of {id}"),
+        None => id,
+    }
+}
+
+fn show(
+    layout: &Layout,
+    looked: &[Looked<'_>],
+    stays: &[Elsewhere],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    if looked.is_empty() {
+        writeln!(out, "no thread is that old")?;
+        return Ok(());
+    }
+    for one in looked {
+        writeln!(out, "{}", title(one))?;
+        if one.found.is_empty() {
+            writeln!(out, "  nothing is left of it")?;
+        }
+        for found in &one.found {
+            let at = short(layout, &found.path);
+            writeln!(out, "  - {}: {at}", found.what)?;
+        }
+        for line in kept(one) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if !stays.is_empty() {
+        writeln!(out, "not removed:")?;
+        for one in stays {
+            let at = short(layout, &one.path);
+            writeln!(out, "  {at}: {}", clean::line(&one.why))?;
+        }
+    }
+    Ok(())
+}
+
+/// What stays in `.kd`, in lines.
+fn kept(one: &Looked<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for target in one.job.targets().iter().filter(|target| target.is_copy) {
+        let id = clean::line(&target.place.id.0);
+        lines.push(match &target.scope {
+            Scope::Whole => format!("with {id}, which has only copies"),
+            Scope::Messages(numbers) => {
+                let count = words::count(numbers.len() as u64, "message");
+                format!("with copies of {count} in {id}; its other messages stay")
+            }
+        });
+    }
+    for (place, count) in one.job.keeps() {
+        let id = clean::line(&place.id.0);
+        let count = words::count(*count as u64, "message");
+        lines.push(format!(
+            "{id} keeps copies of {count}; to remove them: kd forget {id}"
+        ));
+    }
+    for (id, number) in &one.quotes {
+        let id = clean::line(&id.0);
+        lines.push(format!(
+            "message {number} of {id} quotes it and stays; to remove it: kd forget {id} --message {number}"
+        ));
+    }
+    lines
+}
+
+/// A path as people read it: from the project, or from the home folder.
+fn short(layout: &Layout, path: &Path) -> String {
+    let home = super::here::os_var("HOME");
+    let text = match (path.strip_prefix(layout.root()), home) {
+        (Ok(below), _) => below.display().to_string(),
+        (_, Some(home)) => match path.strip_prefix(&home) {
+            Ok(below) => format!("~/{}", below.display()),
+            Err(_) => path.display().to_string(),
+        },
+        _ => path.display().to_string(),
+    };
+    clean::line(&text)
+}
+
+fn as_json(args: &Forget, looked: &[Looked<'_>], stays: &[Elsewhere]) -> Value {
+    let mut threads = Vec::new();
+    for one in looked {
+        let copies = one.job.targets().iter().filter(|target| target.is_copy);
+        let copies: Vec<&str> = copies.map(|target| target.place.id.0.as_str()).collect();
+        let keeps = one.job.keeps().iter();
+        threads.push(object!({
+            "thread_id": one.place.id,
+            "message": one.message,
+            "removed": one.found,
+            "copies": copies,
+            "kept_copies": keeps.map(|(place, count)| object!({"thread_id": place.id, "messages": count})).collect::<Vec<_>>(),
+            "quotes": one.quotes.iter().map(|(id, number)| object!({"thread_id": id, "message": number})).collect::<Vec<_>>(),
+        }));
+    }
+    let stays: Vec<Value> = stays
+        .iter()
+        .map(|one| object!({"path": one.path, "why": one.why}))
+        .collect();
+    object!({"v": 1, "dry_run": args.dry_run, "threads": threads, "not_removed": stays})
+}

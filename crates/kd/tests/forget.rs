@@ -1,0 +1,209 @@
+//! `kd forget`, through the real program with scripted members.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::Home;
+
+const MARKER: &str = "The launch code of project Heron is 7731-ALPHA-9.";
+
+fn script(text: &str) -> Value {
+    let run = json!([{"text": text}, {"finish": {}}]);
+    json!({"runs": [run, run, run, run]})
+}
+
+fn home(ann: &str) -> Home {
+    Home::scripted(&[("ann", script(ann)), ("bob", script("Bob too."))])
+}
+
+/// The files below a folder that have a text in their bytes.
+fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().expect("a kind");
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                let bytes = fs::read(&path).expect("read");
+                if bytes
+                    .windows(text.len())
+                    .any(|part| part == text.as_bytes())
+                {
+                    found.push(path);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn id(folder: &Path) -> String {
+    let name = folder.file_name().expect("a name");
+    name.to_string_lossy().into_owned()
+}
+
+/// A thread with the marker, a fork of it that went on, and another thread.
+fn asked(ann: &str) -> (Home, String, String, String) {
+    let home = home(ann);
+    assert_eq!(home.run(&["ask", "-q", "Which color?"]).code, Some(0));
+    let other = id(&home.threads()[0]);
+    assert_eq!(home.run(&["ask", "-q", MARKER]).code, Some(0));
+    let known: Vec<String> = home.threads().iter().map(|t| id(t)).collect();
+    let thread = known.into_iter().find(|id| *id != other).expect("a thread");
+    assert_eq!(home.run(&["fork", &thread]).code, Some(0));
+    assert_eq!(home.run(&["ask", "-qc", "And then?"]).code, Some(0));
+    let known: Vec<String> = home.threads().iter().map(|t| id(t)).collect();
+    let fork = known.into_iter().find(|id| *id != other && *id != thread);
+    (home, thread, fork.expect("a fork"), other)
+}
+
+#[test]
+fn a_pipe_is_shown_what_would_go_and_must_say_yes() {
+    let (home, thread, fork, _) = asked("Ann says so.");
+    let before = holding(home.path(), "Heron").len();
+    let said = home.run(&["forget", &thread]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("--yes"), "{}", said.err);
+    assert!(said.out.contains("3 messages"), "{}", said.out);
+    let dry = home.run(&["forget", &thread, "--dry-run"]);
+    assert_eq!(dry.code, Some(0), "{}", dry.err);
+    assert_eq!(dry.out, said.out);
+    assert!(
+        dry.out.contains(&format!("copies of 3 messages in {fork}")),
+        "{}",
+        dry.out
+    );
+    assert_eq!(holding(home.path(), "Heron").len(), before);
+}
+
+#[test]
+fn a_forgotten_thread_is_nowhere_and_the_rest_works() {
+    let (home, thread, fork, other) = asked("Ann says so.");
+    assert!(!holding(home.path(), "Heron").is_empty());
+    let said = home.run(&["forget", &thread, "--yes"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.ends_with(&format!("forgotten: {thread}\n")),
+        "{}",
+        said.out
+    );
+    let shown = home.run(&["show", &fork, "--all"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(shown.out.contains("[forgotten]"), "{}", shown.out);
+    assert_eq!(holding(home.path(), "Heron"), Vec::<PathBuf>::new());
+    let listed = home.run(&["council", "list"]).out;
+    let is_listed = |id: &str| listed.lines().any(|line| line.starts_with(id));
+    assert!(is_listed(&other) && !is_listed(&thread), "{listed}");
+    for line in [
+        vec!["show", &other],
+        vec!["fsck", "--all"],
+        vec!["ask", "-q", "Next?"],
+    ] {
+        let said = home.run(&line);
+        assert_eq!(said.code, Some(0), "{line:?}: {}{}", said.out, said.err);
+    }
+    let gone = home.run(&["forget", &thread, "--yes"]);
+    assert_eq!(gone.code, Some(1), "{}", gone.out);
+}
+
+#[test]
+fn a_forgotten_message_leaves_its_number_and_the_record_says_so() {
+    let (home, thread, _, _) = asked(&format!("You say: {MARKER}"));
+    let said = home.run(&["forget", &thread, "--message", "1", "--yes", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!((&told["v"], &told["dry_run"]), (&json!(1), &json!(false)));
+    let quotes = told["threads"][0]["quotes"].as_array().expect("a list");
+    assert_eq!(quotes.len(), 3, "{told}");
+    let shown = home.run(&["show", &thread, "--all", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.out).expect("JSON");
+    assert_eq!(shown["forgotten"][0]["message"], 1);
+    assert_eq!(shown["messages"][0]["body"], "[forgotten]");
+    assert_eq!(home.run(&["fork", &thread]).code, Some(0));
+    assert_eq!(home.run(&["export", &thread]).code, Some(0));
+    assert_eq!(home.run(&["fsck", "--all"]).code, Some(0));
+    let again = home.run(&["forget", &thread, "--message", "1", "--yes"]);
+    assert!(again.out.contains("nothing is left of it"), "{}", again.out);
+    let none = home.run(&["forget", &thread, "--message", "9", "--yes"]);
+    assert_eq!(none.code, Some(1), "{}", none.out);
+}
+
+#[test]
+fn why_and_replay_say_that_the_record_was_shortened() {
+    let votes = json!({"answer": "SQLite", "confidence": 0.9, "reason": "r", "choice": "SQLite"});
+    let reply = votes.to_string();
+    let home = Home::scripted(&[("ann", script(&reply)), ("bob", script(&reply))]);
+    let said = home.run(&[
+        "deliberate",
+        "-q",
+        "-m",
+        "ann,bob",
+        "--protocol",
+        "council",
+        "--rule",
+        "plurality",
+        "Should a small team start with SQLite or PostgreSQL?",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = home.run(&["forget", &id(&home.threads()[0]), "--message", "1", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(
+        holding(home.path(), "Should a small team"),
+        Vec::<PathBuf>::new()
+    );
+    for command in ["why", "replay"] {
+        let said = home.run(&[command]);
+        assert!(
+            said.out.contains("This record was shortened: message 1"),
+            "{command}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+}
+
+#[test]
+fn only_threads_that_are_old_enough_go() {
+    let (home, thread, _, other) = asked("Ann says so.");
+    let said = home.run(&["forget", "--older", "1d", "--yes"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (Some(0), "no thread is that old\n")
+    );
+    for folder in home.threads().iter().filter(|t| id(t) == other) {
+        for file in fs::read_dir(folder).expect("a thread").flatten() {
+            let path = file.path();
+            if path.extension().is_some_and(|e| e == "md") {
+                let text = fs::read_to_string(&path).expect("text");
+                let year = text.find("timestamp: ").expect("a time") + "timestamp: ".len();
+                fs::write(&path, format!("{}2019{}", &text[..year], &text[year + 4..]))
+                    .expect("write");
+            }
+        }
+    }
+    let said = home.run(&["forget", "--older", "90d", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let left: Vec<String> = home.threads().iter().map(|t| id(t)).collect();
+    assert!(!left.contains(&other) && left.contains(&thread), "{left:?}");
+}
+
+#[test]
+fn copies_of_others_are_named_and_stay() {
+    let (home, thread, _, _) = asked("Ann says so.");
+    let theirs = home.path().join(".claude/projects/app/session.jsonl");
+    fs::create_dir_all(theirs.parent().expect("a folder")).expect("make");
+    fs::write(&theirs, MARKER).expect("write");
+    let said = home.run(&["forget", &thread, "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("Claude Code keeps its own sessions here"),
+        "{}",
+        said.out
+    );
+    assert_eq!(fs::read_to_string(&theirs).expect("theirs"), MARKER);
+}

@@ -1,0 +1,349 @@
+//! Forks, through the real program with scripted members.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::path::Path;
+use support::Home;
+
+fn script(text: &str) -> Value {
+    let run = json!([{"text": text}, {"finish": {}}]);
+    json!({"runs": [run, run, run, run]})
+}
+
+fn home() -> Home {
+    Home::scripted(&[("ann", script("Ann says so.")), ("bob", script("Bob too."))])
+}
+
+/// The names and bytes of a thread's messages.
+fn messages(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("a thread")
+        .map(|entry| entry.expect("entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .map(|path| {
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            (name, std::fs::read(&path).expect("read"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// The only thread that is not among these.
+fn new_of(home: &Home, known: &[std::path::PathBuf]) -> std::path::PathBuf {
+    let threads = home.threads();
+    let mut new = threads.into_iter().filter(|t| !known.contains(t));
+    let one = new.next().expect("a new thread");
+    assert_eq!(new.next(), None);
+    one
+}
+
+fn id(folder: &Path) -> String {
+    folder
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn a_fork_goes_on_and_is_shown_below_its_source() {
+    let home = home();
+    assert_eq!(home.run(&["ask", "-q", "First?"]).code, Some(0));
+    assert_eq!(home.run(&["ask", "-qc", "Second?"]).code, Some(0));
+    let known = home.threads();
+    let source = known[0].clone();
+    let said = home.run(&["fork", "--before", "4"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let fork = new_of(&home, &known);
+    let line = format!(
+        "{}: fork of {} before message 4, with 3 messages\n",
+        id(&fork),
+        id(&source)
+    );
+    assert_eq!(said.out, line);
+    assert!(said.err.contains("kd ask --continue"), "{}", said.err);
+    assert_eq!(messages(&fork), messages(&source)[..3]);
+
+    // It is the current thread, and its words are new.
+    let said = home.run(&["ask", "-qc", "Another second?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (forked, old) = (messages(&fork), messages(&source));
+    assert_eq!((forked.len(), old.len()), (6, 6));
+    assert_eq!(forked[3].0, "0004-king.md");
+    assert!(String::from_utf8_lossy(&forked[3].1).contains("Another second?"));
+    assert!(String::from_utf8_lossy(&old[3].1).contains("Second?"));
+
+    let listed = home.run(&["council", "list"]).out;
+    let at = |text: &str| {
+        listed
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {listed}"))
+    };
+    assert!(
+        at(&id(&source)) < at(&format!("└ {}", id(&fork))),
+        "{listed}"
+    );
+    assert!(listed.contains("fork before message 4"), "{listed}");
+    let rows = home.run(&["council", "list", "--json"]).json();
+    assert_eq!(rows[0].get("fork"), None);
+    assert_eq!(rows[1]["fork"]["of"], id(&source).as_str());
+    assert_eq!(rows[1]["fork"]["before"], 4);
+
+    let shown = home.run(&["show", "--all"]).out;
+    let origin = format!("fork of {} before message 4", id(&source));
+    assert!(shown.contains(&origin), "{shown}");
+    assert!(shown.contains("#4"), "numbers are shown: {shown}");
+    assert_eq!(home.run(&["show", "--json"]).json()["fork"]["messages"], 3);
+    let exported = home.run(&["export"]).out;
+    assert!(exported.contains("- fork of: "), "{exported}");
+    let exported = home.run(&["export", "-f", "json"]).json();
+    assert_eq!(exported["thread"]["fork"]["of"], id(&source).as_str());
+    assert_eq!(home.run(&["fsck"]).code, Some(0));
+}
+
+#[test]
+fn to_stay_keeps_the_current_thread() {
+    let home = home();
+    home.run(&["ask", "-q", "First?"]);
+    let source = home.threads()[0].clone();
+    let made = home.run(&["fork", "--stay", "--json"]).json();
+    assert_eq!(made["current"], false);
+    assert_eq!(made["fork"]["of"], id(&source).as_str());
+    assert_ne!(made["thread_id"], id(&source).as_str());
+    let shown = home.run(&["show", "--json"]).json();
+    assert_eq!(shown["thread_id"], id(&source).as_str());
+}
+
+#[test]
+fn errors_say_what_to_type_next() {
+    let home = home();
+    home.run(&["ask", "-q", "First?"]);
+    for (args, what, next) in [
+        (
+            &["fork", "--before", "9"][..],
+            "has no message 9: the last one is 3",
+            "`--before 3` leaves out the last message",
+        ),
+        (
+            &["fork", "--before", "1"],
+            "comes before message 1",
+            "start an empty thread",
+        ),
+        (
+            &["fork", "--stage", "review"],
+            "holds no deliberation",
+            "`--before N`",
+        ),
+        (&["fork", "council-zzzz"], "council-zzzz", "kd council list"),
+    ] {
+        let said = home.run(args);
+        assert_ne!(said.code, Some(0), "{args:?}");
+        assert!(said.err.contains(what), "{args:?}: {}", said.err);
+        assert!(said.err.contains(next), "{args:?}: {}", said.err);
+        assert_eq!(home.threads().len(), 1, "{args:?}");
+        let args = [args, &["--json"]].concat();
+        let object = home.run(&args).json();
+        assert!(object["error"]["hint"].is_string(), "{args:?}");
+    }
+}
+
+/// A reply that fits every stage of a deliberation.
+fn decides(answer: &str) -> Value {
+    let reply = json!({
+        "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8,
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+        "ranking": ["A", "B"], "choice": answer, "recommendation": "Do it.", "cites": ["A"],
+    });
+    let run = json!([{"text": reply.to_string()}, {"finish": {}}]);
+    json!({"runs": [run]})
+}
+
+/// A home in which ann and bob answered yes, and cyd no.
+fn decided() -> Home {
+    let home = Home::scripted(&[
+        ("ann", decides("yes")),
+        ("bob", decides("yes")),
+        ("cyd", decides("no")),
+    ]);
+    let said = home.run(&[
+        "deliberate",
+        "-q",
+        "-m",
+        "ann,bob,cyd",
+        "--protocol",
+        "council",
+        "--rule",
+        "plurality",
+        "--answer",
+        "yes-no",
+        "--seed",
+        "3",
+        "Is it safe?",
+    ]);
+    assert!(said.err.is_empty(), "{}", said.err);
+    home
+}
+
+#[test]
+fn what_would_have_been_is_told_and_asks_nobody() {
+    let home = decided();
+    let before = messages(&home.threads()[0]);
+    // Whoever were asked now could not answer: the scripts are gone.
+    for name in ["ann", "bob", "cyd"] {
+        std::fs::remove_file(home.path().join(format!("{name}.json"))).expect("removed");
+    }
+    let said = home.run(&["replay", "--without", "bob"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for line in [
+        "what if: without bob",
+        "no model asked",
+        "recorded: ",
+        "would be: ",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    assert!(said.out.contains("Counterfactual: "), "{}", said.out);
+    let found = home
+        .run(&["replay", "--weights", "cyd=5", "--seed", "9", "--json"])
+        .json();
+    assert_eq!(found["v"], 1);
+    assert_eq!(found["counterfactual"], true);
+    assert_eq!(found["change"]["weights"]["cyd"], 5.0);
+    assert_eq!(found["stopped"], Value::Null, "{found:#}");
+    assert_eq!(found["recorded"]["winner"], "yes");
+
+    let all = home.run(&["replay", "--all-rules"]).out;
+    let words: Vec<&str> = all.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("yes holds under"), "{all}");
+    assert!(
+        words.ends_with("changing 1 of 3 ballots elects another"),
+        "{all}"
+    );
+    let counted = home.run(&["replay", "--all-rules", "--json"]).json();
+    let rules = counted["robustness"]["rules"].as_array().expect("a table");
+    assert_eq!(rules.len(), kd_core::voting::RULES.len());
+    let same = rules.iter().filter(|r| r["same"] == true).count();
+    assert_eq!(counted["robustness"]["holds"], same);
+    let why = home.run(&["why"]).out;
+    let told = counted["sentence"].as_str().expect("a sentence");
+    assert!(why.contains(told), "{told}: {why}");
+
+    // The plain replay still compares, and nothing was written.
+    assert_eq!(home.run(&["replay"]).code, Some(0));
+    assert_eq!(messages(&home.threads()[0]), before);
+    for (args, what, next) in [
+        (
+            ["--without", "zoe"],
+            "zoe is not a member",
+            "its members: ann, bob, cyd",
+        ),
+        (
+            ["--without", "ann,bob,cyd"],
+            "nobody would be left",
+            "leave out fewer",
+        ),
+        (["--rule", "coin"], "no voting rule `coin`", "kd vote rules"),
+    ] {
+        let said = home.run(&[&["replay"], &args[..]].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(what), "{args:?}: {}", said.err);
+        assert!(said.err.contains(next), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_deliberation_forks_at_a_stage_with_the_records_until_then() {
+    let home = decided();
+    let known = home.threads();
+    let said = home.run(&["fork", "--stage", "review"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("at the stage review"), "{}", said.out);
+    let fork = new_of(&home, &known);
+    let shared = messages(&fork);
+    assert_eq!(shared.len(), 4, "the question and three opinions");
+    assert_eq!(shared, messages(&known[0])[..4]);
+    let why = home.run(&["why"]).out;
+    assert!(why.contains("It did not conclude."), "{why}");
+    let said = home.run(&["replay"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("agree byte for byte"), "{}", said.out);
+    assert!(
+        said.out.contains("ends before the deliberation did"),
+        "{}",
+        said.out
+    );
+    let said = home.run(&["fork", "--stage", "reviews"]);
+    assert!(
+        said.err.contains("its stages: opinions, review"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn a_tree_is_exported_as_one_document() {
+    let home = home();
+    home.run(&["ask", "-q", "First?"]);
+    let source = home.threads()[0].clone();
+    home.run(&["fork", "--before", "3"]);
+    home.run(&["fork", "--before", "2"]);
+    let tree = home
+        .run(&["export", &id(&source), "--tree", "-f", "json"])
+        .json();
+    assert_eq!(tree["v"], 1);
+    let threads = tree["threads"].as_array().expect("threads");
+    assert_eq!(threads.len(), 3);
+    assert_eq!(threads[0]["thread"]["id"], id(&source).as_str());
+    assert_eq!(threads[1]["thread"]["fork"]["of"], id(&source).as_str());
+    assert_eq!(
+        threads[2]["thread"]["fork"]["of"],
+        threads[1]["thread"]["id"]
+    );
+    assert_eq!(threads[2]["messages"].as_array().map(Vec::len), Some(1));
+    let text = home.run(&["export", &id(&source), "--tree"]).out;
+    assert_eq!(text.matches("- fork of: ").count(), 2, "{text}");
+}
+
+#[test]
+fn a_chat_rewinds_into_a_fork() {
+    use std::io::Write;
+    let home = home();
+    let mut child = home
+        .kd(&["chat", "--plain"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin
+        .write_all(b"First?\nSecond?\n/rewind\nThird?\n")
+        .expect("written");
+    drop(stdin);
+    let said = child.wait_with_output().expect("it ends");
+    let out = String::from_utf8_lossy(&said.stdout);
+    let threads = home.threads();
+    assert_eq!(threads.len(), 2, "{out}");
+    let words = |folder: &Path| -> String {
+        let files = messages(folder).into_iter();
+        files
+            .map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned())
+            .collect()
+    };
+    let (a, b) = (words(&threads[0]), words(&threads[1]));
+    let (old, new) = match a.contains("Third?") {
+        true => (b, a),
+        false => (a, b),
+    };
+    assert!(old.contains("Second?") && !old.contains("Third?"), "{old}");
+    assert!(new.contains("First?") && new.contains("Third?"), "{new}");
+    assert!(!new.contains("Second?"), "{new}");
+    assert!(out.contains("fork of council-"), "{out}");
+}
