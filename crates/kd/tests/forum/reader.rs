@@ -120,7 +120,8 @@ fn a_person_reads_searches_writes_and_decides_on_every_screen() {
         screen.types("/really\r");
         screen.waits_for(&["› king: To", "#2"]);
         screen.types("\r");
-        screen.waits_for(&["Really."]);
+        // The list of what was found shows its words, too.
+        screen.waits_for(&["king #2 "]);
         // A change of a post.
         screen.types("e\x15Nobody knows.\r");
         screen.waits_for(&["post 2 is changed", "(edited)"]);
