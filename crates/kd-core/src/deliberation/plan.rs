@@ -65,7 +65,7 @@ pub const READING: u32 = 2;
 /// From these rules on a record holds what was read in replies.
 pub(super) const NOTED: u32 = 2;
 /// The rules for conclusions that new plans use.
-pub const WRITING: u32 = 1;
+pub const WRITING: u32 = 2;
 /// The rules for spending that new plans use.
 pub const SPENDING: u32 = 1;
 

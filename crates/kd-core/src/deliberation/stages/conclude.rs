@@ -161,18 +161,20 @@ pub(crate) fn compose(
     }
     let object = said
         .and_then(|(text, _)| object_with(plan, text, &["recommendation"]).map(|(value, _)| value));
-    let of = |value: &Value, name: &str| own_words(&words_of(value, name));
+    let told = (plan.writing > 1).then(|| Told::of(plan));
+    let own = |text: &str| own_words(told.as_ref(), text);
+    let of = |value: &Value, name: &str| own(&words_of(value, name));
     // A chair that recommends nothing has not concluded. JSON without a recommendation, and a refusal, are none.
     let said = said.filter(|(text, _)| match &object {
         Some(value) => !of(value, "recommendation").is_empty(),
         None if told_apart && concludes_nothing(plan, text) => false,
-        None => !own_words(text).is_empty(),
+        None => !own(text).is_empty(),
     });
     let winner = board.winner();
     let keyed = winner.filter(|_| plan.answers.is_keyed());
     let words = said.map(|(text, _)| match &object {
         Some(value) => of(value, "recommendation"),
-        None => own_words(text),
+        None => own(text),
     });
     let differs = keyed.zip(words.as_deref()).is_some_and(|(winner, words)| {
         let key = super::opinions::answer(plan, &board.question, words);
@@ -212,7 +214,7 @@ pub(crate) fn compose(
             }
         }
         // Words without the form asked for are still an answer.
-        (None, Some((text, _))) => part(title, &own_words(text)),
+        (None, Some((text, _))) => part(title, &own(text)),
         (_, None) => match winner {
             Some(winner) => part(
                 "Recommendation",
@@ -305,7 +307,33 @@ fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(St
         Some(step) => format!("Tied, and taken by {step}"),
         None => "Decided".to_owned(),
     };
-    Some((title, winner.name.clone()))
+    let words = (plan.writing > 1).then(|| in_their_words(plan, board, winner));
+    Some((
+        title,
+        words.flatten().unwrap_or_else(|| winner.name.clone()),
+    ))
+}
+
+/// The longest answer that stands for what was decided, in characters.
+const DECIDED_MAX: usize = 60;
+
+/// How those who back a number, a date or a list wrote it, where most of them wrote a line of that alone: it is counted by a
+/// key, which no person would write (`--10-14` for 14 October).
+fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<String> {
+    if matches!(plan.answers, AnswerKind::Choice { .. }) {
+        return None;
+    }
+    let backs = |a: &&Answer| a.key.as_ref() == Some(&winner.name);
+    let lines = board.answers.iter().filter(backs).map(|a| a.text.trim());
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.contains('\n') && line.chars().count() <= DECIDED_MAX)
+        .collect();
+    let often = |line: &str| lines.iter().filter(|other| **other == line).count();
+    let best = lines.iter().enumerate().max_by_key(|(at, line)| {
+        let (shorter, earlier) = (line.chars().count(), *at);
+        (often(line), std::cmp::Reverse((shorter, earlier)))
+    });
+    best.map(|(_, line)| (*line).to_owned())
 }
 
 /// Whether a reply is JSON, in a fence or among few other words.
@@ -326,11 +354,14 @@ fn is_refusal(plan: &Run, text: &str) -> bool {
     plan.answers.read(text) == Err(Unread::Refused)
 }
 
-/// A chair's words without what it copied from its instructions: the marks of fences, the task, a label alone. Small
-/// models do that.
-fn own_words(text: &str) -> String {
-    let lines = text.lines().filter(|line| !is_fence_line(line));
+/// A chair's words without what it copied from its instructions: the marks of fences, the task, its name and role, a label
+/// alone. Small models do that.
+fn own_words(told: Option<&Told>, text: &str) -> String {
+    let lines = text.lines().filter(|line| !is_fence_line(told, line));
     let mut text = lines.collect::<Vec<_>>().join("\n");
+    if let Some(told) = told {
+        text = told.without_role(&text);
+    }
     let instructions = [
         TASK,
         "Reply with JSON",
@@ -349,12 +380,74 @@ fn own_words(text: &str) -> String {
     }
     let says_something = text
         .split(|c: char| !c.is_alphanumeric())
-        .any(|word| word.len() > 1 && !is_mark(word) && !word.eq_ignore_ascii_case("answer"));
+        .any(|word| word.len() > 1 && !is_mark(told, word) && !word.eq_ignore_ascii_case("answer"));
     let is_number = text.trim().parse::<f64>().is_ok();
     match says_something || is_number {
         true => text.trim().to_owned(),
         false => String::new(),
     }
+}
+
+/// Who the members are told that they are: their names and their roles, as [`plain`] words. None for records made before
+/// conclusions were compared with it.
+struct Told {
+    names: Vec<String>,
+    roles: Vec<String>,
+}
+
+impl Told {
+    fn of(plan: &Plan) -> Self {
+        let seats = plan.seats.iter();
+        Self {
+            names: seats
+                .clone()
+                .map(|seat| plain(seat.name().as_str()))
+                .collect(),
+            roles: seats.map(|seat| plain(&seat.member.persona)).collect(),
+        }
+    }
+
+    /// Whether a sentence tells a member who it is.
+    fn is_role(&self, sentence: &str) -> bool {
+        let said = plain(sentence);
+        let is_name = said.strip_prefix("you are ").is_some_and(|who| {
+            let who = who.strip_prefix("the ").unwrap_or(who);
+            let rest = self
+                .names
+                .iter()
+                .filter_map(|name| who.strip_prefix(name.as_str()));
+            rest.into_iter()
+                .any(|rest| rest.is_empty() || rest.starts_with(' '))
+        });
+        is_name || said.split(' ').count() > 3 && self.roles.iter().any(|role| role.contains(&said))
+    }
+
+    /// A text without such sentences at its beginning.
+    fn without_role(&self, text: &str) -> String {
+        let bare = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
+        let mut from = 0;
+        loop {
+            let start = from + bare(&text[from..]);
+            let rest = &text[start..];
+            let end = rest.find(['.', '!', '?', '\n', '。']).unwrap_or(rest.len());
+            if rest.is_empty() || !self.is_role(&rest[..end]) {
+                // What stands before the first own sentence may be its list mark or its emphasis.
+                let before = if from == 0 { 0 } else { start };
+                return text[before..].to_owned();
+            }
+            from = start + end;
+        }
+    }
+}
+
+/// The words of a text in lower case, between single spaces.
+fn plain(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join(" ")
 }
 
 /// What follows the end of a sentence.
@@ -364,26 +457,70 @@ fn after_sentence(text: &str) -> &str {
 }
 
 /// A line that begins or ends a fence.
-fn is_fence_line(line: &str) -> bool {
+fn is_fence_line(told: Option<&Told>, line: &str) -> bool {
     let line = line.trim();
     let mark = line
         .strip_prefix("<<")
         .map(|l| l.split(' ').next().unwrap_or(l));
-    mark.or(line.strip_suffix(">>")).is_some_and(is_mark)
+    mark.or(line.strip_suffix(">>"))
+        .is_some_and(|mark| is_mark(told, mark))
 }
 
 /// Whether a word is the mark of a fence, as [`blind::nonce`] makes them, or nearly.
-fn is_mark(word: &str) -> bool {
+fn is_mark(told: Option<&Told>, word: &str) -> bool {
+    // Some models shout.
+    let loud = told.is_some();
     (11..=14).contains(&word.len())
-        && word
-            .bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        && word.bytes().all(|b| {
+            b.is_ascii_digit() || (b'a'..=b'f').contains(&b) || loud && (b'A'..=b'F').contains(&b)
+        })
         && word.bytes().any(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn told() -> Told {
+        Told {
+            names: vec!["m1 synthesizer".into(), "ann".into()],
+            roles: vec!["join what others said into one answer and name what is open".into()],
+        }
+    }
+
+    #[test]
+    fn who_a_chair_is_told_to_be_is_no_conclusion() {
+        for (said, own) in [
+            ("You are m1-synthesizer.", ""),
+            ("You are m1-synthesizer, a member of the council.", ""),
+            ("You are the m1-synthesizer. Use SQLite.", "Use SQLite."),
+            ("**You are ann.** Use SQLite.", "Use SQLite."),
+            ("Join what others said into one answer.", ""),
+            (
+                "Join what others said into one answer and name what is open. Use **it**.",
+                "Use **it**.",
+            ),
+            (
+                "You are annoyed by locks: use SQLite.",
+                "You are annoyed by locks: use SQLite.",
+            ),
+            (
+                "You are right to ask. Use SQLite.",
+                "You are right to ask. Use SQLite.",
+            ),
+            ("- Use SQLite.", "- Use SQLite."),
+            ("ADAAB953EACB", ""),
+            (
+                "<<155003339AC5 Answer A\nUse SQLite.\n155003339AC5>>",
+                "Use SQLite.",
+            ),
+            ("是的。", "是的。"),
+        ] {
+            assert_eq!(own_words(Some(&told()), said), own, "{said:?}");
+        }
+        // Records are written by the rules of their time.
+        assert_eq!(own_words(None, "You are ann."), "You are ann.");
+    }
 
     #[test]
     fn what_a_chair_copied_from_its_instructions_is_no_conclusion() {
@@ -412,7 +549,8 @@ mod tests {
             ("Ja.", "Ja."),
             ("是的", "是的"),
         ] {
-            assert_eq!(own_words(said), own, "{said:?}");
+            assert_eq!(own_words(None, said), own, "{said:?}");
+            assert_eq!(own_words(Some(&told()), said), own, "{said:?}");
         }
     }
 }
