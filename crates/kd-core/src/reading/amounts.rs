@@ -75,6 +75,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
         .lines()
         .filter(|l| !prose::is_about_confidence(l))
         .map(prose::plain_latex)
+        .map(|line| without_restated(&line, language))
         .collect();
     let mut sentences = clauses::split(&lines.join("\n"));
     let mut all: Vec<Weighed> = Vec::new();
@@ -119,6 +120,51 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     match resolve(&all, &doubts, &turns) {
         Said::Several => closing(&lines, &lower, language).map_or(Said::Several, Said::LastLine),
         said => said,
+    }
+}
+
+/// A line without the same amount in mixed units: `165 minutes, soit 2 h 45`.
+fn without_restated(line: &str, language: Language) -> String {
+    const SAYS_AGAIN: [&str; 9] = [
+        ", soit ",
+        ", i.e. ",
+        ", that is ",
+        ", or ",
+        ", d. h. ",
+        ", d.h. ",
+        ", das sind ",
+        ", es decir ",
+        ", o sea ",
+    ];
+    const MIXED: [&str; 8] = ["h", "hr", "hrs", "hour", "hours", "std", "heure", "hora"];
+    let lower = line.to_lowercase();
+    if lower.len() != line.len() {
+        return line.to_owned();
+    }
+    let cue = SAYS_AGAIN
+        .iter()
+        .find_map(|cue| Some((lower.find(cue)?, cue)));
+    let Some((at, cue)) = cue else {
+        return line.to_owned();
+    };
+    let tail = &lower[at + cue.len()..];
+    let end = tail.find(['.', ';', '(']).unwrap_or(tail.len());
+    let words: Vec<&str> = tail[..end].split_whitespace().collect();
+    let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
+    let is_hours = |word: &&str| {
+        MIXED.contains(&word.trim_end_matches('s'))
+            || MIXED.contains(word)
+            || word.starts_with("stunde")
+    };
+    // `2 h 45`, `2 hours 45 minutes`, `2 Stunden und 45 Minuten`
+    let mixed = match words.as_slice() {
+        [a, h, b] | [a, h, b, _] | [a, h, _, b, _] => is_number(a) && is_hours(h) && is_number(b),
+        _ => false,
+    };
+    let before = number::numbers(&line[..at], language);
+    match (mixed, before.as_slice()) {
+        (true, [_]) => format!("{}{}", &line[..at], &line[at + cue.len() + end..]),
+        _ => line.to_owned(),
     }
 }
 

@@ -50,7 +50,11 @@ pub fn with_days_first(reply: &str, question: &str) -> String {
 /// Whether a bare number can be two numbers: `1.440` in reply to a German question, with no word that tells.
 pub fn is_two_numbers(reply: &str, question: &str) -> bool {
     let asked = Language::of(question);
-    if !matches!(asked, Language::German | Language::Spanish) || reply.contains(['{', '[']) {
+    if !matches!(
+        asked,
+        Language::German | Language::Spanish | Language::French
+    ) || reply.contains(['{', '['])
+    {
         return false;
     }
     let own = Language::of(reply);
@@ -405,6 +409,12 @@ mod tests {
         }
         assert!(!is_two_numbers("3.400 × 0,21 = 714", german));
         assert!(!is_two_numbers("1.440", "How many are there?"));
+        let french = "Combien de secondes y a-t-il dans une journée ?";
+        assert!(is_two_numbers("86.400", french));
+        assert!(!is_two_numbers(
+            "3.142",
+            "Combien vaut pi, à trois décimales ?"
+        ));
     }
 
     #[test]

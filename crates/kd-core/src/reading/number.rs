@@ -297,7 +297,12 @@ fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<Strin
     match last {
         ',' if grouped && !language.has_decimal_comma() => Some(whole),
         '.' if grouped
-            && (matches!(language, Language::German | Language::Spanish) || tail == "000") =>
+            && match language {
+                Language::German | Language::Spanish => true,
+                // A decimal would have a comma, and no zeros behind it.
+                Language::French => tail.ends_with('0'),
+                _ => tail == "000",
+            } =>
         {
             Some(whole)
         }

@@ -208,7 +208,8 @@ fn own_words(options: &[String], at: usize) -> Vec<String> {
         .collect()
 }
 
-/// Whether two words are one in two forms: `1.4` and `1.4m`, `déménage` and `déménager`, `v2.5.0` and `2.5.0`.
+/// Whether two words are one in two forms: `1.4` and `1.4m`, `déménage` and `déménager`, `v2.5.0` and `2.5.0`, `Boskop` and
+/// `Boskoop`.
 fn alike(one: &str, two: &str) -> bool {
     if one == two {
         return true;
@@ -223,7 +224,14 @@ fn alike(one: &str, two: &str) -> bool {
         true => (one, two),
         false => (two, one),
     };
-    short.chars().count() >= 5 && long.starts_with(short) && long.len() - short.len() <= 3
+    let simple = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.dedup();
+        letters
+    };
+    let doubled = short.chars().count() >= 6 && simple(short) == simple(long);
+    doubled
+        || short.chars().count() >= 5 && long.starts_with(short) && long.len() - short.len() <= 3
 }
 
 #[cfg(test)]
