@@ -299,7 +299,7 @@ pub const KEYS: &[Key] = &[
     key("council.first_secs", WAIT, "120", "Maximum seconds until a member's first output; 0 means no separate limit.").limit(Limit::ZeroIsNone),
     key("council.idle_secs", WAIT, "120", "Maximum seconds between two outputs of a member; 0 means no separate limit.").limit(Limit::ZeroIsNone),
     key("council.warm_secs", WAIT, "300", "Seconds that a member's program keeps running without a question; 0 starts one for each question.").limit(Limit::Default),
-    key("council.review_members", Kind::Texts, "[]", "The members of `kd council review`; empty means those of `council.members`.").also_kingdom().members(),
+    key("council.review_members", Kind::Texts, "[]", "The members of `kd review` and `kd council review`; empty means those of `council.members`.").also_kingdom().members(),
     key("council.thinking_visibility", Kind::OneOf(&["auto", "show", "hide"]), "\"auto\"", "Whether thinking is shown.").only_kingdom().free(),
     key("council.ask.mode", Kind::OneOf(&["broadcast", "sequential"]), "\"broadcast\"", "Loaded but not used by kingdom-cli; kd uses `council.mode`.").only_kingdom().free(),
     key("council.ask.auto_messages", Kind::Whole { min: -1, max: 1_000_000 }, "-1", "Loaded but not used by kingdom-cli; kd uses `council.auto_messages`.").only_kingdom().free(),

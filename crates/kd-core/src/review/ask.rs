@@ -75,6 +75,24 @@ pub(super) fn pairs(
     (request, shown)
 }
 
+/// Maximum bytes of a reply that its member is shown to write it again.
+const REPLY_BYTES_MAX: usize = 24_000;
+
+/// Asks a member once more for what it was asked: for the same reply in the form that can be read, or, if it said nothing, as
+/// it was asked before.
+pub(super) fn repair(open: &OpenReview, asked: &Request, reply: &str, why: &str) -> Request {
+    if reply.trim().is_empty() {
+        return asked.clone();
+    }
+    let reply = blind::clip(reply, REPLY_BYTES_MAX);
+    let fenced = fence(open, "repair", &[("your reply".to_owned(), reply)]);
+    let task = asked.prompt.turn.trim_start_matches("---\n");
+    let mut request = asked.clone();
+    request.prompt.history = fenced.into();
+    request.prompt.turn = format!("---\n{} ({why}.)\nThe task was: {task}", prompts::REPAIR);
+    request
+}
+
 fn fence(open: &OpenReview, place: &str, items: &[(String, String)]) -> String {
     let texts: Vec<&str> = items.iter().map(|(_, text)| text.as_str()).collect();
     blind::fence(&blind::nonce(open.seed, place, &texts), items)

@@ -101,6 +101,10 @@ struct Turn {
     member: usize,
     /// What was shown, by label: places of clusters or of pairs.
     shown: Vec<(String, usize)>,
+    /// The turn that asked for the same first: replies that come again keep their place.
+    first: TurnId,
+    /// What was asked, as long as it may be asked once more.
+    request: Option<Box<Request>>,
     text: String,
     ear: Hearing,
 }
@@ -255,17 +259,29 @@ impl Review {
                 message: None,
                 usage,
             });
-            self.take(id, &turn);
+            self.take(turn, fx);
         }
     }
 
-    /// Reads a whole reply for what its phase asked.
-    fn take(&mut self, id: TurnId, turn: &Turn) {
+    /// Reads a whole reply for what its phase asked. What cannot be read is asked for once more.
+    fn take(&mut self, turn: Turn, fx: &mut Effects) {
         let text = &turn.text[..turn.text.floor_char_boundary(TEXT_BYTES_MAX)];
+        if let Some(why) = self.unreadable(&turn, text)
+            && let Some(request) = turn.request.as_deref().filter(|_| !self.interrupted)
+        {
+            let request = ask::repair(&self.open, request, text, why);
+            let again = Turn {
+                request: None,
+                text: String::new(),
+                ear: Hearing::default(),
+                ..turn
+            };
+            return self.put(again, request, fx);
+        }
         let name = self.open.members[turn.member].name.to_string();
         let labels: Vec<String> = turn.shown.iter().map(|(label, _)| label.clone()).collect();
         match self.phase {
-            Phase::Finding => self.take_findings(id, turn.member, text),
+            Phase::Finding => self.take_findings(turn.first, turn.member, text),
             Phase::Judging => {
                 for (label, same) in read::same(text, &labels) {
                     let place = turn.shown.iter().find(|(shown, _)| *shown == label);
@@ -287,6 +303,26 @@ impl Review {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Why a reply is not what its phase asked for.
+    fn unreadable(&self, turn: &Turn, text: &str) -> Option<&'static str> {
+        let labels = || {
+            turn.shown
+                .iter()
+                .map(|(label, _)| label.clone())
+                .collect::<Vec<_>>()
+        };
+        match self.phase {
+            Phase::Finding => read::findings(text).err(),
+            Phase::Judging => read::same(text, &labels())
+                .is_empty()
+                .then_some("the reply answers for no pair"),
+            Phase::Voting => read::votes(text, &labels())
+                .is_empty()
+                .then_some("the reply holds no vote"),
+            _ => None,
         }
     }
 
@@ -395,7 +431,7 @@ impl Review {
         for part in 0..self.open.parts.len() {
             for member in 0..self.open.members.len() {
                 let request = ask::findings(&self.open, member, part);
-                self.ask(member, request, Purpose::Review, Vec::new(), fx);
+                self.ask(member, request, Vec::new(), fx);
             }
         }
     }
@@ -404,28 +440,37 @@ impl Review {
         &mut self,
         member: usize,
         request: Request,
-        purpose: Purpose,
         shown: Vec<(String, usize)>,
         fx: &mut Effects,
     ) {
+        let turn = Turn {
+            member,
+            shown,
+            first: TurnId(self.last_turn + 1),
+            request: Some(Box::new(request.clone())),
+            text: String::new(),
+            ear: Hearing::default(),
+        };
+        self.put(turn, request, fx);
+    }
+
+    fn put(&mut self, turn: Turn, request: Request, fx: &mut Effects) {
         self.last_turn += 1;
         let id = TurnId(self.last_turn);
         fx.events.push(Event::TurnQueued {
             turn: id,
-            seat: self.open.members[member].name.clone(),
-            purpose,
+            seat: self.open.members[turn.member].name.clone(),
+            purpose: match self.phase {
+                Phase::Voting => Purpose::Vote,
+                Phase::Judging => Purpose::Arbitrate,
+                _ => Purpose::Review,
+            },
             replaces: None,
         });
         fx.commands.push(Command::Ask {
             turn: id,
             request: Box::new(request),
         });
-        let turn = Turn {
-            member,
-            shown,
-            text: String::new(),
-            ear: Hearing::default(),
-        };
         self.turns.insert(id, turn);
     }
 
@@ -468,7 +513,7 @@ impl Review {
             return;
         };
         let (request, shown) = ask::pairs(&self.open, member, &self.raws, &self.merged.unclear);
-        self.ask(member, request, Purpose::Arbitrate, shown, fx);
+        self.ask(member, request, shown, fx);
     }
 
     /// Asks every member that reviewed about the clusters that it did not make.
@@ -490,7 +535,7 @@ impl Review {
                 continue;
             }
             let (request, shown) = ask::votes(&self.open, member, &self.clusters, &foreign);
-            self.ask(member, request, Purpose::Vote, shown, fx);
+            self.ask(member, request, shown, fx);
         }
     }
 

@@ -100,9 +100,20 @@ pub fn findings(reply: &str) -> Result<Read, &'static str> {
         return Err("the reply is empty");
     }
     let objects = json::objects(&text);
-    let listed = objects.iter().rev().find_map(|o| list(&o.value));
-    if let Some(items) = listed {
-        return Ok(collect(items.iter()));
+    let listed = objects
+        .iter()
+        .rev()
+        .find_map(|o| Some((o, list(&o.value)?)));
+    if let Some((object, items)) = listed {
+        let whole = text
+            .get(object.start..object.end)
+            .is_some_and(|o| o.trim_end().ends_with('}'));
+        let read = collect(items.iter());
+        return match (read.findings.is_empty(), read.left_out) {
+            (true, 0) if !whole => Err("the reply ends before its first finding"),
+            (true, 1..) => Err("its findings name no file or no claim"),
+            _ => Ok(read),
+        };
     }
     let bare: Vec<&Value> = objects
         .iter()

@@ -196,7 +196,8 @@ fn holds(ran: &Ran) -> Vec<(Vec<Raw>, BTreeMap<String, Vote>)> {
     out
 }
 
-/// No report holds anything but the council's names, cluster votes by others, and as many requests as planned.
+/// No report holds anything but the council's names and votes by others. There are as many requests as planned, and one more
+/// for each reply of the member that obeys.
 fn structure(ran: &Ran, about: &str) {
     let names = BTreeSet::from(["ann", "bob", "eve"]);
     let members: BTreeSet<&str> = ran.report.members.iter().map(|m| m.name.as_str()).collect();
@@ -218,7 +219,7 @@ fn structure(ran: &Ran, about: &str) {
         assert!(reported.agreeing() <= 3, "{about}");
     }
     assert!(
-        ran.asked.len() <= 6,
+        ran.asked.len() <= 6 + 2,
         "{about}: {} requests",
         ran.asked.len()
     );
@@ -237,7 +238,8 @@ fn structure(ran: &Ran, about: &str) {
             .filter(|l| l.starts_with(&format!("<<{mark} ")))
             .count();
         let closed = text.lines().filter(|l| *l == format!("{mark}>>")).count();
-        let items = if kind(request) == "findings" {
+        let again = request.prompt.turn.contains("your own reply");
+        let items = if again || kind(request) == "findings" {
             1
         } else {
             labels(request).len()

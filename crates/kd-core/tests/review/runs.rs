@@ -146,6 +146,66 @@ fn members_that_fail_are_told_and_end_nothing() {
 }
 
 #[test]
+fn replies_that_cannot_be_read_are_asked_for_once_more() {
+    let prose =
+        "The loop in `total` runs one past the end, see src/sum.rs line 3. I would use `..` there.";
+    // (what bob says first, whether the second request shows it to him)
+    for (first, shown) in [(prose, true), ("", false), ("{\"findings\": [", true)] {
+        let mut turns = 0;
+        let ran = run(review(&["ann", "bob"]), |name, request| {
+            match (kind(request), name) {
+                ("findings", "bob") => {
+                    turns += 1;
+                    Reply::Text(match turns {
+                        1 => first.to_owned(),
+                        _ => findings(&[finding("src/sum.rs", 3, LOOP, OFF)]),
+                    })
+                }
+                ("findings", _) => Reply::Text("No findings.".to_owned()),
+                _ => Reply::Text(votes(request, |_| "real")),
+            }
+        });
+        assert_eq!(turns, 2, "{first:?}");
+        assert_eq!(ran.report.findings.len(), 1, "{first:?}");
+        assert!(ran.report.members.iter().all(|m| m.failed.is_none()));
+        let second = ran
+            .asked
+            .iter()
+            .filter(|r| r.seat.as_str() == "bob")
+            .nth(1)
+            .expect("asked again");
+        assert_eq!(
+            second.prompt.turn.contains("your own reply"),
+            shown,
+            "{first:?}"
+        );
+        assert_eq!(
+            second.prompt.history.contains("one past the end") && first == prose,
+            first == prose
+        );
+    }
+    // Once, and votes likewise.
+    let mut asked = std::collections::BTreeMap::new();
+    let ran = run(review(&["ann", "bob"]), |name, request| {
+        *asked.entry((kind(request), name.to_owned())).or_insert(0) += 1;
+        Reply::Text(match (kind(request), name) {
+            ("findings", "ann") => findings(&[finding("src/sum.rs", 3, LOOP, OFF)]),
+            ("findings", _) => "No findings.".to_owned(),
+            _ => "I had rather not say.".to_owned(),
+        })
+    });
+    assert_eq!(asked[&("votes", "bob".to_owned())], 2);
+    assert_eq!(asked[&("findings", "ann".to_owned())], 1);
+    assert!(ran.report.findings[0].votes.is_empty());
+    let told = ran.report.notices.join("\n");
+    assert_eq!(
+        told.matches("bob gave no vote that can be read").count(),
+        1,
+        "{told}"
+    );
+}
+
+#[test]
 fn votes_that_fail_leave_the_findings() {
     let ran = run(review(&["ann", "bob"]), |name, request| {
         match kind(request) {

@@ -5,9 +5,11 @@ use crate::face::jsonl::JsonLines;
 use crate::face::round::Round;
 use crate::face::{Face, Io};
 use crate::render::clean;
+use kd_core::event::Purpose;
 use kd_core::review::Report;
-use kd_core::{Event, FailureKind, Record};
+use kd_core::{Event, FailureKind, Record, TurnId};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
@@ -59,6 +61,17 @@ pub(super) struct Watching {
     seen: Rc<RefCell<Seen>>,
     lines: Option<JsonLines>,
     quiet: bool,
+    /// What the turns under way are for.
+    purposes: BTreeMap<TurnId, Purpose>,
+}
+
+/// What a member has done.
+fn deed(purpose: Option<Purpose>) -> &'static str {
+    match purpose {
+        Some(Purpose::Vote) => "voted on findings of others",
+        Some(Purpose::Arbitrate) => "compared unclear findings",
+        _ => "reviewed the change",
+    }
 }
 
 impl Watching {
@@ -67,6 +80,7 @@ impl Watching {
             seen,
             lines: events.then(|| JsonLines::new(quiet).with_council(true)),
             quiet: quiet || events,
+            purposes: BTreeMap::new(),
         }
     }
 
@@ -82,7 +96,13 @@ impl Face for Watching {
     fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::Reviewed { report } => self.seen.borrow_mut().report = Some((**report).clone()),
-            Event::TurnFinished { seat, .. } => self.say(&format!("{seat} answered"), io)?,
+            Event::TurnQueued { turn, purpose, .. } => {
+                self.purposes.insert(*turn, *purpose);
+            }
+            Event::TurnFinished { turn, seat, .. } => {
+                let deed = deed(self.purposes.remove(turn));
+                self.say(&format!("{seat} {deed}"), io)?;
+            }
             Event::TurnFailed { seat, failure, .. } => {
                 let mut seen = self.seen.borrow_mut();
                 seen.failures.all += 1;
