@@ -92,6 +92,23 @@ impl AnswerKind {
         }
     }
 
+    /// The kind in a word, as [`AnswerKind::parse`] takes it, without options.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Choice { options } if *options == ["yes", "no"] => "yes-no",
+            Self::Choice { .. } => "choice",
+            Self::Number => "number",
+            Self::Date => "date",
+            Self::Exact => "exact",
+            Self::Json => "json",
+            Self::Set => "set",
+            Self::Ranking => "ranking",
+            Self::Code => "code",
+            Self::Judged => "judged",
+            Self::Text => "text",
+        }
+    }
+
     /// Its name, with the options of a choice.
     pub fn words(&self) -> String {
         match self {

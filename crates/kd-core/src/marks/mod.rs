@@ -7,11 +7,14 @@ pub mod bound;
 mod drift;
 mod mark;
 mod score;
+mod standing;
 mod strength;
+mod verdict;
 mod warranty;
 
 pub use drift::{PEACE, Watch};
 pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
+pub use standing::{LEVELS, Standing, State, standing};
 pub use strength::{PULL, strengths};
 pub use warranty::{Promise, Scored, Warranty, fit};

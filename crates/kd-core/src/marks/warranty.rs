@@ -80,7 +80,7 @@ impl Warranty {
 
 /// Finds the lowest score from which the promise holds. Scores that are no numbers count as the lowest.
 pub fn fit(marks: &[Scored], promise: Promise) -> Warranty {
-    let groups = groups(marks, bound::least(promise.wrong, promise.risk));
+    let groups = groups(marks, first_group(promise));
     let passes =
         |group: &&Group| bound::at_most(group.wrong, group.marks, promise.wrong) <= promise.risk;
     let last = groups.iter().take_while(passes).last();
@@ -136,6 +136,16 @@ fn groups(marks: &[Scored], least: u64) -> Vec<Group> {
     groups
 }
 
+/// Marks of the first group: as few as pass with one wrong answer among them. A smaller group would end the sequence at the
+/// first council that is sure and wrong.
+fn first_group(promise: Promise) -> u64 {
+    let mut n = bound::least(promise.wrong, promise.risk);
+    while most_wrong(n, promise) < Some(1) {
+        n += 1;
+    }
+    n
+}
+
 /// How many of `n` may be wrong; `None` if `n` are too few for the promise.
 fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
     let passes = |k: u64| bound::at_most(k, n, promise.wrong) <= promise.risk;
@@ -155,7 +165,7 @@ fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
 fn more(marks: &[Scored], promise: Promise) -> Option<u64> {
     let total = marks.len() as f64;
     if marks.is_empty() {
-        return Some(bound::least(promise.wrong, promise.risk));
+        return Some(first_group(promise));
     }
     let of_group = |group: Group| {
         // One wrong answer more than was seen: few marks look better than they are.
@@ -169,7 +179,7 @@ fn more(marks: &[Scored], promise: Promise) -> Option<u64> {
             most.is_some_and(|most| bound::at_most(most, n, share) >= LIKELY)
         };
         let covered = group.marks as f64 / total;
-        let mut n = bound::least(promise.wrong, promise.risk);
+        let mut n = first_group(promise);
         while !enough(n) {
             n = (n as f64 * 1.1).ceil() as u64;
             if n > MORE_MAX {
@@ -203,31 +213,32 @@ mod tests {
 
     #[test]
     fn the_lowest_score_that_passes_is_taken_and_the_first_failure_ends_it() {
-        // 22 right ones are the least for nine of ten.
-        let short = fit(&marks(&[(1.0, 21, 0)]), TEN);
+        // 38 with at most one wrong are the least for nine of ten.
+        let short = fit(&marks(&[(1.0, 37, 0)]), TEN);
         assert!(
             matches!(
                 short,
                 Warranty::None {
-                    marks: 21,
+                    marks: 37,
                     more: Some(1..50)
                 }
             ),
             "{short:?}"
         );
-        let held = fit(&marks(&[(1.0, 22, 0)]), TEN);
-        assert!(
-            matches!(
+        for wrong in [0, 1] {
+            let held = fit(&marks(&[(1.0, 38 - wrong, wrong)]), TEN);
+            let covers = matches!(
                 held,
                 Warranty::Holds {
                     from: 1.0,
-                    marks: 22,
-                    wrong: 0,
+                    marks: 38,
                     ..
                 }
-            ),
-            "{held:?}"
-        );
+            );
+            assert!(covers, "{held:?}");
+        }
+        let two = fit(&marks(&[(1.0, 36, 2)]), TEN);
+        assert!(matches!(two, Warranty::None { .. }), "{two:?}");
         let held = fit(&marks(&[(1.0, 60, 0), (0.6, 30, 2), (0.2, 10, 30)]), TEN);
         let Warranty::Holds {
             from,
@@ -245,7 +256,7 @@ mod tests {
         assert!(fit(&marks(&[(1.0, 60, 0), (0.6, 30, 2)]), TEN).covers(0.6));
         assert!(!fit(&marks(&[(1.0, 60, 0), (0.6, 30, 2), (0.2, 10, 30)]), TEN).covers(0.59));
         // The surest are wrong: what is below them does not count.
-        let failed = fit(&marks(&[(1.0, 10, 20), (0.5, 500, 0)]), TEN);
+        let failed = fit(&marks(&[(1.0, 10, 30), (0.5, 500, 0)]), TEN);
         assert!(matches!(failed, Warranty::None { .. }), "{failed:?}");
         assert!(!failed.covers(1.0));
     }
@@ -256,10 +267,10 @@ mod tests {
             Warranty::None { more, .. } => more,
             held => panic!("{held:?}"),
         };
-        assert_eq!(more(&[], TEN), Some(22));
+        assert_eq!(more(&[], TEN), Some(38));
         assert_eq!(more(&[(1.0, 50, 50)], TEN), None);
         let few = more(&[(1.0, 10, 0)], TEN).expect("some");
-        assert!((12..200).contains(&few), "{few}");
+        assert!((28..200).contains(&few), "{few}");
         let strict = Promise {
             wrong: 0.01,
             risk: 0.1,

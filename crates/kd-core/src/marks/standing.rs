@@ -1,0 +1,467 @@
+//! What the user's marks allow to say of a verdict.
+//!
+//! Input: all marks, and the verdict. Output: the greatest share right that can be promised of verdicts like it, or what is
+//! missing. "Like it" means: the same kind of question, the same models, the same protocol. The first quarter of these marks,
+//! and all others, teach the weights of the score; the rest test the promise, so that no mark does both. Promises are tested
+//! from the weakest to the strongest and the first that fails ends it, so that the risk is that of one test. Marks are watched
+//! in the order of time: where verdicts that the promise covered went wrong too often, it is withdrawn, and only later marks
+//! count.
+
+use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
+use crate::Timestamp;
+use crate::eval::auto::Strength;
+use crate::eval::weights::odds;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The shares right that are promised, weakest first.
+pub const LEVELS: [f64; 5] = [0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// What the marks say of a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The kind of question.
+    pub kind: String,
+    /// Marks of verdicts like this one that count: those that teach, and those that test.
+    pub marks: u64,
+    /// How sure the council is of this verdict: the lead in weights, -1 to 1. See [`super::score`].
+    pub score: Option<f64>,
+    /// The promise.
+    #[serde(flatten)]
+    pub state: State,
+    /// When an earlier promise was withdrawn: only marks since then count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<Timestamp>,
+}
+
+/// Whether something is promised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// Verdicts like this are right at least this often.
+    Promised {
+        /// The share right.
+        right: f64,
+        /// The chance that the promise is broken although its test passed.
+        risk: f64,
+        /// Marks of verdicts as sure as the promise needs.
+        tested: u64,
+        /// How many of them were wrong.
+        wrong: u64,
+        /// The first and the last of these marks.
+        period: (Timestamp, Timestamp),
+    },
+    /// The weakest promise covers surer verdicts than this one.
+    Unsure {
+        /// The share right of that promise.
+        right: f64,
+        /// The score that it needs.
+        from: f64,
+    },
+    /// Nothing can be promised.
+    None {
+        /// About how many more marks would do for the weakest promise; `None` where more of the same would not.
+        more: Option<u64>,
+    },
+}
+
+impl Standing {
+    /// The promised share right.
+    pub fn right(&self) -> Option<f64> {
+        match self.state {
+            State::Promised { right, .. } => Some(right),
+            _ => None,
+        }
+    }
+
+    /// The standing in one sentence.
+    pub fn words(&self) -> String {
+        let percent = |share: f64| format!("{} %", (share * 1000.0).round() / 10.0);
+        let kind = kind_words(&self.kind);
+        let mut out = match &self.state {
+            State::Promised {
+                right,
+                risk,
+                tested,
+                period,
+                ..
+            } => format!(
+                "promise: verdicts like this are right at least {} of the time ({} confidence; {} of {kind}, {} to {})",
+                percent(*right),
+                percent(1.0 - risk),
+                marks(*tested),
+                day(period.0),
+                day(period.1),
+            ),
+            State::Unsure { right, .. } => format!(
+                "no promise: the council agreed less than in verdicts that are right at least {} of the time",
+                percent(*right)
+            ),
+            State::None { more: Some(more) } => format!(
+                "no promise: about {} of {kind} by this council would do ({} so far)",
+                marks(*more).replace(' ', " more "),
+                self.marks
+            ),
+            State::None { more: None } => format!(
+                "no promise: in {} of {kind} by this council agreement does not tell right from wrong well enough",
+                marks(self.marks)
+            ),
+        };
+        if let Some(at) = self.withdrawn {
+            out.push_str(&format!(
+                "; an earlier promise was withdrawn on {}: later verdicts were wrong too often",
+                day(at)
+            ));
+        }
+        out
+    }
+}
+
+fn marks(n: u64) -> String {
+    match n {
+        1 => "1 mark".to_owned(),
+        n => format!("{n} marks"),
+    }
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+fn kind_words(kind: &str) -> String {
+    match kind {
+        "text" | "judged" => "open questions".to_owned(),
+        kind => format!("{kind} questions"),
+    }
+}
+
+/// Weighs each model's vote by the odds that it is right on this kind; 1 for all where nothing is known of some.
+fn weights<'a>(learned: &[Mark], kind: &str, models: &[&'a str]) -> BTreeMap<&'a str, f64> {
+    let known: Option<Vec<f64>> = strengths(learned, kind, models)
+        .into_iter()
+        .map(|strength| strength.map(Strength::estimate))
+        .collect();
+    let weights = known.map_or_else(|| vec![1.0; models.len()], |right| odds(&right));
+    models.iter().copied().zip(weights).collect()
+}
+
+/// The score of a marked or unmarked verdict. `None` where nobody has weight.
+fn scored(mark: &Mark, weights: &BTreeMap<&str, f64>) -> Option<f64> {
+    let mut keys: Vec<&str> = Vec::new();
+    let mut place = |key| match keys.iter().position(|known| *known == key) {
+        Some(at) => at + 1,
+        None => {
+            keys.push(key);
+            keys.len()
+        }
+    };
+    let answers: Vec<Option<usize>> = mark
+        .members
+        .iter()
+        // 0 is the winner.
+        .map(|m| match &m.key {
+            _ if m.backs => Some(0),
+            Some(key) => Some(place(key)),
+            None => None,
+        })
+        .collect();
+    let weights: Vec<f64> = mark
+        .members
+        .iter()
+        .map(|m| weights.get(m.model.as_str()).copied().unwrap_or(1.0))
+        .collect();
+    score(&answers, &weights, 0)
+}
+
+/// Says what `marks` allow to promise of `verdict`, at [`LEVELS`] and the share that the user requires, if any.
+pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
+    let is_like = |mark: &&Mark| {
+        mark.kind == verdict.kind
+            && mark.protocol == verdict.protocol
+            && mark.models() == verdict.models()
+            && (&mark.thread, mark.message) != (&verdict.thread, verdict.message)
+    };
+    let (mut like, mut learned): (Vec<&Mark>, Vec<Mark>) = (Vec::new(), Vec::new());
+    for mark in marks {
+        match is_like(&mark) {
+            true => like.push(mark),
+            false => learned.push(mark.clone()),
+        }
+    }
+    like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
+    let count = like.len() as u64;
+    let test = like.split_off(like.len() / 4);
+    learned.extend(like.into_iter().cloned());
+    // A verdict that is marked already must not have taught its own promise.
+    learned.retain(|mark| (&mark.thread, mark.message) != (&verdict.thread, verdict.message));
+    let models = verdict.models();
+    let weights = weights(&learned, &verdict.kind, &models);
+    let mut test: Vec<(Timestamp, Scored)> = test
+        .iter()
+        .map(|mark| {
+            let score = scored(mark, &weights).unwrap_or(f64::NEG_INFINITY);
+            (
+                mark.at,
+                Scored {
+                    score,
+                    right: mark.is_right(),
+                },
+            )
+        })
+        .collect();
+    let own = scored(verdict, &weights);
+    let mut withdrawn = None;
+    let mut found = fitted(&test, required);
+    // Each alarm leaves fewer marks.
+    while let Some(at) = found
+        .iter()
+        .find_map(|(right, warranty)| broken(&test, *right, warranty))
+    {
+        withdrawn = Some(test[at].0);
+        test.drain(..=at);
+        found = fitted(&test, required);
+    }
+    let covered = found
+        .iter()
+        .rev()
+        .find(|(_, w)| own.is_some_and(|score| w.covers(score)));
+    let state = match (covered, found.first()) {
+        (
+            Some((
+                right,
+                Warranty::Holds {
+                    from, marks, wrong, ..
+                },
+            )),
+            _,
+        ) => {
+            let times = || {
+                test.iter()
+                    .filter(|(_, mark)| mark.score >= *from)
+                    .map(|(at, _)| *at)
+            };
+            let zero = Timestamp::UNIX_EPOCH;
+            State::Promised {
+                right: *right,
+                risk: RISK,
+                tested: *marks,
+                wrong: *wrong,
+                period: (times().min().unwrap_or(zero), times().max().unwrap_or(zero)),
+            }
+        }
+        (_, Some((right, Warranty::Holds { from, .. }))) => State::Unsure {
+            right: *right,
+            from: *from,
+        },
+        _ => {
+            let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
+            let target = required.unwrap_or(LEVELS[0]);
+            let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
+                Warranty::None { more, .. } => more,
+                Warranty::Holds { .. } => None,
+            });
+            // A quarter of them teaches.
+            State::None {
+                more: more.map(|n| (n * 4).div_ceil(3)),
+            }
+        }
+    };
+    Standing {
+        kind: verdict.kind.clone(),
+        marks: count,
+        score: own,
+        state,
+        withdrawn,
+    }
+}
+
+/// The risk of all promises: [`Promise::of`].
+const RISK: f64 = 0.1;
+
+/// The promises that hold, weakest first, up to the first that does not.
+fn fitted(test: &[(Timestamp, Scored)], required: Option<f64>) -> Vec<(f64, Warranty)> {
+    let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
+    let mut levels: Vec<f64> = LEVELS.into_iter().chain(required).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    let fit = |right: f64| Some((right, fit(&scores, Promise::of(right)?)));
+    let holds = |(_, warranty): &(f64, Warranty)| matches!(warranty, Warranty::Holds { .. });
+    levels
+        .into_iter()
+        .map_while(fit)
+        .take_while(holds)
+        .collect()
+}
+
+/// The mark at which it was noticed that a promise does not hold.
+fn broken(test: &[(Timestamp, Scored)], right: f64, warranty: &Warranty) -> Option<usize> {
+    let mut watch = Watch::new(1.0 - right);
+    test.iter().enumerate().find_map(|(at, (_, mark))| {
+        if warranty.covers(mark.score) {
+            watch.see(mark.right);
+        }
+        watch.alarm().map(|_| at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{By, Member, VERSION};
+    use super::*;
+
+    /// A verdict of three models of whom `backing` stand behind it.
+    fn verdict(at: i64, backing: usize, right: bool) -> Mark {
+        let member = |model: usize| Member {
+            name: format!("m{model}"),
+            model: format!("vendor/m{model}"),
+            key: Some(if model < backing { "391" } else { "381" }.to_owned()),
+            backs: model < backing,
+            confidence: None,
+        };
+        Mark {
+            v: VERSION,
+            thread: format!("council-{at}"),
+            message: 5,
+            at: Timestamp::from_second(at * 86_400).expect("a time"),
+            by: By::User,
+            kind: "number".into(),
+            protocol: "council".into(),
+            members: (0..3).map(member).collect(),
+            winner: Some("391".into()),
+            credit: f64::from(u8::from(right)),
+            answer: None,
+            calls: 3,
+            usd: 0.0,
+        }
+    }
+
+    fn series(groups: &[(usize, usize, usize)]) -> Vec<Mark> {
+        let mut at = 0;
+        let mut all = Vec::new();
+        for (backing, right, wrong) in groups {
+            for n in 0..right + wrong {
+                at += 1;
+                all.push(verdict(at, *backing, n >= *wrong));
+            }
+        }
+        all
+    }
+
+    /// Two kinds of verdicts in turn, so that both are in the quarter that teaches.
+    fn mixed(n: usize, sure_wrong_every: usize) -> Vec<Mark> {
+        (0..n)
+            .map(|at| match at % 2 {
+                0 => verdict(at as i64, 3, at % sure_wrong_every != 0),
+                _ => verdict(at as i64, 2, at % 8 == 1),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sure_verdicts_are_promised_and_unsure_ones_are_not() {
+        let marks = mixed(600, 100);
+        let sure = standing(&marks, &verdict(9999, 3, true), None);
+        assert_eq!(sure.marks, 600);
+        assert!(sure.right() >= Some(0.9), "{sure:?}");
+        let unsure = standing(&marks, &verdict(9999, 2, true), None);
+        assert!(matches!(unsure.state, State::Unsure { .. }), "{unsure:?}");
+        assert!(
+            sure.words()
+                .starts_with("promise: verdicts like this are right at least 9"),
+            "{}",
+            sure.words()
+        );
+        assert!(
+            unsure
+                .words()
+                .starts_with("no promise: the council agreed less"),
+            "{}",
+            unsure.words()
+        );
+    }
+
+    #[test]
+    fn few_marks_promise_nothing_and_say_how_many_are_missing() {
+        let none = standing(&[], &verdict(1, 3, true), None);
+        assert!(
+            matches!(none.state, State::None { more: Some(12..20) }),
+            "{none:?}"
+        );
+        assert_eq!(
+            none.words(),
+            "no promise: about 16 more marks of number questions by this council would do (0 so far)"
+        );
+        let stricter = standing(&[], &verdict(1, 3, true), Some(0.95));
+        assert!(
+            matches!(
+                stricter.state,
+                State::None {
+                    more: Some(90..120)
+                }
+            ),
+            "{stricter:?}"
+        );
+        let hopeless = standing(&series(&[(3, 100, 100)]), &verdict(999, 3, true), None);
+        assert!(
+            matches!(hopeless.state, State::None { more: None }),
+            "{hopeless:?}"
+        );
+    }
+
+    #[test]
+    fn only_verdicts_like_it_count() {
+        let marks = mixed(600, 100);
+        let here = verdict(9999, 3, true);
+        let mut other_kind = here.clone();
+        other_kind.kind = "choice".into();
+        let mut other_protocol = here.clone();
+        other_protocol.protocol = "vote".into();
+        let mut other_version = here.clone();
+        other_version.members[1].model = "vendor/m1-20260101".into();
+        let mut smaller = here.clone();
+        smaller.members.pop();
+        for other in [other_kind, other_protocol, other_version, smaller] {
+            let standing = standing(&marks, &other, None);
+            assert_eq!((standing.marks, standing.right()), (0, None), "{other:?}");
+        }
+        // Its own mark tells nothing of it.
+        let own = standing(&marks, &marks[10], None);
+        assert_eq!(own.marks, 599);
+    }
+
+    #[test]
+    fn a_promise_that_no_longer_holds_is_withdrawn_and_can_be_earned_again() {
+        // 500 good ones, then every second one is wrong.
+        let mut marks = series(&[(3, 500, 0)]);
+        let from = marks.len() as i64;
+        marks.extend((1..60).map(|n| verdict(from + n, 3, n % 2 == 0)));
+        let here = verdict(9999, 3, true);
+        let broken = standing(&marks, &here, None);
+        assert!(broken.withdrawn.is_some(), "{broken:?}");
+        assert_eq!(broken.right(), None, "{broken:?}");
+        assert!(
+            broken.words().contains("withdrawn on 1971-"),
+            "{}",
+            broken.words()
+        );
+        let from = 600;
+        marks.extend((1..200).map(|n| verdict(from + n, 3, true)));
+        let earned = standing(&marks, &here, None);
+        assert!(
+            earned.right().is_some() && earned.withdrawn.is_some(),
+            "{earned:?}"
+        );
+    }
+
+    #[test]
+    fn the_order_in_which_marks_are_stored_changes_nothing() {
+        let marks = mixed(300, 50);
+        let mut turned = marks.clone();
+        turned.reverse();
+        let here = verdict(9999, 3, true);
+        assert_eq!(
+            standing(&marks, &here, None),
+            standing(&turned, &here, None)
+        );
+    }
+}

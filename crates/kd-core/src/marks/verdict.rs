@@ -1,0 +1,58 @@
+//! The verdict of a deliberation as marks keep it.
+
+use super::mark::{By, Mark, Member, VERSION};
+use crate::Timestamp;
+use crate::deliberation::AnswerKind;
+use crate::deliberation::report::Report;
+
+impl Mark {
+    /// The last verdict of a thread, with a credit of 0 until the user says more. `None` without a verdict, and where nothing
+    /// was decided: there is nothing to be right or wrong.
+    pub fn unmarked(report: &Report) -> Option<Self> {
+        let (plan, verdict) = (report.plan.as_ref()?, report.verdict.as_ref()?);
+        let counted = report
+            .counts
+            .iter()
+            .rev()
+            .find(|c| c.depth == 0 && c.pass == verdict.best_pass && c.winner.is_some())?;
+        let winner = counted.winner?;
+        let answers = report
+            .settled
+            .as_ref()
+            .map_or(&plan.answers, |(kind, _)| kind);
+        let is_keyed = !matches!(answers, AnswerKind::Text | AnswerKind::Judged);
+        let name = |at: usize| counted.candidates.get(at).cloned().filter(|_| is_keyed);
+        let members = plan.seats.iter().filter_map(|seat| {
+            let first = counted
+                .firsts
+                .iter()
+                .find(|first| first.seat == *seat.name())?;
+            let member = &seat.member;
+            Some(Member {
+                name: member.name.to_string(),
+                model: member
+                    .model
+                    .clone()
+                    .unwrap_or_else(|| member.backend.clone()),
+                key: first.candidate.and_then(name),
+                backs: first.candidate == Some(winner),
+                confidence: first.confidence,
+            })
+        });
+        Some(Self {
+            v: VERSION,
+            thread: report.thread.as_ref()?.to_string(),
+            message: verdict.message?,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: answers.name().to_owned(),
+            protocol: plan.protocol.clone(),
+            members: members.collect(),
+            winner: name(winner),
+            credit: 0.0,
+            answer: None,
+            calls: report.calls,
+            usd: verdict.spent.pico_usd as f64 / 1e12,
+        })
+    }
+}
