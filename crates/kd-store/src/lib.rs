@@ -23,6 +23,7 @@ pub mod layout;
 pub mod lease;
 pub mod lock;
 pub mod log;
+pub mod marks;
 pub mod memory;
 pub mod meta;
 pub mod name;

@@ -43,6 +43,8 @@ exits! {
     HeldBack = 9, "held back: members need settings that you have not allowed (kd trust)";
     /// A review has findings that the user wants to fail on.
     Findings = 10, "findings: the review has some that --fail-on names";
+    /// The user requires a promise that the marks do not allow.
+    NoPromise = 11, "no promise: your marks do not allow what --require asks for";
     /// Every member ran out of time.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

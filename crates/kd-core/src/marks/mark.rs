@@ -11,6 +11,8 @@ pub const VERSION: u32 = 1;
 pub struct Mark {
     /// [`VERSION`].
     pub v: u32,
+    /// The project of the thread, by the name of its state folder.
+    pub project: String,
     /// The thread.
     pub thread: String,
     /// The number of the message with the verdict.
@@ -86,6 +88,12 @@ impl Mark {
         }
     }
 
+    /// Whether both are of one verdict.
+    pub fn is_of(&self, other: &Mark) -> bool {
+        (self.message, &self.thread, &self.project)
+            == (other.message, &other.thread, &other.project)
+    }
+
     /// The names of its models, in order: marks of the same models can be compared.
     pub fn models(&self) -> Vec<&str> {
         let mut models: Vec<&str> = self.members.iter().map(|m| m.model.as_str()).collect();
@@ -130,6 +138,7 @@ mod tests {
     pub(in crate::marks) fn mark(credit: f64, answer: Option<&str>) -> Mark {
         Mark {
             v: VERSION,
+            project: "p-1".into(),
             thread: "council-1".into(),
             message: 5,
             at: Timestamp::UNIX_EPOCH,

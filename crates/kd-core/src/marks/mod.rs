@@ -17,4 +17,5 @@ pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
 pub use standing::{LEVELS, Standing, State, standing};
 pub use strength::{PULL, strengths};
+pub use verdict::model_of;
 pub use warranty::{Promise, Scored, Warranty, fit};

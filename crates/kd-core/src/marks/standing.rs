@@ -179,7 +179,7 @@ pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standi
         mark.kind == verdict.kind
             && mark.protocol == verdict.protocol
             && mark.models() == verdict.models()
-            && (&mark.thread, mark.message) != (&verdict.thread, verdict.message)
+            && !mark.is_of(verdict)
     };
     let (mut like, mut learned): (Vec<&Mark>, Vec<Mark>) = (Vec::new(), Vec::new());
     for mark in marks {
@@ -193,7 +193,7 @@ pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standi
     let test = like.split_off(like.len() / 4);
     learned.extend(like.into_iter().cloned());
     // A verdict that is marked already must not have taught its own promise.
-    learned.retain(|mark| (&mark.thread, mark.message) != (&verdict.thread, verdict.message));
+    learned.retain(|mark| !mark.is_of(verdict));
     let models = verdict.models();
     let weights = weights(&learned, &verdict.kind, &models);
     let mut test: Vec<(Timestamp, Scored)> = test
@@ -320,6 +320,7 @@ mod tests {
         };
         Mark {
             v: VERSION,
+            project: "p-1".into(),
             thread: format!("council-{at}"),
             message: 5,
             at: Timestamp::from_second(at * 86_400).expect("a time"),

@@ -88,6 +88,7 @@ mod tests {
         };
         Mark {
             v: VERSION,
+            project: "p".into(),
             thread: "t".into(),
             message: 1,
             at: Timestamp::UNIX_EPOCH,

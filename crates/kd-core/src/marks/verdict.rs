@@ -5,10 +5,15 @@ use crate::Timestamp;
 use crate::deliberation::AnswerKind;
 use crate::deliberation::report::Report;
 
+/// The model of a member as marks name it: the backend, where that serves one model alone.
+pub fn model_of(member: &crate::Member) -> &str {
+    member.model.as_deref().unwrap_or(&member.backend)
+}
+
 impl Mark {
     /// The last verdict of a thread, with a credit of 0 until the user says more. `None` without a verdict, and where nothing
     /// was decided: there is nothing to be right or wrong.
-    pub fn unmarked(report: &Report) -> Option<Self> {
+    pub fn unmarked(report: &Report, project: &str) -> Option<Self> {
         let (plan, verdict) = (report.plan.as_ref()?, report.verdict.as_ref()?);
         let counted = report
             .counts
@@ -30,10 +35,7 @@ impl Mark {
             let member = &seat.member;
             Some(Member {
                 name: member.name.to_string(),
-                model: member
-                    .model
-                    .clone()
-                    .unwrap_or_else(|| member.backend.clone()),
+                model: model_of(member).to_owned(),
                 key: first.candidate.and_then(name),
                 backs: first.candidate == Some(winner),
                 confidence: first.confidence,
@@ -41,6 +43,7 @@ impl Mark {
         });
         Some(Self {
             v: VERSION,
+            project: project.to_owned(),
             thread: report.thread.as_ref()?.to_string(),
             message: verdict.message?,
             at: Timestamp::UNIX_EPOCH,

@@ -20,6 +20,7 @@ use crate::deliberation::plan::{
 use crate::deliberation::{Cut, protocols};
 use crate::eval::auto::{Auto, Known, Strength, auto};
 use crate::ids::SeatName;
+use crate::marks::{Mark, model_of, strengths};
 use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
@@ -53,6 +54,10 @@ pub struct Brief<'a> {
     pub temperature: Option<f32>,
     /// Seconds of one turn, for this time.
     pub timeout: Option<u64>,
+    /// The user's marks of verdicts: `auto` learns from them how strong members are.
+    pub marks: Vec<Mark>,
+    /// Why there are none, although there may be some.
+    pub marks_fault: Option<String>,
 }
 
 /// A plan, and what the person should know about it.
@@ -183,7 +188,8 @@ pub fn plan_with(
         Task::Open if answers.is_keyed() => Task::Reasoning,
         task => task,
     };
-    let auto = (settings.protocol == "auto").then(|| choose(task, &seats));
+    let learned = learned(brief, answers.name(), &seats);
+    let auto = (settings.protocol == "auto").then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
     // What was asked for needs no reason.
     let listed = settings.council.members.is_some() || choice.members.is_some();
@@ -197,6 +203,9 @@ pub fn plan_with(
         notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
         notices.extend(auto.warning.clone());
         why.extend(auto.why.iter().map(|w| format!("auto: {w}")));
+        why.extend(learned_words(answers.name(), &seats, &learned));
+        let fault = brief.marks_fault.as_ref();
+        notices.extend(fault.map(|fault| format!("your marks are not used: {fault}")));
         let opining = seats.iter_mut().filter(|s| s.has(Duty::Opine));
         for (seat, weight) in opining.zip(&auto.weights) {
             seat.member.weight = *weight as f64 / NANOS as f64;
@@ -405,18 +414,43 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
     }
 }
 
+/// What the user's marks tell of the seats that give opinions, on this kind of question.
+fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Vec<Option<Strength>> {
+    let opining = seats.iter().filter(|s| s.has(Duty::Opine));
+    let models: Vec<&str> = opining.map(|s| model_of(&s.member)).collect();
+    strengths(&brief.marks, kind, &models)
+}
+
+/// What was learned, in words; nothing without marks.
+fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Option<String> {
+    let opining = seats.iter().filter(|s| s.has(Duty::Opine));
+    let told: Vec<String> = opining
+        .zip(learned)
+        .filter(|(seat, _)| seat.reliability.is_none())
+        .filter_map(|(seat, strength)| {
+            let right = 100.0 * (*strength)?.estimate();
+            Some(format!("{} {right:.0} %", seat.name()))
+        })
+        .collect();
+    let told = told.join(", ");
+    (!told.is_empty())
+        .then(|| format!("auto: by your marks of {kind} questions members are right: {told}"))
+}
+
 /// What `auto` chooses for seats that give opinions, in the names of our tables.
-fn choose(task: Task, seats: &[Seat]) -> Auto {
+fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
     use crate::eval::auto::Task as Kind;
     let members = seats
         .iter()
         .filter(|s| s.has(Duty::Opine))
-        .map(|s| {
+        .zip(learned)
+        .map(|(s, learned)| {
             // Whoever wrote a reliability down had measured it: it counts as a hundred questions.
-            s.reliability.map(|right| Strength {
+            let written = s.reliability.map(|right| Strength {
                 right,
                 questions: 100,
-            })
+            });
+            written.or(*learned)
         })
         .collect();
     auto(&Known {

@@ -123,6 +123,8 @@ pub enum Busy {
 pub struct Job<'j> {
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
+    /// The file of marks of verdicts.
+    marks: Option<&'j Path>,
     targets: Vec<Target>,
     /// Threads that have copies and keep them, with how many.
     keeps: Vec<(Place, usize)>,
@@ -140,6 +142,7 @@ impl<'j> Job<'j> {
     pub fn new(
         layout: &'j Layout,
         reviews: Option<&'j Reviews>,
+        marks: Option<&'j Path>,
         place: &Place,
         message: Option<u32>,
         copies: bool,
@@ -162,6 +165,7 @@ impl<'j> Job<'j> {
         let mut job = Self {
             layout,
             reviews,
+            marks,
             targets: Vec::new(),
             keeps: Vec::new(),
             pieces,

@@ -19,7 +19,8 @@ Examples:
   kd why                                         how the council reached its decision
   kd replay                                      repeat the decision from the record, without a model
 
-Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 split; 8 no quorum.";
+Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 split; 8 no quorum;
+11 no promise (--require).";
 
 /// Plan a council, collect opinions and reviews, vote, conclude
 #[derive(Debug, Args)]
@@ -110,6 +111,9 @@ pub(crate) struct Deliberate {
           action = clap::ArgAction::SetTrue, help_heading = "Model")]
     pub(crate) offline: bool,
 
+    /// Exit with 11 unless your marks promise that verdicts like this are right at least this often, 0.5 to 0.999
+    #[arg(long, value_name = "SHARE", value_parser = values::promise, help_heading = "Output")]
+    pub(crate) require: Option<f64>,
     /// Also write the full record to a file: .md, .html or .json
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) export: Option<PathBuf>,

@@ -16,6 +16,7 @@ pub(crate) mod fork;
 pub(crate) mod forum;
 pub(crate) mod fsck;
 pub(crate) mod init;
+pub(crate) mod mark;
 pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod review;
@@ -102,6 +103,10 @@ pub(crate) enum Command {
     Why(deliberate::Why),
     /// Repeat a decision from its record, without a model, and compare
     Replay(deliberate::Replay),
+    /// Mark a verdict as right or wrong
+    Mark(mark::Mark),
+    /// List, export, import or forget marks of verdicts
+    Marks(mark::Marks),
     /// Show, set or forget what deliberations remember
     #[command(arg_required_else_help = true)]
     Memory(Group<deliberate::Memory>),
@@ -185,6 +190,10 @@ pub(crate) fn whole() -> clap::Command {
     let whole = listed.mut_subcommand("review", |listed| {
         let about = listed.get_about().cloned().unwrap_or_default();
         review::Review::augment_args(clap::Command::new("review").about(about))
+    });
+    let whole = whole.mut_subcommand("marks", |listed| {
+        let about = listed.get_about().cloned().unwrap_or_default();
+        mark::Marks::augment_args(clap::Command::new("marks").about(about))
     });
     names.into_iter().fold(whole, |whole, name| {
         let group = groups.iter().find(|(group, _)| *group == name);
@@ -292,6 +301,8 @@ mod tests {
             &["export"],
             &["fork"],
             &["forget"],
+            &["mark"],
+            &["marks"],
             &["replay"],
             &["init"],
             &["config"],

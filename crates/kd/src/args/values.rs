@@ -70,6 +70,14 @@ pub(super) fn weight(text: &str) -> Result<(String, f64), String> {
     }
 }
 
+/// Reads the share right that a promise must reach.
+pub(crate) fn promise(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.5..=0.999).contains(&share) => Ok(share),
+        _ => Err("must be a share from 0.5 to 0.999, such as 0.95".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

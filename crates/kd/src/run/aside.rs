@@ -2,6 +2,7 @@
 //! one. Goes out: an aside for the conversation.
 
 use super::ask::clock_seed;
+use super::deliberate::opening;
 use super::{model, seats};
 use crate::error::Error;
 use kd_core::config::Config;
@@ -102,6 +103,7 @@ impl Desk<'_> {
             true => memory::read(self.layout)?.background(),
             false => String::new(),
         };
+        let (marks, marks_fault) = opening::marks();
         let brief = Brief {
             question: &question,
             asked: &question,
@@ -115,6 +117,8 @@ impl Desk<'_> {
             model: self.wishes.model.clone(),
             temperature: self.wishes.temperature,
             timeout: self.wishes.timeout,
+            marks,
+            marks_fault,
         };
         let mut planned = planner::plan(&config, &brief)?;
         if planner::wants_model(config.deliberation.meta.planning_mode, &question) {

@@ -21,13 +21,15 @@ use kd_backends::Hands;
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
+use kd_core::marks::{self as promises, Mark, Standing};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::seating::LOCAL;
 use kd_core::voting::Outcome;
 use kd_engine::{Engine, Opening, Session};
 use kd_store::config::Loaded;
-use kd_store::{Layout, Thread, memory};
+use kd_store::user_dirs::project_key;
+use kd_store::{Layout, Thread, marks, memory};
 use serde_json::{Map, Value, json as object};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -105,11 +107,18 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         Ok(session)
     })?;
     let report = report.take();
-    finish(args, &config, &layout, &folder, &report)?;
+    let standing = standing(args, &layout, &report);
+    finish(args, &config, &layout, &folder, &report, standing.as_ref())?;
+    if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
+        notice_line(&standing.words());
+    }
     if !quiet && !played.closed {
         closing(&id.0, here);
     }
-    Ok(exit(&report, &played))
+    Ok(match (exit(&report, &played), args.require) {
+        (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
+        (exit, _) => exit,
+    })
 }
 
 fn open(
@@ -377,6 +386,7 @@ fn finish(
     layout: &Layout,
     folder: &Path,
     report: &Report,
+    standing: Option<&Standing>,
 ) -> Result<(), Error> {
     let messages = Thread::open_folder(folder)?.messages()?.messages;
     if args.output.json {
@@ -384,7 +394,10 @@ fn finish(
         writeln!(
             out,
             "{}",
-            json::text(&export::value(report, &messages), true)?
+            json::text(
+                &with_warranty(export::value(report, &messages), standing),
+                true
+            )?
         )?;
     }
     if let Some(path) = &args.export {
@@ -421,6 +434,14 @@ fn finish(
     Ok(())
 }
 
+/// The JSON object with what is promised of the verdict, where anything can be said of that.
+fn with_warranty(mut value: Value, standing: Option<&Standing>) -> Value {
+    if let Some(standing) = standing {
+        value["warranty"] = object!(standing);
+    }
+    value
+}
+
 /// Which document a file name asks for.
 fn form(path: &Path) -> Form {
     match path.extension().and_then(|e| e.to_str()) {
@@ -445,6 +466,33 @@ fn exit(report: &Report, played: &Played) -> Exit {
             Outcome::CutByBudget => Exit::Cut,
         },
     }
+}
+
+/// What the user's marks say of the verdict. `None` where there is no verdict, and without marks where no promise is
+/// required: who marks nothing is told nothing.
+fn standing(args: &Deliberate, layout: &Layout, report: &Report) -> Option<Standing> {
+    let all = match marks::read(&super::here::user_dirs()) {
+        Ok(all) => all,
+        Err(error) => {
+            notice_line(&format!(
+                "your marks are not used: {}",
+                clean::line(&error.to_string())
+            ));
+            return None;
+        }
+    };
+    if all.is_empty() && args.require.is_none() {
+        return None;
+    }
+    let verdict = Mark::unmarked(report, &project_key(layout.root()))?;
+    Some(promises::standing(&all, &verdict, args.require))
+}
+
+/// Whether as much is promised as is required.
+fn keeps(standing: Option<&Standing>, share: f64) -> bool {
+    standing
+        .and_then(Standing::right)
+        .is_some_and(|right| right >= share)
 }
 
 fn closing(id: &str, here: &Here) {

@@ -23,6 +23,7 @@ mod infile;
 mod init;
 mod kingdom;
 mod list;
+mod mark;
 mod mcp;
 mod memory;
 mod model;
@@ -112,6 +113,8 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Deliberate(args) => return deliberate::run(&args, here),
         Command::Why(args) => return deliberate::record::why(&args, here),
         Command::Replay(args) => return deliberate::record::replay(&args, here),
+        Command::Mark(args) => return mark::mark(&args, here),
+        Command::Marks(args) => return mark::marks(&args, here),
         Command::Memory(args) => return memory::run(&args.command, here),
         Command::Vote(args) => return vote::run(&args.command, here),
         Command::Mcp(args) => return mcp::run(&args, here),
@@ -182,6 +185,8 @@ impl Command {
             Command::Doctor(args) => args.json,
             Command::Fork(args) => args.json,
             Command::Forget(args) => args.json,
+            Command::Mark(args) => args.json,
+            Command::Marks(args) => args.json,
             Command::Fsck(args) => args.json,
             Command::Config(group) => matches!(&group.command, Config::Show(args) if args.json),
             Command::Model(group) => match &group.command {

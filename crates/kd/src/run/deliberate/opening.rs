@@ -2,9 +2,11 @@
 //! a plan, and the machine with who sits. What happens then, a [`Report`](kd_core::deliberation::report::Report) folds.
 
 use crate::error::Error;
+use crate::run::here::user_dirs;
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::deliberation::{Deliberation, Plan};
+use kd_core::marks::Mark;
 use kd_core::planner::{self, Brief, OwnedBrief, Planned};
 use kd_core::prompt::PREAMBLE;
 use kd_core::{Op, Roster};
@@ -24,6 +26,7 @@ pub(in crate::run) fn brief(
         (Some(layout), true) => memory::read(layout)?,
         _ => Default::default(),
     };
+    let (marks, marks_fault) = marks();
     Ok(OwnedBrief {
         question,
         asked,
@@ -33,9 +36,19 @@ pub(in crate::run) fn brief(
             seeded: seed.is_some(),
             personas: layout.map(memory::roles).transpose()?.unwrap_or_default(),
             background: remembered.background(),
+            marks,
+            marks_fault,
             ..Brief::default()
         },
     })
+}
+
+/// The user's marks, or why they are not used: a file that cannot be read must not keep anybody from asking.
+pub(in crate::run) fn marks() -> (Vec<Mark>, Option<String>) {
+    match kd_store::marks::read(&user_dirs()) {
+        Ok(marks) => (marks, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
 }
 
 /// Plans by rules, where nobody can be shown a planner at work. `members` are who may sit; none means as configured.

@@ -73,7 +73,10 @@ impl Face for Silent {
 }
 
 /// The records of a thread's last deliberation.
-fn records(here: &Here, id: Option<&str>) -> Result<(Thread, Vec<Record>), Error> {
+pub(in crate::run) fn records(
+    here: &Here,
+    id: Option<&str>,
+) -> Result<(Thread, Vec<Record>), Error> {
     let (_, place) = thread::find(here, id)?;
     let open = Thread::open(&place)?;
     let records = deliberation::last(log::read(&open)?.records).ok_or_else(|| {

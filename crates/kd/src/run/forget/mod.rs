@@ -3,7 +3,7 @@
 mod elsewhere;
 
 use super::agreed::agreed;
-use super::here::Here;
+use super::here::{Here, user_dirs};
 use super::{review, thread};
 use crate::args::forget::Forget;
 use crate::error::Error;
@@ -13,6 +13,7 @@ use crate::render::clean;
 use elsewhere::Elsewhere;
 use kd_core::{ThreadId, Timestamp};
 use kd_store::forget::{self, Busy, Found, Job, Scope};
+use kd_store::marks;
 use kd_store::reviews::Reviews;
 use kd_store::{Layout, Place};
 use serde_json::{Value, json as object};
@@ -33,11 +34,12 @@ struct Looked<'j> {
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     let reviews = review::reviews(here).ok();
+    let marks = marks::path(&user_dirs()).ok();
     let places = match (&args.id, args.older) {
         (_, Some(age)) => older(&layout, age)?,
         (id, None) => vec![thread::resolve(&layout, id.as_deref())?],
     };
-    let (looked, busy) = look(args, &layout, reviews.as_ref(), places)?;
+    let (looked, busy) = look(args, &layout, reviews.as_ref(), marks.as_deref(), places)?;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
@@ -113,11 +115,19 @@ fn look<'j>(
     args: &Forget,
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
+    marks: Option<&'j Path>,
     places: Vec<Place>,
 ) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
     let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
     for place in places {
-        let job = Job::new(layout, reviews, &place, args.message, !args.keep_copies)?;
+        let job = Job::new(
+            layout,
+            reviews,
+            marks,
+            &place,
+            args.message,
+            !args.keep_copies,
+        )?;
         if let Some(busy) = job.busy()? {
             is_busy.push(busy);
             continue;

@@ -1,0 +1,71 @@
+//! `kd mark` and `kd marks`: which verdicts were right.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Mark a verdict as right or wrong
+///
+/// Marks teach which members are how often right on which kind of question, and what can be promised of a verdict. They are
+/// kept in your data folder, never in a repository.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "kd mark [OPTIONS] [THREAD] <MARK>\n       kd mark [OPTIONS] [THREAD] --by <COMMAND>",
+    after_help = "\
+Examples:
+  kd mark right                  the newest verdict of the current thread
+  kd mark a94d wrong             another thread's
+  kd mark a94d 391               this is the right answer
+  kd mark a94d 0.7               partly right
+  kd mark a94d --by 'cargo test' right if the command succeeds"
+)]
+pub(crate) struct Mark {
+    /// The thread [default: the current one], and `right`, `wrong`, a share from 0 to 1, or the right answer
+    #[arg(value_name = "MARK", num_args = 0..=2)]
+    pub(crate) words: Vec<String>,
+    /// Run this command in a shell: right if it succeeds, wrong if it fails
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) by: Option<String>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// List, export, import or forget marks of verdicts
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  kd marks                       all marks
+  kd marks export > marks.jsonl  one JSON object a line
+  kd marks import marks.jsonl
+  kd marks forget a94d           those of a thread"
+)]
+pub(crate) struct Marks {
+    #[command(subcommand)]
+    pub(crate) command: Option<MarksCommand>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// The commands below `kd marks`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarksCommand {
+    /// Print all marks, one JSON object a line
+    Export,
+    /// Take in marks that `kd marks export` wrote
+    Import {
+        /// The file; - is stdin
+        file: PathBuf,
+    },
+    /// Forget the marks of a thread, or all
+    Forget {
+        /// The thread's id or a unique prefix
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<String>,
+        /// All marks
+        #[arg(long)]
+        all: bool,
+    },
+}

@@ -1,0 +1,294 @@
+//! `kd mark` and `kd marks`: which verdicts were right.
+
+use super::deliberate::record::records;
+use super::here::{self, Here};
+use super::{infile, thread};
+use crate::args::mark::{Mark as Args, Marks as MarksArgs, MarksCommand};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use kd_core::Timestamp;
+use kd_core::deliberation::report::Report;
+use kd_core::marks::{By, Mark, VERSION};
+use kd_store::marks::{self, Marks};
+use kd_store::user_dirs::project_key;
+use serde_json::json as object;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+
+/// Maximum bytes of a file of marks.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Maximum characters of an answer in the list.
+const ANSWER_CHARS_MAX: usize = 60;
+
+pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
+    let (id, word) = match (args.words.as_slice(), &args.by) {
+        ([], None) => {
+            return Err(Error::usage("a mark is missing")
+                .next("`kd mark right`, `kd mark wrong`, or the right answer"));
+        }
+        ([word], None) => (None, Some(word.as_str())),
+        ([id, word], None) => (Some(id.as_str()), Some(word.as_str())),
+        ([], Some(_)) => (None, None),
+        ([id], Some(_)) => (Some(id.as_str()), None),
+        _ => {
+            return Err(Error::usage("`--by` takes the place of the mark")
+                .next("kd mark THREAD --by 'cargo test'"));
+        }
+    };
+    let (mut mark, report) = unmarked(here, id)?;
+    mark.at = Timestamp::now();
+    let of = json_place(&mark);
+    match (word, &args.by) {
+        (Some(word), _) => say(&mut mark, word, &report)?,
+        (None, Some(command)) => {
+            mark.by = By::Command;
+            mark.credit = f64::from(u8::from(succeeds(command)?));
+        }
+        (None, None) => {}
+    }
+    let old = Marks::open(&here::user_dirs())?.add(&mark)?;
+    let count = marks::read(&here::user_dirs())?.len() as u64;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let value = object!({"v": 1, "mark": mark, "before": old, "marks": count});
+        writeln!(out, "{}", json::text(&value, true)?)?;
+        return Ok(Exit::Done);
+    }
+    let was = match &old {
+        Some(old) if old.credit != mark.credit => format!(" (was {})", credit(old)),
+        _ => String::new(),
+    };
+    writeln!(
+        out,
+        "{of} is {}{was}; you have {}",
+        credit(&mark),
+        words::count(count, "mark")
+    )?;
+    Ok(Exit::Done)
+}
+
+/// The newest verdict of a thread, and its record.
+fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
+    let layout = here.layout()?;
+    let (_, records) = records(here, id)?;
+    let report = Report::of(&records);
+    let mark = Mark::unmarked(&report, &project_key(layout.root())).ok_or_else(|| {
+        Error::new(
+            "no_verdict",
+            Exit::Error,
+            "the deliberation decided nothing, so there is nothing to mark",
+        )
+        .next("`kd why` tells how it ended")
+    })?;
+    Ok((mark, report))
+}
+
+/// Takes in what the user says.
+fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
+    let is_share = |text: &str| text.contains('.') && mark.kind != "number";
+    match word.to_lowercase().as_str() {
+        "right" => mark.credit = 1.0,
+        "wrong" => mark.credit = 0.0,
+        text if is_share(text)
+            && text
+                .parse::<f64>()
+                .is_ok_and(|share| (0.0..=1.0).contains(&share)) =>
+        {
+            mark.credit = text.parse().unwrap_or(0.0);
+        }
+        _ => {
+            let question = report
+                .plan
+                .as_ref()
+                .map_or("", |plan| plan.question.as_str());
+            let kind = report.settled.as_ref().map(|(kind, _)| kind);
+            let kind = kind.or(report.plan.as_ref().map(|plan| &plan.answers));
+            let key = kind.and_then(|kind| kind.read_for(question, word).ok());
+            let (Some((key, _)), Some(winner)) = (key, &mark.winner) else {
+                return Err(Error::usage(format!("`{}` is no mark of {} question", clean::line(word), article(&mark.kind)))
+                    .next("`right`, `wrong`, a share such as 0.7, or an answer as the council would give it"));
+            };
+            mark.credit = f64::from(u8::from(key == *winner));
+            mark.answer = Some(key);
+        }
+    }
+    Ok(())
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "text" | "judged" => "an open".to_owned(),
+        "exact" => "an exact".to_owned(),
+        kind => format!("a {kind}"),
+    }
+}
+
+/// Runs a command of the user.
+fn succeeds(command: &str) -> Result<bool, Error> {
+    let status = Command::new("/bin/sh").args(["-c", command]).status();
+    let status = status.map_err(|e| Error::usage("the command cannot be run").because(e))?;
+    match status.code() {
+        Some(126 | 127) => Err(Error::usage(format!(
+            "`{}` cannot be run: nothing was marked",
+            clean::line(command)
+        ))),
+        Some(code) => Ok(code == 0),
+        None => Err(Error::new(
+            "killed",
+            Exit::Interrupted,
+            "the command was killed: nothing was marked",
+        )),
+    }
+}
+
+fn json_place(mark: &Mark) -> String {
+    clean::line(&format!("{} #{}", mark.thread, mark.message))
+}
+
+fn credit(mark: &Mark) -> String {
+    match mark.credit {
+        1.0 => "right".to_owned(),
+        0.0 => "wrong".to_owned(),
+        share => format!("{share} right"),
+    }
+}
+
+pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
+    match &args.command {
+        None => list(args.json, here)?,
+        Some(MarksCommand::Export) => {
+            let mut out = io::stdout().lock();
+            for mark in marks::read(&here::user_dirs())? {
+                writeln!(out, "{}", json::text(&mark, false)?)?;
+            }
+        }
+        Some(MarksCommand::Import { file }) => import(file)?,
+        Some(MarksCommand::Forget { id, all }) => {
+            let dirs = here::user_dirs();
+            let gone = match (id, marks::read(&dirs)?.is_empty()) {
+                (_, true) => 0,
+                (None, _) => {
+                    if *all {
+                        Marks::open(&dirs)?.forget_all()?
+                    } else {
+                        0
+                    }
+                }
+                (Some(id), _) => {
+                    let (layout, place) = thread::find(here, Some(id))?;
+                    Marks::open(&dirs)?.forget(
+                        &project_key(layout.root()),
+                        &place.id.0,
+                        None,
+                        false,
+                    )?
+                }
+            };
+            writeln!(
+                io::stdout().lock(),
+                "forgot {}",
+                words::count(gone as u64, "mark")
+            )?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn list(as_json: bool, here: &Here) -> Result<(), Error> {
+    let dirs = here::user_dirs();
+    let all = marks::read(&dirs)?;
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(
+            out,
+            "{}",
+            json::text(&object!({"v": 1, "marks": all}), true)?
+        )?;
+        return Ok(());
+    }
+    if all.is_empty() {
+        writeln!(
+            out,
+            "no marks yet: `kd mark right` marks the newest verdict"
+        )?;
+        return Ok(());
+    }
+    let styles = here.out_styles();
+    for mark in &all {
+        let answer: String = mark
+            .winner
+            .as_deref()
+            .unwrap_or("(open text)")
+            .chars()
+            .take(ANSWER_CHARS_MAX)
+            .collect();
+        let at: String = mark.at.to_string().chars().take(10).collect();
+        let named = match &mark.answer {
+            Some(right) if Some(right) != mark.winner.as_ref() => {
+                format!(", it was {}", clean::line(right))
+            }
+            _ => String::new(),
+        };
+        writeln!(
+            out,
+            "{}  {}  {}  {}{named}  {}",
+            clean::line(&at),
+            styles.bold(&json_place(mark)),
+            clean::line(&mark.kind),
+            credit(mark),
+            styles.dim(&clean::line(&answer))
+        )?;
+    }
+    Ok(())
+}
+
+/// Takes in a file of marks: all lines or, if one cannot be read, none.
+fn import(file: &Path) -> Result<(), Error> {
+    let named = clean::line(&file.display().to_string());
+    let failed = |why: &dyn std::fmt::Display| {
+        Error::usage(format!("{named} cannot be imported; nothing was changed")).because(why)
+    };
+    let text = infile::read_text(file, FILE_BYTES_MAX).map_err(|e| failed(&e))?;
+    let mut found = Vec::new();
+    for (at, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let number = at + 1;
+        let mut mark: Mark =
+            serde_json::from_str(line).map_err(|e| failed(&format!("line {number}: {e}")))?;
+        if mark.v != VERSION {
+            return Err(failed(&format!(
+                "line {number}: its version is {}, this kd reads {VERSION}",
+                mark.v
+            )));
+        }
+        let is_share = |share: f64| (0.0..=1.0).contains(&share);
+        let confidences = mark.members.iter().filter_map(|member| member.confidence);
+        if !is_share(mark.credit) || !confidences.into_iter().all(is_share) {
+            return Err(failed(&format!(
+                "line {number}: a share is not from 0 to 1"
+            )));
+        }
+        mark.by = By::Import;
+        found.push(mark);
+    }
+    let dirs = here::user_dirs();
+    let old = Marks::open(&dirs)?.add_all(&found)?;
+    let replaced = old.iter().flatten().count();
+    let mut out = io::stdout().lock();
+    let and = match replaced {
+        0 => String::new(),
+        n => format!("; {n} took the place of an earlier one"),
+    };
+    writeln!(
+        out,
+        "imported {}{and}",
+        words::count(found.len() as u64, "mark")
+    )?;
+    Ok(())
+}

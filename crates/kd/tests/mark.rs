@@ -1,0 +1,254 @@
+//! `kd mark`, `kd marks` and promises, through the real program with scripted members.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use support::{Home, Said};
+
+fn votes(answer: &str) -> Value {
+    let reply = json!({"answer": answer, "confidence": 0.9, "reason": "r", "choice": answer, "recommendation": "Do it.", "cites": ["A"]});
+    json!({"runs": [[{"text": reply.to_string()}, {"finish": {}}]]})
+}
+
+fn home() -> Home {
+    Home::scripted(&[
+        ("ann", votes("391")),
+        ("bob", votes("391")),
+        ("cyd", votes("381")),
+    ])
+}
+
+const QUESTION: &str = "What is 17*23?";
+
+fn asked(home: &Home, more: &[&str]) -> Said {
+    let line = [
+        &[
+            "deliberate",
+            "-m",
+            "ann,bob,cyd",
+            "--protocol",
+            "vote",
+            "--rule",
+            "plurality",
+            "--answer",
+            "number",
+            "--seed",
+            "3",
+        ],
+        more,
+        &[QUESTION],
+    ];
+    home.run(&line.concat())
+}
+
+fn ok(said: &Said) -> &str {
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    &said.out
+}
+
+/// Marks of verdicts like those of [`asked`], one a day.
+fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
+    ok(&asked(home, &["-q"]));
+    ok(&home.run(&["mark", "right"]));
+    let text = home.run(&["marks", "export"]).out;
+    let one: Value = serde_json::from_str(&text).expect("one mark");
+    ok(&home.run(&["marks", "forget", "--all"]));
+    let lines = (0..n).map(|at| {
+        let mut mark = one.clone();
+        mark["thread"] = json!(format!("council-{at}"));
+        mark["at"] = json!(format!(
+            "2026-{:02}-{:02}T12:00:00Z",
+            1 + at / 28,
+            1 + at % 28
+        ));
+        mark["credit"] = json!(f64::from(u8::from(!wrong(at))));
+        format!("{mark}\n")
+    });
+    lines.collect()
+}
+
+#[test]
+fn verdicts_are_marked_corrected_listed_and_forgotten() {
+    let home = home();
+    let none = home.run(&["marks"]);
+    assert!(ok(&none).contains("no marks yet"), "{}", none.out);
+    ok(&asked(&home, &["-q"]));
+    let said = home.run(&["mark", "right"]);
+    assert!(
+        ok(&said).ends_with("is right; you have 1 mark\n"),
+        "{}",
+        said.out
+    );
+    for (word, expected) in [
+        ("wrong", "is wrong (was right)"),
+        ("391", "is right (was wrong)"),
+        ("381", "is wrong (was right)"),
+        ("RIGHT", "is right (was wrong)"),
+    ] {
+        let said = home.run(&["mark", word]);
+        assert!(ok(&said).contains(expected), "{word}: {}", said.out);
+    }
+    let id = home.threads()[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let short = id.trim_start_matches("council-");
+    assert!(ok(&home.run(&["mark", short, "381"])).contains("is wrong"));
+    let listed = home.run(&["marks", "--json"]).json();
+    let mark = &listed["marks"][0];
+    assert_eq!(
+        (&listed["v"], &mark["v"], &mark["kind"]),
+        (&json!(1), &json!(1), &json!("number"))
+    );
+    assert_eq!(
+        (&mark["winner"], &mark["answer"]),
+        (&json!("391"), &json!("381"))
+    );
+    assert_eq!(mark["members"].as_array().map(Vec::len), Some(3));
+    assert_eq!(mark["members"][2]["backs"], false);
+    let listed = home.run(&["marks"]);
+    assert!(
+        ok(&listed).contains("number  wrong, it was 381  391"),
+        "{}",
+        listed.out
+    );
+    // Not in the project.
+    assert!(!home.work().join(".kd/marks.db").exists());
+    assert!(home.path().join(".local/share/kd/marks.db").exists());
+    assert_eq!(
+        ok(&home.run(&["marks", "forget", short])),
+        "forgot 1 mark\n"
+    );
+    assert_eq!(
+        ok(&home.run(&["marks", "forget", "--all"])),
+        "forgot 0 marks\n"
+    );
+}
+
+#[test]
+fn commands_of_the_user_mark_and_nonsense_is_refused() {
+    let home = home();
+    let nothing = home.run(&["mark", "right"]);
+    assert_eq!(nothing.code, Some(1), "{}", nothing.err);
+    ok(&asked(&home, &["-q"]));
+    for (line, code, part) in [
+        (&["mark", "--by", "exit 0"][..], 0, "is right"),
+        (&["mark", "--by", "test -e nowhere"], 0, "is wrong"),
+        (
+            &["mark", "--by", "no-such-command-here"],
+            2,
+            "nothing was marked",
+        ),
+        (&["mark"], 2, "a mark is missing"),
+        (
+            &["mark", "perhaps so"],
+            2,
+            "is no mark of a number question",
+        ),
+        (&["mark", "zzzz", "right"], 1, "zzzz"),
+        (
+            &["mark", "a", "right", "--by", "true"],
+            2,
+            "takes the place",
+        ),
+    ] {
+        let said = home.run(line);
+        assert_eq!(said.code, Some(code), "{line:?}: {}{}", said.out, said.err);
+        assert!(
+            format!("{}{}", said.out, said.err).contains(part),
+            "{line:?}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+    let file = home.work().join("marks.jsonl");
+    let good = home.run(&["marks", "export"]).out;
+    for (text, part) in [
+        (format!("{good}not json\n"), "line 2"),
+        (good.replace("\"v\":1", "\"v\":2"), "its version is 2"),
+        (
+            good.replace("\"credit\":0.0", "\"credit\":7.0"),
+            "a share is not from 0 to 1",
+        ),
+    ] {
+        fs::write(&file, text).expect("written");
+        let said = home.run(&["marks", "import", "marks.jsonl"]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(
+            said.err.contains(part) && said.err.contains("nothing was changed"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(home.run(&["marks", "export"]).out, good);
+}
+
+#[test]
+fn promises_come_from_marks_and_can_be_required() {
+    let home = home();
+    let without = asked(&home, &[]);
+    assert!(!without.err.contains("promise"), "{}", without.err);
+    let required = asked(&home, &["-q", "--require", "0.9"]);
+    assert_eq!(required.code, Some(11), "{}", required.err);
+    assert!(
+        required.err.contains("no promise: about"),
+        "{}",
+        required.err
+    );
+    let file = home.work().join("marks.jsonl");
+    fs::write(&file, marks_like(&home, 200, |at| at % 50 == 7)).expect("written");
+    assert_eq!(
+        ok(&home.run(&["marks", "import", "marks.jsonl"])),
+        "imported 200 marks\n"
+    );
+    let said = asked(&home, &["--require", "0.9"]);
+    ok(&said);
+    assert!(
+        said.err
+            .contains("promise: verdicts like this are right at least 9"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err.contains("of number questions, 2026-02-"),
+        "{}",
+        said.err
+    );
+    let strict = asked(&home, &["-q", "--require", "0.99"]);
+    assert_eq!(strict.code, Some(11), "{}", strict.err);
+    let told = asked(&home, &["--json"]).json();
+    assert_eq!(told["warranty"]["state"], "promised");
+    assert_eq!(told["warranty"]["marks"], 200);
+    let plan = home.run(&[
+        "deliberate",
+        "--dry-run",
+        "-m",
+        "ann,bob,cyd",
+        "--protocol",
+        "auto",
+        "--answer",
+        "number",
+        QUESTION,
+    ]);
+    let bad = home.run(&["deliberate", "--require", "1.5", QUESTION]);
+    assert_eq!(bad.code, Some(2));
+    assert!(
+        ok(&plan).contains("by your marks of number questions members are right: "),
+        "{}",
+        plan.out
+    );
+    // A broken file keeps nobody from asking.
+    fs::write(
+        home.path().join(".local/share/kd/marks.db"),
+        "no database at all, and long enough to be looked at",
+    )
+    .expect("written");
+    let broken = asked(&home, &[]);
+    assert!(
+        broken.err.contains("your marks are not used"),
+        "{}",
+        broken.err
+    );
+}
