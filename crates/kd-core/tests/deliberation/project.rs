@@ -117,6 +117,8 @@ fn planned(user: &Value, file: &Value) -> Option<Plan> {
         model: None,
         temperature: None,
         timeout: None,
+        marks: Vec::new(),
+        marks_fault: None,
     };
     Some(plan(&config, &brief).ok()?.plan)
 }
