@@ -7,6 +7,7 @@
 //! in the order of time: where verdicts that the promise covered went wrong too often, it is withdrawn, and only later marks
 //! count.
 
+use super::warranty::first_group;
 use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
 use crate::Timestamp;
 use crate::eval::auto::Strength;
@@ -257,6 +258,10 @@ pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standi
             let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
             let target = required.unwrap_or(LEVELS[0]);
             let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
+                // Few marks do not tell that more of them would not do.
+                Warranty::None { more: None, marks } => {
+                    (2 * first_group(promise)).checked_sub(marks)
+                }
                 Warranty::None { more, .. } => more,
                 Warranty::Holds { .. } => None,
             });
@@ -401,6 +406,11 @@ mod tests {
                 }
             ),
             "{stricter:?}"
+        );
+        let wrong = standing(&series(&[(3, 0, 1)]), &verdict(999, 3, true), None);
+        assert!(
+            matches!(wrong.state, State::None { more: Some(20..50) }),
+            "{wrong:?}"
         );
         let hopeless = standing(&series(&[(3, 100, 100)]), &verdict(999, 3, true), None);
         assert!(

@@ -138,7 +138,7 @@ fn groups(marks: &[Scored], least: u64) -> Vec<Group> {
 
 /// Marks of the first group: as few as pass with one wrong answer among them. A smaller group would end the sequence at the
 /// first council that is sure and wrong.
-fn first_group(promise: Promise) -> u64 {
+pub(super) fn first_group(promise: Promise) -> u64 {
     let mut n = bound::least(promise.wrong, promise.risk);
     while most_wrong(n, promise) < Some(1) {
         n += 1;

@@ -17,6 +17,7 @@ use crate::face::deliberation::{Deliberating, Manner, tables};
 use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
+use crate::render::wrap::wrap;
 use kd_backends::Hands;
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
@@ -32,7 +33,7 @@ use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Thread, marks, memory};
 use serde_json::{Map, Value, json as object};
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -110,7 +111,12 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let standing = standing(args, &layout, &report);
     finish(args, &config, &layout, &folder, &report, standing.as_ref())?;
     if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
-        notice_line(&standing.words());
+        let words = standing.words();
+        let room = match io::stderr().is_terminal() {
+            true => here.columns(),
+            false => usize::MAX,
+        };
+        wrap(&words, room).iter().for_each(|line| notice_line(line));
     }
     if !quiet && !played.closed {
         closing(&id.0, here);
