@@ -40,6 +40,7 @@ pub mod request;
 pub mod review;
 pub mod roles;
 pub mod roster;
+pub mod seal;
 pub mod search_path;
 pub mod seating;
 pub mod slash;

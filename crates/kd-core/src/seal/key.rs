@@ -1,0 +1,82 @@
+//! The keys that sign seals: Ed25519 (RFC 8032).
+
+use super::{hex, unhex};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use std::fmt;
+
+pub(super) const ALGORITHM: &str = "ed25519";
+
+/// A text that is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a key has 64 hexadecimal digits in lower case")]
+pub struct KeyError;
+
+/// A signing key. It is never printed.
+pub struct SecretKey(SigningKey);
+
+impl SecretKey {
+    /// Makes a key of 32 random bytes.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(bytes))
+    }
+
+    /// Reads the content of a key file.
+    ///
+    /// # Errors
+    /// If it is no key.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let bytes = unhex::<32>(text.trim_end()).ok_or(KeyError)?;
+        Ok(Self::from_bytes(&bytes))
+    }
+
+    /// The content of a key file.
+    pub fn to_file(&self) -> String {
+        hex(self.0.as_bytes()) + "\n"
+    }
+
+    /// The key that checks its signatures.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    pub(super) fn sign(&self, bytes: &[u8]) -> String {
+        hex(&self.0.sign(bytes).to_bytes())
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// A public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// Reads 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// If they are no key, or one for which anybody can sign.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let bytes = unhex::<32>(text).ok_or(KeyError)?;
+        let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError)?;
+        let is_one_form = !key.is_weak() && hex(key.as_bytes()) == text;
+        is_one_form.then_some(Self(key)).ok_or(KeyError)
+    }
+
+    pub(super) fn verifies(&self, bytes: &[u8], signature: &str) -> bool {
+        let Some(signature) = unhex::<64>(signature) else {
+            return false;
+        };
+        let signature = Signature::from_bytes(&signature);
+        self.0.verify_strict(bytes, &signature).is_ok()
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(self.0.as_bytes()))
+    }
+}
