@@ -158,9 +158,23 @@ pub(super) fn numeral(text: &str) -> Option<String> {
     }
     found.extend(han(&lower));
     match found.as_slice() {
+        [0] => Some("0".to_owned()),
+        [one] if is_negative(&words) => Some(format!("-{one}")),
         [one] => Some(one.to_string()),
         _ => None,
     }
+}
+
+/// Whether the only number among these words has a sign in words before it: `minus forty`, `负二十五`.
+fn is_negative(words: &[&str]) -> bool {
+    const SIGNS: [&str; 5] = ["minus", "negative", "moins", "menos", "negativ"];
+    let is_number = |word: &&str| numeral(word).is_some();
+    let after_sign = |pair: &[&str]| SIGNS.contains(&pair[0]) && is_number(&pair[1]);
+    words.windows(2).any(after_sign)
+        || words.iter().any(|word| {
+            let parts: Vec<&str> = word.split('负').collect();
+            matches!(parts.as_slice(), [_, after] if !han(after).is_empty())
+        })
 }
 
 /// The only English number with `hundred` or `thousand` in a text: `one hundred and twenty`. The inner value is `None`

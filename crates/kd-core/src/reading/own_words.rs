@@ -87,7 +87,13 @@ pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Opti
     let german = Language::of(question) == Language::German;
     // English "also" adds, German "also" concludes.
     let concludes = FOLLOWS.iter().filter(|word| german || **word != "also ");
-    let follows = concludes.filter_map(|word| {
+    // Several arrows are a list.
+    let arrows: usize = ["->", "=>", "→"]
+        .iter()
+        .map(|arrow| lower.matches(arrow).count())
+        .sum();
+    let is_list = |word: &&&str| arrows > 1 && ["->", "=>", "→"].contains(*word);
+    let follows = concludes.filter(|word| !is_list(word)).filter_map(|word| {
         let at = lower.rfind(word)?;
         let free = lower[..at]
             .chars()

@@ -52,9 +52,55 @@ impl<T> Said<T> {
 
 /// The option that a text chooses.
 pub fn option(text: &str, options: &Options) -> Said<usize> {
+    match said_option(text, options) {
+        Said::Words(at) if lists_letters(text, options, at) => Said::Several,
+        Said::Labelled(_) | Said::Words(_) if ends_unknown(text) => Said::Several,
+        said => said,
+    }
+}
+
+/// Whether a short text goes through options that are single letters, and says nothing of this one alone: `could be A, B or C`.
+fn lists_letters(text: &str, options: &Options, at: usize) -> bool {
+    let names: Vec<String> = options.names().map(str::to_uppercase).collect();
+    let is_letter = |name: &String| name.chars().count() == 1;
+    if !names.iter().all(is_letter)
+        || text.contains("**")
+        || text.lines().filter(|l| !l.trim().is_empty()).count() > 1
+    {
+        return false;
+    }
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let count = |name: &String| words.iter().filter(|word| **word == name.as_str()).count();
+    let named = names.iter().filter(|name| count(name) > 0).count();
+    named > 2 && count(&names[at]) < 2
+}
+
+/// Whether the last sentence says that its author no longer knows.
+fn ends_unknown(text: &str) -> bool {
+    const GIVES_UP: [&str; 8] = [
+        "je ne sais plus",
+        "i don't know anymore",
+        "i no longer know",
+        "i'm not sure anymore",
+        "ich weiß es nicht mehr",
+        "weiß nicht mehr",
+        "ya no sé",
+        "ya no lo sé",
+    ];
+    let last = sentences(text).into_iter().next_back().unwrap_or_default();
+    let lower = last.to_lowercase().replace('’', "'");
+    GIVES_UP.iter().any(|words| lower.contains(words))
+}
+
+fn said_option(text: &str, options: &Options) -> Said<usize> {
+    let text = &super::rewritten::without_arrows(text);
     let text = &super::rewritten::named(text, options);
+    let own;
     let text = match options.is_yes_no() {
-        true => super::rewritten::without_form(text),
+        true => {
+            own = super::rewritten::own_han(super::rewritten::without_form(text));
+            own.as_str()
+        }
         false => text,
     };
     let stated = stated(text);

@@ -163,3 +163,44 @@ fn with_capitals(text: &str, options: &Options) -> String {
     }
     out
 }
+/// A reply with colons in place of arrows behind labels: `Recommended → Vue`, where several lines have one.
+pub(super) fn without_arrows(text: &str) -> Cow<'_, str> {
+    let is_labelled = |line: &&str| matches!(line.split(['→', '⇒']).collect::<Vec<_>>().as_slice(), [head, tail] if !head.trim().is_empty() && !tail.trim().is_empty());
+    match text.lines().filter(is_labelled).count() {
+        0 | 1 => Cow::Borrowed(text),
+        _ => Cow::Owned(text.replace(" → ", ": ").replace(" ⇒ ", ": ")),
+    }
+}
+
+/// A Chinese text without what others say, and without negations that deny themselves: `没有什么不可行` for `可行`.
+pub(super) fn own_han(text: &str) -> String {
+    const OTHERS: [&str; 12] = [
+        "有人说",
+        "有人认为",
+        "有人觉得",
+        "有人建议",
+        "有的说",
+        "有的认为",
+        "别人说",
+        "他们说",
+        "大家说",
+        "同事说",
+        "同事认为",
+        "朋友说",
+    ];
+    if !text.chars().any(super::language::is_han) {
+        return text.to_owned();
+    }
+    let plain = text
+        .replace("没有什么不", "")
+        .replace("没什么不", "")
+        .replace("我不得不说", "");
+    let clauses = plain.split_inclusive(['，', '。', '；', '！', ',', ';', '\n']);
+    clauses
+        .filter(|clause| {
+            !OTHERS
+                .iter()
+                .any(|said| clause.trim_start().starts_with(said))
+        })
+        .collect()
+}

@@ -48,6 +48,11 @@ const KNOWS: &[&str] = &[
     "responder",
     "especificado",
     "indicado",
+    "visto",
+    "leído",
+    "seen",
+    "gelesen",
+    "vu",
 ];
 /// Words that deny it.
 const DENIES: &[&str] = &[

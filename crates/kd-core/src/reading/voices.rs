@@ -46,6 +46,14 @@ const SAYS: &[&str] = &[
     "aconseja",
     "afirma",
     "sostiene",
+    "dijo",
+    "dijeron",
+    "pensó",
+    "recomendó",
+    "sagte",
+    "meinte",
+    "empfahl",
+    "disait",
 ];
 /// The same of several.
 const SAY: &[&str] = &[
@@ -174,6 +182,22 @@ const OWN_SUBJECTS: &[&str] = &[
     "on",
     "se",
     "man",
+];
+/// Those of whom `who` tells what they say.
+const GROUPS: &[&str] = &[
+    "those",
+    "voices",
+    "people",
+    "members",
+    "others",
+    "some",
+    "many",
+    "colleagues",
+    "experts",
+    "critics",
+    "friends",
+    "anyone",
+    "everyone",
 ];
 /// Subjects that are the author's own evidence.
 const EVIDENCE: &[&str] = &[
@@ -689,6 +713,10 @@ fn is_reported(lower: &str) -> bool {
                 .any(|w| ["mein", "meine", "unser", "der", "die", "das"].contains(w))
         {
             return false;
+        }
+        // `There are voices who say no`
+        if *subject == "who" {
+            return words[..at].iter().any(|word| GROUPS.contains(word));
         }
         !OWN_SUBJECTS.contains(subject) && !EVIDENCE.contains(subject) && !subject.ends_with("ly")
     })
