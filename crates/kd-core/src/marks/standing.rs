@@ -137,17 +137,18 @@ fn kind_words(kind: &str) -> String {
 }
 
 /// Weighs each model's vote by the odds that it is right on this kind; 1 for all where nothing is known of some.
-fn weights<'a>(learned: &[Mark], kind: &str, models: &[&'a str]) -> BTreeMap<&'a str, f64> {
+fn weights(learned: Vec<&Mark>, kind: &str, models: &[&str]) -> BTreeMap<String, f64> {
     let known: Option<Vec<f64>> = strengths(learned, kind, models)
         .into_iter()
         .map(|strength| strength.map(Strength::estimate))
         .collect();
     let weights = known.map_or_else(|| vec![1.0; models.len()], |right| odds(&right));
-    models.iter().copied().zip(weights).collect()
+    let names = models.iter().map(|model| (*model).to_owned());
+    names.zip(weights).collect()
 }
 
 /// The score of a marked or unmarked verdict. `None` where nobody has weight.
-fn scored(mark: &Mark, weights: &BTreeMap<&str, f64>) -> Option<f64> {
+fn scored(mark: &Mark, weights: &BTreeMap<String, f64>) -> Option<f64> {
     let mut keys: Vec<&str> = Vec::new();
     let mut place = |key| match keys.iter().position(|known| *known == key) {
         Some(at) => at + 1,
@@ -176,107 +177,135 @@ fn scored(mark: &Mark, weights: &BTreeMap<&str, f64>) -> Option<f64> {
 
 /// Says what `marks` allow to promise of `verdict`, at [`LEVELS`] and the share that the user requires, if any.
 pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
-    let is_like = |mark: &&Mark| {
-        mark.kind == verdict.kind
-            && mark.protocol == verdict.protocol
-            && mark.models() == verdict.models()
-            && !mark.is_of(verdict)
-    };
-    let (mut like, mut learned): (Vec<&Mark>, Vec<Mark>) = (Vec::new(), Vec::new());
-    for mark in marks {
-        match is_like(&mark) {
-            true => like.push(mark),
-            false => learned.push(mark.clone()),
+    Basis::of(marks, verdict, required).standing(verdict)
+}
+
+/// What marks allow to promise of all verdicts like one: learned once, asked for each verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Basis {
+    kind: String,
+    count: u64,
+    required: Option<f64>,
+    weights: BTreeMap<String, f64>,
+    /// The marks that test, in the order of time.
+    test: Vec<(Timestamp, Scored)>,
+    /// The promises that hold, weakest first.
+    found: Vec<(f64, Warranty)>,
+    withdrawn: Option<Timestamp>,
+}
+
+impl Basis {
+    /// Learns from the marks of verdicts like `verdict`; a mark of `verdict` itself is left out.
+    pub fn of(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Self {
+        let models = verdict.models();
+        let is_like = |mark: &Mark| {
+            mark.kind == verdict.kind
+                && mark.protocol == verdict.protocol
+                && mark.models() == models
+        };
+        // A verdict that is marked already must not have taught its own promise.
+        let others = marks.iter().filter(|mark| !mark.is_of(verdict));
+        let (mut like, mut learned): (Vec<&Mark>, Vec<&Mark>) = others.partition(|m| is_like(m));
+        like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
+        let count = like.len() as u64;
+        let test = like.split_off(like.len() / 4);
+        learned.extend(like);
+        let weights = weights(learned, &verdict.kind, &models);
+        let score_of = |mark: &&Mark| Scored {
+            score: scored(mark, &weights).unwrap_or(f64::NEG_INFINITY),
+            right: mark.is_right(),
+        };
+        let mut test: Vec<(Timestamp, Scored)> =
+            test.iter().map(|mark| (mark.at, score_of(mark))).collect();
+        let mut withdrawn = None;
+        let mut found = fitted(&test, required);
+        // Each alarm leaves fewer marks.
+        while let Some(at) = found
+            .iter()
+            .find_map(|(right, warranty)| broken(&test, *right, warranty))
+        {
+            withdrawn = Some(test[at].0);
+            test.drain(..=at);
+            found = fitted(&test, required);
+        }
+        Self {
+            kind: verdict.kind.clone(),
+            count,
+            required,
+            weights,
+            test,
+            found,
+            withdrawn,
         }
     }
-    like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
-    let count = like.len() as u64;
-    let test = like.split_off(like.len() / 4);
-    learned.extend(like.into_iter().cloned());
-    // A verdict that is marked already must not have taught its own promise.
-    learned.retain(|mark| !mark.is_of(verdict));
-    let models = verdict.models();
-    let weights = weights(&learned, &verdict.kind, &models);
-    let mut test: Vec<(Timestamp, Scored)> = test
-        .iter()
-        .map(|mark| {
-            let score = scored(mark, &weights).unwrap_or(f64::NEG_INFINITY);
+
+    /// The strongest promise that covers a score.
+    fn covering(&self, score: Option<f64>) -> Option<&(f64, Warranty)> {
+        let score = score?;
+        self.found.iter().rev().find(|(_, w)| w.covers(score))
+    }
+
+    /// The share right that is promised of a verdict like the one it was learned for; [`Standing::right`] without the rest.
+    pub fn right(&self, verdict: &Mark) -> Option<f64> {
+        self.covering(scored(verdict, &self.weights))
+            .map(|(right, _)| *right)
+    }
+
+    /// What is promised of a verdict like the one it was learned for.
+    pub fn standing(&self, verdict: &Mark) -> Standing {
+        let own = scored(verdict, &self.weights);
+        let state = match (self.covering(own), self.found.first()) {
             (
-                mark.at,
-                Scored {
-                    score,
-                    right: mark.is_right(),
-                },
-            )
-        })
-        .collect();
-    let own = scored(verdict, &weights);
-    let mut withdrawn = None;
-    let mut found = fitted(&test, required);
-    // Each alarm leaves fewer marks.
-    while let Some(at) = found
-        .iter()
-        .find_map(|(right, warranty)| broken(&test, *right, warranty))
-    {
-        withdrawn = Some(test[at].0);
-        test.drain(..=at);
-        found = fitted(&test, required);
-    }
-    let covered = found
-        .iter()
-        .rev()
-        .find(|(_, w)| own.is_some_and(|score| w.covers(score)));
-    let state = match (covered, found.first()) {
-        (
-            Some((
-                right,
-                Warranty::Holds {
-                    from, marks, wrong, ..
-                },
-            )),
-            _,
-        ) => {
-            let times = || {
-                test.iter()
-                    .filter(|(_, mark)| mark.score >= *from)
-                    .map(|(at, _)| *at)
-            };
-            let zero = Timestamp::UNIX_EPOCH;
-            State::Promised {
-                right: *right,
-                risk: RISK,
-                tested: *marks,
-                wrong: *wrong,
-                period: (times().min().unwrap_or(zero), times().max().unwrap_or(zero)),
-            }
-        }
-        (_, Some((right, Warranty::Holds { from, .. }))) => State::Unsure {
-            right: *right,
-            from: *from,
-        },
-        _ => {
-            let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
-            let target = required.unwrap_or(LEVELS[0]);
-            let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
-                // Few marks do not tell that more of them would not do.
-                Warranty::None { more: None, marks } => {
-                    (2 * first_group(promise)).checked_sub(marks)
+                Some((
+                    right,
+                    Warranty::Holds {
+                        from, marks, wrong, ..
+                    },
+                )),
+                _,
+            ) => {
+                let times = || {
+                    let covered = self.test.iter().filter(|(_, mark)| mark.score >= *from);
+                    covered.map(|(at, _)| *at)
+                };
+                let zero = Timestamp::UNIX_EPOCH;
+                State::Promised {
+                    right: *right,
+                    risk: RISK,
+                    tested: *marks,
+                    wrong: *wrong,
+                    period: (times().min().unwrap_or(zero), times().max().unwrap_or(zero)),
                 }
-                Warranty::None { more, .. } => more,
-                Warranty::Holds { .. } => None,
-            });
-            // A quarter of them teaches.
-            State::None {
-                more: more.map(|n| (n * 4).div_ceil(3)),
             }
+            (_, Some((right, Warranty::Holds { from, .. }))) => State::Unsure {
+                right: *right,
+                from: *from,
+            },
+            _ => self.missing(),
+        };
+        Standing {
+            kind: self.kind.clone(),
+            marks: self.count,
+            score: own,
+            state,
+            withdrawn: self.withdrawn,
         }
-    };
-    Standing {
-        kind: verdict.kind.clone(),
-        marks: count,
-        score: own,
-        state,
-        withdrawn,
+    }
+
+    /// About how many more marks would do.
+    fn missing(&self) -> State {
+        let scores: Vec<Scored> = self.test.iter().map(|(_, mark)| *mark).collect();
+        let target = self.required.unwrap_or(LEVELS[0]);
+        let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
+            // Few marks do not tell that more of them would not do.
+            Warranty::None { more: None, marks } => (2 * first_group(promise)).checked_sub(marks),
+            Warranty::None { more, .. } => more,
+            Warranty::Holds { .. } => None,
+        });
+        // A quarter of them teaches.
+        State::None {
+            more: more.map(|n| (n * 4).div_ceil(3)),
+        }
     }
 }
 
@@ -474,5 +503,19 @@ mod tests {
             standing(&marks, &here, None),
             standing(&turned, &here, None)
         );
+    }
+
+    #[test]
+    fn what_is_learned_once_says_the_same_of_each_verdict() {
+        let marks = mixed(600, 100);
+        for required in [None, Some(0.85)] {
+            let basis = Basis::of(&marks, &verdict(9999, 3, true), required);
+            for backing in 0..=3 {
+                let one = verdict(9000 + backing as i64, backing, true);
+                let alone = standing(&marks, &one, required);
+                assert_eq!(basis.standing(&one), alone);
+                assert_eq!(basis.right(&one), alone.right());
+            }
+        }
     }
 }

@@ -34,7 +34,11 @@ impl Tally {
 }
 
 /// The strengths of these models on this kind of question; all `None` without a mark that tells anything about anybody.
-pub fn strengths(marks: &[Mark], kind: &str, models: &[&str]) -> Vec<Option<Strength>> {
+pub fn strengths<'a>(
+    marks: impl IntoIterator<Item = &'a Mark>,
+    kind: &str,
+    models: &[&str],
+) -> Vec<Option<Strength>> {
     let mut everybody = Tally::default();
     let mut of = vec![[Tally::default(); 2]; models.len()];
     for mark in marks {

@@ -1,0 +1,365 @@
+//! Whether promises are kept: they are learned from marks of some recorded questions and applied to the others.
+//!
+//! Promises come from [`Basis`], as in `kd deliberate`. The verdict of a question is the plurality, a random draw settling
+//! ties. A mark tells whether the verdict was right, not what the right answer was.
+
+use super::{ReadError, Replay};
+use crate::Timestamp;
+use crate::eval::deciders::{Halves, Setting, Way};
+use crate::eval::intervals::{Interval, wilson};
+use crate::marks::{Basis, By, LEVELS, Mark, Member, Promise, VERSION};
+use rand::SeedableRng;
+use rand::rngs::ChaCha12Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use serde::Serialize;
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The promised shares right, each above 0 and below 1.
+    pub promises: Vec<f64>,
+    /// Numbers of marks to learn from.
+    pub marks: Vec<usize>,
+    /// How often the questions are split into marked ones and others.
+    pub splits: usize,
+    /// The seed of splits and ties.
+    pub seed: u64,
+}
+
+/// Whether promises were kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Promises {
+    /// The members.
+    pub members: Vec<String>,
+    /// Questions with a verdict.
+    pub questions: usize,
+    /// Number of splits.
+    pub splits: usize,
+    /// The seed of splits and ties.
+    pub seed: u64,
+    /// The share of verdicts that are right.
+    pub right: f64,
+    /// The risk that each promise takes.
+    pub risk: f64,
+    /// For each promise and each number of marks.
+    pub rows: Vec<Kept>,
+}
+
+/// How one promise fared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Kept {
+    /// The promised share right.
+    pub promise: f64,
+    /// Marks it was learned from.
+    pub marks: usize,
+    /// Splits in which a greater share of the answered questions was wrong than promised.
+    pub broken: usize,
+    /// Wilson's 95 % interval of their share of all splits.
+    pub broken_interval: Interval,
+    /// Splits in which no question was answered.
+    pub refused: usize,
+    /// The mean share of questions answered, over all splits.
+    pub answered: f64,
+    /// The share of wrong verdicts among all answered ones; `None` if none was.
+    pub wrong: Option<f64>,
+    /// The greatest share that anybody could answer who knows which verdicts are right.
+    pub possible: f64,
+}
+
+/// Counts of one promise over all splits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    broken: usize,
+    refused: usize,
+    answered: usize,
+    wrong: usize,
+    shares: f64,
+    possible: f64,
+}
+
+/// Learns promises on some questions and applies them to the others, once for each split.
+///
+/// # Errors
+/// A record without named members, a share that is none, and fewer questions than marks and one more.
+pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
+    let fail = |what: String, hint: &str| ReadError {
+        line: 1,
+        what,
+        hint: hint.into(),
+    };
+    if !replay.named {
+        return Err(fail(
+            "promises need named members".into(),
+            "give a CSV table of answers",
+        ));
+    }
+    if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
+        return Err(fail(
+            format!("{share} cannot be promised"),
+            "give a share above 0 and below 1",
+        ));
+    }
+    let all = verdicts(replay, trial.seed);
+    let Some(sample) = all.first() else {
+        return Err(fail(
+            "no question has an answer".into(),
+            "choose other members",
+        ));
+    };
+    if let Some(n) = trial.marks.iter().find(|n| **n >= all.len()) {
+        return Err(fail(
+            format!(
+                "{} questions have a verdict; {n} marks leave none to test",
+                all.len()
+            ),
+            "choose fewer marks",
+        ));
+    }
+    let mut chance = ChaCha12Rng::seed_from_u64(trial.seed);
+    // A separate stream: with the same seed, ties and councils are drawn elsewhere.
+    chance.set_stream(u64::from_be_bytes(*b"promises"));
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    let cells: Vec<(f64, usize)> = (trial.promises.iter())
+        .flat_map(|promise| trial.marks.iter().map(|marks| (*promise, *marks)))
+        .collect();
+    let mut counts = vec![Count::default(); cells.len()];
+    for _ in 0..trial.splits {
+        order.shuffle(&mut chance);
+        for marks in &trial.marks {
+            let (marked, rest) = order.split_at(*marks);
+            let given: Vec<Mark> = (0i64..)
+                .zip(marked)
+                .map(|(at, place)| Mark {
+                    at: Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH),
+                    ..all[*place].clone()
+                })
+                .collect();
+            // A mark of the sample would be left out.
+            let sample = rest.first().map_or(sample, |place| &all[*place]);
+            let usual = Basis::of(&given, sample, None);
+            let promised: Vec<Option<f64>> = rest.iter().map(|at| usual.right(&all[*at])).collect();
+            for ((promise, n), count) in cells.iter().zip(&mut counts) {
+                if n != marks {
+                    continue;
+                }
+                // A share that is no level of its own adds a test to the sequence.
+                let own = (!LEVELS.contains(promise))
+                    .then(|| Basis::of(&given, sample, Some(*promise)))
+                    .map(|basis| rest.iter().map(|at| basis.right(&all[*at])).collect());
+                let own: &Vec<Option<f64>> = own.as_ref().unwrap_or(&promised);
+                count.add(*promise, rest.iter().map(|at| all[*at].is_right()).zip(own));
+            }
+        }
+    }
+    let many = trial.splits.max(1) as f64;
+    let row = |((promise, marks), count): (&(f64, usize), &Count)| Kept {
+        promise: *promise,
+        marks: *marks,
+        broken: count.broken,
+        broken_interval: wilson(count.broken as f64, trial.splits as u64),
+        refused: count.refused,
+        answered: count.shares / many,
+        wrong: (count.answered > 0).then(|| count.wrong as f64 / count.answered as f64),
+        possible: count.possible / many,
+    };
+    let right = all.iter().filter(|mark| mark.is_right()).count();
+    Ok(Promises {
+        members: replay.members.clone(),
+        questions: all.len(),
+        splits: trial.splits,
+        seed: trial.seed,
+        right: right as f64 / all.len() as f64,
+        risk: Promise::of(LEVELS[0]).map_or(0.0, |promise| promise.risk),
+        rows: cells.iter().zip(&counts).map(row).collect(),
+    })
+}
+
+impl Count {
+    /// Adds a split: of each question whether its verdict is right, and what was promised of it.
+    fn add<'a>(&mut self, promise: f64, rest: impl Iterator<Item = (bool, &'a Option<f64>)>) {
+        let (mut all, mut right, mut answered, mut wrong) = (0usize, 0usize, 0usize, 0usize);
+        for (is_right, promised) in rest {
+            all += 1;
+            right += usize::from(is_right);
+            if promised.is_some_and(|share| share >= promise) {
+                answered += 1;
+                wrong += usize::from(!is_right);
+            }
+        }
+        // Not by division: a share exactly as promised is kept.
+        let allowed = (1.0 - promise) * answered as f64 + 1e-9;
+        self.broken += usize::from(wrong as f64 > allowed);
+        self.refused += usize::from(answered == 0);
+        self.answered += answered;
+        self.wrong += wrong;
+        self.shares += answered as f64 / all.max(1) as f64;
+        self.possible += (right as f64 / promise / all.max(1) as f64).min(1.0);
+    }
+}
+
+/// The verdict of each question that anybody answered, marked right or wrong.
+fn verdicts(replay: &Replay, seed: u64) -> Vec<Mark> {
+    let Some(way) = Way::find("plurality") else {
+        return Vec::new();
+    };
+    let halves = Halves::drawn(replay.questions.len(), seed);
+    let decided = way.decide(&Setting {
+        replay,
+        options: replay.options.unwrap_or(2),
+        seed,
+        halves: &halves,
+    });
+    let mut chance = ChaCha12Rng::seed_from_u64(seed);
+    chance.set_stream(u64::from_be_bytes(*b"___draws"));
+    let numbered = (1u32..).zip(&replay.questions).zip(&decided);
+    numbered
+        .filter_map(|((message, question), decision)| {
+            let winner = *decision.winners.choose(&mut chance)?;
+            let member = |(name, answer): (&String, &Option<usize>)| Member {
+                name: name.clone(),
+                model: name.clone(),
+                key: answer.and_then(|key| question.keys.get(key).cloned()),
+                backs: *answer == Some(winner),
+                confidence: None,
+            };
+            let members = replay.members.iter().zip(&question.answers);
+            Some(Mark {
+                v: VERSION,
+                project: "replay".into(),
+                thread: "replay".into(),
+                message,
+                at: Timestamp::UNIX_EPOCH,
+                by: By::Gold,
+                kind: "recorded".into(),
+                protocol: "vote".into(),
+                members: members.map(member).collect(),
+                winner: question.keys.get(winner).cloned(),
+                credit: f64::from(u8::from(question.share_right(&[winner]) == 1.0)),
+                answer: None,
+                calls: replay.members.len() as u64,
+                usd: 0.0,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Question;
+    use super::*;
+    use rand::RngExt;
+
+    /// Three members whose agreement tells how likely they are right: all three in half of the questions.
+    fn replay(sure: f64, split: f64) -> Replay {
+        let mut chance = ChaCha12Rng::seed_from_u64(3);
+        let question = |at: usize| {
+            let is_sure = at.is_multiple_of(2);
+            let right = chance.random::<f64>() < if is_sure { sure } else { split };
+            Question {
+                id: at.to_string(),
+                keys: vec!["a".into(), "b".into()],
+                right: vec![right, !right],
+                answers: vec![Some(0), Some(0), Some(usize::from(!is_sure))],
+                stated: vec![None; 3],
+                cost: vec![None; 3],
+                ..Question::default()
+            }
+        };
+        Replay {
+            members: ["x", "y", "z"].map(str::to_owned).to_vec(),
+            named: true,
+            questions: (0..2000).map(question).collect(),
+            ..Replay::default()
+        }
+    }
+
+    fn trial(promise: f64, marks: usize) -> Trial {
+        Trial {
+            promises: vec![promise],
+            marks: vec![marks],
+            splits: 40,
+            seed: 1,
+        }
+    }
+
+    fn row(replay: &Replay, promise: f64, marks: usize) -> Kept {
+        let found = promises(replay, &trial(promise, marks)).expect("a record");
+        found.rows[0].clone()
+    }
+
+    #[test]
+    fn sure_verdicts_are_answered_and_the_promise_is_kept() {
+        let replay = replay(0.98, 0.6);
+        for promise in [0.9, 0.85] {
+            let kept = row(&replay, promise, 400);
+            assert!((0.45..0.6).contains(&kept.answered), "{kept:?}");
+            assert!(kept.wrong < Some(0.05), "{kept:?}");
+            assert!(kept.broken <= 4 && kept.refused <= 4, "{kept:?}");
+            assert!((0.85..0.95).contains(&kept.possible), "{kept:?}");
+        }
+    }
+
+    #[test]
+    fn where_agreement_tells_nothing_nothing_is_answered() {
+        let kept = row(&replay(0.6, 0.6), 0.9, 400);
+        assert_eq!(
+            (kept.refused, kept.broken, kept.wrong),
+            (40, 0, None),
+            "{kept:?}"
+        );
+        assert_eq!(kept.answered, 0.0);
+    }
+
+    #[test]
+    fn few_marks_answer_less() {
+        let replay = replay(0.98, 0.6);
+        let [few, many] = [50, 400].map(|marks| row(&replay, 0.9, marks).answered);
+        assert!(few < many, "{few} {many}");
+        let both = Trial {
+            marks: vec![50, 400],
+            ..trial(0.9, 50)
+        };
+        let found = promises(&replay, &both).expect("a record");
+        assert_eq!(
+            found.rows.iter().map(|r| r.answered).collect::<Vec<_>>(),
+            [few, many],
+            "rows do not depend on each other"
+        );
+    }
+
+    #[test]
+    fn a_split_counts_what_was_promised_and_what_came() {
+        let mut count = Count::default();
+        let rest = [
+            (true, &Some(0.9)),
+            (true, &Some(0.95)),
+            (false, &Some(0.9)),
+            (false, &Some(0.8)),
+            (false, &None),
+        ];
+        count.add(0.9, rest.into_iter());
+        assert_eq!((count.broken, count.refused), (1, 0));
+        assert_eq!((count.answered, count.wrong), (3, 1));
+        assert!((count.shares - 0.6).abs() < 1e-12);
+        assert!((count.possible - 2.0 / 5.0 / 0.9).abs() < 1e-12);
+        // Exactly as promised.
+        let mut even = Count::default();
+        let some = Some(0.8);
+        even.add(0.8, (0..5).map(|at| (at != 0, &some)));
+        assert_eq!(even.broken, 0);
+        even.add(0.99, (0..5).map(|at| (at != 0, &some)));
+        assert_eq!((even.broken, even.refused), (0, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_refused() {
+        let mut replay = replay(0.9, 0.6);
+        for wrong in [trial(0.9, 2000), trial(1.0, 100), trial(f64::NAN, 100)] {
+            assert!(promises(&replay, &wrong).is_err(), "{wrong:?}");
+        }
+        replay.questions.clear();
+        assert!(promises(&replay, &trial(0.9, 10)).is_err());
+        replay.named = false;
+        assert!(promises(&replay, &trial(0.9, 10)).is_err());
+    }
+}
