@@ -36,6 +36,7 @@ pub mod planner;
 pub mod prompt;
 pub mod protocols;
 pub mod reading;
+pub mod redact;
 pub mod request;
 pub mod review;
 pub mod roles;
