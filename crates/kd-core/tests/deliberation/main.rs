@@ -11,5 +11,6 @@ mod project;
 mod protocols;
 mod room;
 mod sameness;
+mod seal;
 mod whatif;
 mod wording;

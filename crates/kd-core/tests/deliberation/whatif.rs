@@ -32,10 +32,10 @@ const PROTOCOLS: &[&str] = &[
 ];
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -49,7 +49,7 @@ fn name(text: &str) -> SeatName {
 }
 
 /// What a member says, decided by who it is and where it is asked, and not by labels: it names candidates.
-fn says(asked: &Asked, world: u64) -> Answer {
+pub(crate) fn says(asked: &Asked, world: u64) -> Answer {
     let mut hash = world;
     for byte in asked.seat.bytes().chain(asked.stage.bytes()) {
         hash = hash.wrapping_mul(31).wrapping_add(u64::from(byte));

@@ -1,0 +1,100 @@
+//! Sealed records: the verifier in Python counts the ballots of random deliberations again, and agrees.
+
+use crate::room::{plan, run, seat};
+use crate::whatif::{Dice, says};
+use kd_core::deliberation::{AnswerKind, Fact};
+use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const RULES: [&str; 3] = ["plurality", "approval", "borda"];
+const RUNS: u64 = 1_000;
+
+#[test]
+fn two_implementations_agree_on_decisions() {
+    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/seal/verify.py");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sealed");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut files = Vec::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for number in 0..4 * RUNS {
+        if files.len() as u64 == RUNS {
+            break;
+        }
+        let mut dice = Dice(number);
+        let mut plan = plan();
+        plan.protocol = ["council", "vote"][dice.roll(2)].into();
+        plan.voting.method = RULES[dice.roll(3)].into();
+        for extra in ["dan", "fay"].iter().take(dice.roll(3)) {
+            plan.seats.insert(2, seat(extra, "opinion-giver"));
+        }
+        plan.seed = number;
+        plan.answers = AnswerKind::parse("choice:yes,no,maybe").expect("known");
+        let run = run(&plan, |asked| says(asked, number));
+        let mut counted = run.facts().filter_map(|fact| match fact {
+            Fact::Counted(c) if c.source == "ballots" => Some(c.rule.clone()),
+            _ => None,
+        });
+        let Some(first) = counted.next() else {
+            continue;
+        };
+        for rule in counted.chain([first]) {
+            *counts.entry(rule).or_default() += 1;
+        }
+        let pieces = run.records.iter().map(|record| Piece {
+            kind: Kind::Event,
+            name: ".kd-events.jsonl".into(),
+            text: serde_json::to_string(record).expect("JSON"),
+            salt: [number as u8; SALT_BYTES],
+        });
+        let seal = Seal::new("council-test", "", pieces).expect("sealed");
+        let file = folder.join(format!("{number}.json"));
+        std::fs::write(&file, seal.to_bytes().expect("bytes")).expect("written");
+        files.push(file);
+    }
+    assert_eq!(files.len() as u64, RUNS, "{counts:?}");
+    for rule in RULES {
+        assert!(counts.get(rule).is_some_and(|n| *n >= 150), "{counts:?}");
+    }
+    let counts: usize = counts.values().sum();
+    let python = |files: &[std::path::PathBuf]| {
+        let ran = Command::new("python3")
+            .args([verifier, "--recount"])
+            .args(files)
+            .output();
+        let ran = ran.ok()?;
+        Some((
+            ran.status.code(),
+            String::from_utf8_lossy(&ran.stdout).into_owned(),
+        ))
+    };
+    let Some(said) = python(&files) else {
+        eprintln!("skipped: no python3 here");
+        return;
+    };
+    assert_eq!(said, (Some(0), format!("{RUNS} files, {counts} counts\n")));
+
+    // A record that was sealed with another winner is told.
+    let text = std::fs::read_to_string(&files[0]).expect("read");
+    let seal = Seal::read(text.as_bytes()).expect("a seal");
+    let lie = |text: String| match text.contains("\"fact\":\"counted\"") {
+        true => text
+            .replace("\"winners\":[0]", "\"winners\":[9]")
+            .replace("\"winners\":[1]", "\"winners\":[9]")
+            .replace("\"winners\":[2]", "\"winners\":[9]"),
+        false => text,
+    };
+    let pieces = seal.entries.iter().map(|entry| Piece {
+        kind: entry.kind,
+        name: entry.name.clone(),
+        text: lie(entry.opened.clone().expect("there").text),
+        salt: [0; SALT_BYTES],
+    });
+    let seal = Seal::new("council-test", "", pieces).expect("sealed");
+    std::fs::write(&files[0], seal.to_bytes().expect("bytes")).expect("written");
+    let (code, said) = python(&files[..1]).expect("it ran before");
+    assert_eq!(code, Some(12), "{said}");
+    assert!(said.contains("recorded [9]"), "{said}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
