@@ -33,6 +33,7 @@ pub mod programs;
 pub mod queue;
 pub mod reviews;
 pub mod run_record;
+pub mod seal;
 mod seated;
 pub mod session;
 mod spool;

@@ -45,6 +45,8 @@ exits! {
     Findings = 10, "findings: the review has some that --fail-on names";
     /// The user requires a promise that the marks do not allow.
     NoPromise = 11, "no promise: your marks do not allow what --require asks for";
+    /// A sealed file was changed, or lacks the signature that the user asks for.
+    Unproved = 12, "not proved: the sealed file was changed, or another key signed it";
     /// Every member ran out of time.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

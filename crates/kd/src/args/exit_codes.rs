@@ -16,6 +16,7 @@ use clap::Args;
 ///   9    held back: members need settings that you have not allowed (kd trust)
 ///   10   findings: the review has some that --fail-on names
 ///   11   no promise: your marks do not allow what --require asks for
+///   12   not proved: the sealed file was changed, or another key signed it
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]

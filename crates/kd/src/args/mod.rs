@@ -20,6 +20,7 @@ pub(crate) mod mark;
 pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod review;
+pub(crate) mod seal;
 pub(crate) mod serve;
 pub(crate) mod think;
 pub(crate) mod trust;
@@ -125,6 +126,12 @@ pub(crate) enum Command {
     Forget(forget::Forget),
     /// Export a thread as one document
     Export(export::Export),
+    /// Seal a thread in a file that shows any later change
+    Seal(seal::Seal),
+    /// Check a sealed file, without its thread and without a network
+    Verify(seal::Verify),
+    /// Create a thread from a sealed file
+    Import(seal::Import),
     /// Check the files of threads and repair them
     Fsck(fsck::Fsck),
     /// Set up your own agents and models
@@ -194,6 +201,10 @@ pub(crate) fn whole() -> clap::Command {
     let whole = whole.mut_subcommand("marks", |listed| {
         let about = listed.get_about().cloned().unwrap_or_default();
         mark::Marks::augment_args(clap::Command::new("marks").about(about))
+    });
+    let whole = whole.mut_subcommand("seal", |listed| {
+        let about = listed.get_about().cloned().unwrap_or_default();
+        seal::Seal::augment_args(clap::Command::new("seal").about(about))
     });
     names.into_iter().fold(whole, |whole, name| {
         let group = groups.iter().find(|(group, _)| *group == name);
@@ -301,6 +312,9 @@ mod tests {
             &["export"],
             &["fork"],
             &["forget"],
+            &["seal"],
+            &["verify"],
+            &["import"],
             &["mark"],
             &["marks"],
             &["replay"],

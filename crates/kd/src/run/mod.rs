@@ -34,6 +34,7 @@ mod reset;
 mod retry;
 mod review;
 mod screen;
+mod seal;
 mod seats;
 mod serve;
 mod shell;
@@ -104,6 +105,9 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Export(args) => export::run(&args, here)?,
         Command::Fork(args) => fork::run(&args, here)?,
         Command::Forget(args) => return forget::run(&args, here),
+        Command::Seal(args) => seal::run(&args, here)?,
+        Command::Verify(args) => seal::verify(&args)?,
+        Command::Import(args) => seal::import(&args, here)?,
         Command::Fsck(args) => return fsck::run(&args, here),
         Command::Debug(args) => return debug::run(&args.command),
         Command::Init(args) => init::run(&args, here)?,
@@ -185,6 +189,9 @@ impl Command {
             Command::Doctor(args) => args.json,
             Command::Fork(args) => args.json,
             Command::Forget(args) => args.json,
+            Command::Seal(args) => args.json,
+            Command::Verify(args) => args.json,
+            Command::Import(args) => args.json,
             Command::Mark(args) => args.json,
             Command::Marks(args) => args.json,
             Command::Fsck(args) => args.json,

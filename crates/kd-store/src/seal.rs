@@ -1,0 +1,280 @@
+//! Seals of threads: their contents from disk, the user's signing key, and threads made from sealed files.
+//!
+//! Input: a thread, or a checked seal. Output: the pieces to be sealed, or a new thread with the same message files and
+//! events, byte for byte, and its origin in `thread.json`. The format is in `kd_core::seal`.
+
+use crate::beneath::Folder;
+use crate::bounds;
+use crate::error::Error;
+use crate::index;
+use crate::layout::{self, Layout};
+use crate::meta::Meta;
+use crate::private;
+use crate::thread::Thread;
+use crate::user_dirs::UserDirs;
+use kd_core::ids::ThreadId;
+use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// The key of `thread.json`.
+const KEY: &str = "imported";
+/// Digits and a line break, with room for editors.
+const KEY_FILE_BYTES: u64 = 256;
+
+/// Where an imported thread came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The id that it had.
+    pub of: ThreadId,
+    /// The head of its seal.
+    pub head: String,
+    /// When it was sealed, as the file says.
+    pub sealed_at: String,
+    /// The public key that signed the seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Meta {
+    /// Where the thread was imported from, if it was.
+    pub fn origin(&self) -> Option<Origin> {
+        serde_json::from_value(self.extra.get(KEY)?.clone()).ok()
+    }
+}
+
+/// Why a thread cannot be sealed or imported.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// The disk, or a file in the thread.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// A file of the thread is no text.
+    #[error("{0} is not UTF-8 text, so it cannot be sealed")]
+    NotText(PathBuf),
+    /// The system has no random numbers.
+    #[error("the system has no random numbers: {0}")]
+    Random(String),
+    /// The key file holds something else.
+    #[error("{0} holds no signing key")]
+    Key(PathBuf),
+    /// Contents of the sealed file were erased.
+    #[error("{0} of the contents were erased, so the thread cannot be made from them")]
+    Erased(usize),
+    /// The seal holds, and what it holds is no thread.
+    #[error("entry {index} cannot be part of a thread: {what}")]
+    Foreign {
+        /// Its place.
+        index: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+fn random<const N: usize>() -> Result<[u8; N], SealError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| SealError::Random(e.to_string()))?;
+    Ok(bytes)
+}
+
+/// Returns the contents of a thread in the order in which they are sealed: `thread.json`, messages, events.
+///
+/// # Errors
+/// If a file cannot be read, or is no text.
+pub fn pieces(thread: &Thread) -> Result<Vec<Piece>, SealError> {
+    let folder = thread.folder();
+    let text = |name: &str, bytes: Vec<u8>| {
+        String::from_utf8(bytes).map_err(|_| SealError::NotText(folder.path().join(name)))
+    };
+    let piece = |kind, name: &str, text: String| {
+        let salt = random::<SALT_BYTES>()?;
+        let name = name.to_owned();
+        Ok::<_, SealError>(Piece {
+            kind,
+            name,
+            text,
+            salt,
+        })
+    };
+    // The events before the messages: a message that is recorded has its file.
+    let events = folder.read(layout::EVENTS_FILE, bounds::EVENTS)?;
+    let events = text(layout::EVENTS_FILE, events.unwrap_or_default())?;
+    let mut pieces = Vec::new();
+    if let Some(bytes) = folder.read(layout::THREAD_FILE, bounds::META)? {
+        let text = text(layout::THREAD_FILE, bytes)?;
+        pieces.push(piece(Kind::Thread, layout::THREAD_FILE, text)?);
+    }
+    for entry in index::list(folder)? {
+        if let Some(bytes) = folder.read(&entry.name, bounds::MESSAGE)? {
+            pieces.push(piece(
+                Kind::Message,
+                &entry.name,
+                text(&entry.name, bytes)?,
+            )?);
+        }
+    }
+    for line in events.split('\n').filter(|line| !line.is_empty()) {
+        pieces.push(piece(Kind::Event, layout::EVENTS_FILE, line.to_owned())?);
+    }
+    Ok(pieces)
+}
+
+/// The file of the user's signing key.
+///
+/// # Errors
+/// If the user's folders are not known.
+pub fn key_file(dirs: &UserDirs) -> Result<PathBuf, Error> {
+    Ok(dirs.data()?.join("keys").join("seal.key"))
+}
+
+/// Reads the user's signing key; `None` if there is none.
+///
+/// # Errors
+/// If the file is a link, or somebody else can read it or could have written it, or it holds no key.
+pub fn key(dirs: &UserDirs) -> Result<Option<SecretKey>, SealError> {
+    let path = key_file(dirs)?;
+    let Some(file) = private::open(&path, OFlags::RDONLY)? else {
+        return Ok(None);
+    };
+    let failed = |e| Error::io("read", &path)(e);
+    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        let why = "others can read it; `chmod 600` it if nobody has";
+        return Err(Error::Unsafe { path, why }.into());
+    }
+    let mut text = String::new();
+    file.take(KEY_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|_| SealError::Key(path.clone()))?;
+    let key = SecretKey::parse(&text).map_err(|_| SealError::Key(path))?;
+    Ok(Some(key))
+}
+
+/// Reads the user's signing key, and makes one if there is none. Returns whether it is new.
+///
+/// # Errors
+/// As [`key`], or if it cannot be written.
+pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
+    if let Some(key) = key(dirs)? {
+        return Ok((key, false));
+    }
+    let path = key_file(dirs)?;
+    let new = SecretKey::from_bytes(&random()?);
+    private::replace_synced(&path, new.to_file().as_bytes())?;
+    // Of two processes that made one at the same time, the file of the last counts.
+    let key = key(dirs)?.ok_or(SealError::Key(path))?;
+    Ok((key, true))
+}
+
+/// Makes a thread from a checked seal. It has a new id and is not the current thread.
+///
+/// # Errors
+/// If contents are missing or are no files of a thread, or the disk refuses; nothing is left of the thread then.
+pub fn import(layout: &Layout, seal: &Seal) -> Result<Thread, SealError> {
+    let parts = parts(seal)?;
+    let (id, folder) = layout.new_thread_folder()?;
+    let made = write(&folder, &parts)
+        .and_then(|()| Thread::begin(folder, meta(&id, seal, &parts)))
+        .inspect_err(|_| layout.discard_thread(&id))?;
+    Ok(made)
+}
+
+/// The files of a sealed thread.
+#[derive(Default)]
+struct Parts<'s> {
+    meta: Option<Meta>,
+    messages: Vec<(&'s str, &'s str)>,
+    log: String,
+}
+
+fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
+    let erased = seal.contents().1;
+    if erased > 0 {
+        return Err(SealError::Erased(erased));
+    }
+    let mut parts = Parts::default();
+    for (index, entry) in seal.entries.iter().enumerate() {
+        let foreign = |what| Err(SealError::Foreign { index, what });
+        let Some(opened) = &entry.opened else {
+            continue;
+        };
+        let (name, text) = (entry.name.as_str(), opened.text.as_str());
+        let len = text.len() as u64;
+        match entry.kind {
+            Kind::Thread => {
+                let read = serde_json::from_str(text);
+                let fits = index == 0 && name == layout::THREAD_FILE && len <= bounds::META.bytes;
+                match read {
+                    Ok(meta) if fits => parts.meta = Some(meta),
+                    _ => return foreign("it is no `thread.json`"),
+                }
+            }
+            Kind::Message => {
+                let is_name = index::entry(name).is_some() && is_plain(name);
+                let is_new = !parts.messages.iter().any(|(other, _)| *other == name);
+                if !is_name || !is_new || len > bounds::MESSAGE.bytes {
+                    return foreign("it is no message file");
+                }
+                parts.messages.push((name, text));
+            }
+            Kind::Event => {
+                let all = parts.log.len() as u64 + len + 1;
+                let is_line =
+                    name == layout::EVENTS_FILE && !text.is_empty() && !text.contains('\n');
+                if !is_line || len >= bounds::EVENT.bytes || all > bounds::EVENTS.bytes {
+                    return foreign("it is no line of a log of events");
+                }
+                parts.log.push_str(text);
+                parts.log.push('\n');
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a name is one file in every file system, and no hidden one.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.len() <= 255 && name.chars().all(is_plain)
+}
+
+fn write(folder: &Folder, parts: &Parts<'_>) -> Result<(), Error> {
+    for (name, text) in &parts.messages {
+        let failed = |e| Error::io("write", &folder.path().join(name))(e);
+        let taken = || failed(std::io::ErrorKind::AlreadyExists.into());
+        let mut file = folder.create(name)?.ok_or_else(taken)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+    }
+    match parts.log.is_empty() {
+        true => Ok(()),
+        false => folder.replace(layout::EVENTS_FILE, parts.log.as_bytes()),
+    }
+}
+
+fn meta(id: &ThreadId, seal: &Seal, parts: &Parts<'_>) -> Meta {
+    let senders = parts
+        .messages
+        .iter()
+        .filter_map(|(name, _)| index::entry(name));
+    let senders = senders.map(|entry| entry.sender().to_owned());
+    let mut meta = match &parts.meta {
+        Some(meta) => Meta {
+            id: id.clone(),
+            ..meta.clone()
+        },
+        None => Meta::rebuilt(id.clone(), senders),
+    };
+    let origin = Origin {
+        of: ThreadId(seal.header.thread.clone()),
+        head: seal.head.clone(),
+        sealed_at: seal.header.sealed_at.clone(),
+        key: seal.signer().map(|key| key.to_string()),
+    };
+    let value = serde_json::to_value(origin).unwrap_or(Value::Null);
+    meta.extra.insert(KEY.to_owned(), value);
+    meta
+}

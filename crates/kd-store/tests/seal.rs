@@ -1,0 +1,191 @@
+//! A thread that is sealed and imported is the same, byte for byte, and nothing is made of a seal that is no thread.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{draft, layout, thread};
+use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
+use kd_store::fork::fork;
+use kd_store::seal::{self, SealError};
+use kd_store::{Thread, UserDirs};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// The files that a seal carries, with their bytes.
+fn files(thread: &Thread) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(thread.path())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".md") || name == ".kd-events.jsonl")
+        .map(|name| (name.clone(), fs::read(thread.path().join(name)).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn source(root: &Path) -> Thread {
+    let thread = thread(root, &["ann"]);
+    for (from, text) in [
+        ("king", "Tabs?\r\n\n---\nno: header"),
+        ("ann", "Spaces. 🦀"),
+    ] {
+        thread.append(&draft(from, text)).unwrap();
+    }
+    // A line of a later version, and one that a killed writer left torn.
+    let log = "{\"v\":99,\"x\":1.50}\n{\"v\":1,\"to";
+    fs::write(thread.path().join(".kd-events.jsonl"), log).unwrap();
+    thread
+}
+
+fn sealed(thread: &Thread) -> Seal {
+    Seal::new(
+        &thread.id().0,
+        "2026-11-23T08:00:00Z",
+        seal::pieces(thread).unwrap(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn an_imported_thread_has_the_bytes_of_the_sealed_one_and_names_it() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source = source(here.path());
+    let source = fork(&layout(here.path()), &source, &Default::default()).unwrap();
+    let mut sealed = sealed(&source);
+    let key = SecretKey::from_bytes(&[1; 32]);
+    sealed.sign(&key).unwrap();
+    let read = Seal::read(&sealed.to_bytes().unwrap()).unwrap();
+    let target = thread(there.path(), &[]);
+    let made = seal::import(&layout(there.path()), &read).unwrap();
+    assert_ne!(made.id(), target.id());
+    assert_eq!(files(&made).len(), files(&source).len());
+    for ((name, made), (_, bytes)) in files(&made).iter().zip(files(&source)) {
+        // The log ends with a line break, and is not torn any more.
+        let made = if name.ends_with(".jsonl") {
+            made.trim_ascii_end()
+        } else {
+            made
+        };
+        assert_eq!(made, bytes.trim_ascii_end_of(name));
+    }
+    let origin = made.meta().origin().unwrap();
+    assert_eq!((&origin.of, &origin.head), (source.id(), &sealed.head));
+    assert_eq!(origin.key, Some(key.public().to_string()));
+    assert_eq!(made.meta().lineage(), source.meta().lineage());
+    assert!(made.meta().lineage().is_some());
+    let again = Thread::open_folder(made.path()).unwrap();
+    assert_eq!(
+        again.messages().unwrap().messages,
+        source.messages().unwrap().messages
+    );
+    // Sealed again it has the same messages.
+    let kinds = |seal: &Seal| -> Vec<String> {
+        let messages = seal.entries.iter().filter(|e| e.kind != Kind::Thread);
+        messages.map(|e| e.opened.clone().unwrap().text).collect()
+    };
+    assert_eq!(kinds(&self::sealed(&made)), kinds(&sealed));
+}
+
+trait Ends {
+    fn trim_ascii_end_of(&self, name: &str) -> &[u8];
+}
+
+impl Ends for Vec<u8> {
+    fn trim_ascii_end_of(&self, name: &str) -> &[u8] {
+        if name.ends_with(".jsonl") {
+            self.trim_ascii_end()
+        } else {
+            self
+        }
+    }
+}
+
+#[test]
+fn a_seal_that_is_no_thread_makes_nothing() {
+    let top = tempfile::tempdir().unwrap();
+    let known = thread(top.path(), &[]);
+    let layout = layout(top.path());
+    let piece = |kind, name: &str, text: &str| Piece {
+        kind,
+        name: name.into(),
+        text: text.into(),
+        salt: [0; SALT_BYTES],
+    };
+    let message = |name: &str| vec![piece(Kind::Message, name, "x")];
+    for pieces in [
+        message("../0001-king.md"),
+        message("0001-../../x.md"),
+        message("0001-a\u{1b}[2J.md"),
+        message("thread.json"),
+        message(".kd-events.jsonl"),
+        message(&format!("0001-{}.md", "a".repeat(300))),
+        [message("0001-king.md"), message("0001-king.md")].concat(),
+        vec![piece(Kind::Event, "0001-king.md", "{}")],
+        vec![piece(Kind::Event, ".kd-events.jsonl", "{}\n{}")],
+        vec![piece(Kind::Thread, "thread.json", "[")],
+        vec![piece(Kind::Thread, "../thread.json", "{\"id\":\"x\"}")],
+        [
+            message("0001-king.md"),
+            vec![piece(Kind::Thread, "thread.json", "{\"id\":\"x\"}")],
+        ]
+        .concat(),
+    ] {
+        let seal = Seal::new("council-x", "", pieces.clone()).unwrap();
+        let made = seal::import(&layout, &seal);
+        assert!(
+            matches!(made, Err(SealError::Foreign { .. })),
+            "{pieces:?}: {made:?}"
+        );
+    }
+    let mut erased = sealed(&source(top.path()));
+    erased.erase();
+    assert!(matches!(
+        seal::import(&layout, &erased),
+        Err(SealError::Erased(5))
+    ));
+    let threads = layout.threads().unwrap();
+    assert_eq!(threads.len(), 2, "{}", known.id());
+}
+
+#[test]
+fn a_file_that_is_no_text_is_not_sealed() {
+    let top = tempfile::tempdir().unwrap();
+    let thread = source(top.path());
+    fs::write(thread.path().join("0003-bob.md"), b"\xff").unwrap();
+    assert!(
+        matches!(seal::pieces(&thread), Err(SealError::NotText(path)) if path.ends_with("0003-bob.md"))
+    );
+}
+
+#[test]
+fn the_key_is_made_once_for_the_user_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = UserDirs::from_env(&|name| (name == "HOME").then(|| home.path().into()));
+    assert!(seal::key(&dirs).unwrap().is_none());
+    let (key, new) = seal::key_or_new(&dirs).unwrap();
+    let (again, new_again) = seal::key_or_new(&dirs).unwrap();
+    assert_eq!((new, new_again), (true, false));
+    assert_eq!(key.public(), again.public());
+    let file = seal::key_file(&dirs).unwrap();
+    let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    mode(0o640);
+    let refused = seal::key_or_new(&dirs);
+    assert!(matches!(refused, Err(SealError::Store(_))), "{refused:?}");
+    mode(0o600);
+    for text in ["", "no key", "\u{1b}"] {
+        fs::write(&file, text).unwrap();
+        assert!(
+            matches!(seal::key_or_new(&dirs), Err(SealError::Key(_))),
+            "{text}"
+        );
+    }
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    assert!(seal::key(&dirs).is_err(), "a link");
+}

@@ -1,0 +1,87 @@
+//! `kd seal`, `kd verify` and `kd import`: threads as files that can be checked anywhere.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Seal a thread in a file that shows any later change
+///
+/// The file has every message and the whole record of the deliberation, in a chain of hashes. `kd verify` checks it
+/// anywhere, without the thread; `kd import` makes a thread of it.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  kd seal                        the current thread, as council-….seal.json
+  kd seal a94d --sign            signed with your key
+  kd seal a94d --hash-only       only hashes, no contents
+  kd seal --from a94d.seal.json --hash-only -o public.seal.json
+                                 the same seal without contents
+  kd seal key                    show your public key; creates a key if you have none"
+)]
+pub(crate) struct Seal {
+    #[command(subcommand)]
+    pub(crate) command: Option<SealCommand>,
+    /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
+    pub(crate) id: Option<String>,
+    /// Take this sealed file instead of a thread; its head stays the same
+    #[arg(long, value_name = "FILE", conflicts_with = "id")]
+    pub(crate) from: Option<PathBuf>,
+    /// Sign with your key; creates one if you have none
+    #[arg(long)]
+    pub(crate) sign: bool,
+    /// Leave out all contents; their hashes stay
+    #[arg(long)]
+    pub(crate) hash_only: bool,
+    /// Write to this file [default: THREAD.seal.json, if there is none yet]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print one JSON object about the seal
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// The commands below `kd seal`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SealCommand {
+    /// Show your public key; creates a key if you have none
+    Key,
+}
+
+/// Check a sealed file, without its thread and without a network
+///
+/// Says what was proved. Exit code 12 means that the file was changed, or is not signed by the key that you name.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd verify council-a94d.seal.json
+  kd verify council-a94d.seal.json --key d75a980182b1…   signed by this key")]
+pub(crate) struct Verify {
+    /// The sealed file; - is stdin
+    pub(crate) file: PathBuf,
+    /// The public key that must have signed it
+    #[arg(long, value_name = "PUBLIC")]
+    pub(crate) key: Option<String>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Create a thread from a sealed file
+///
+/// Checks the file first and refuses a changed one. The thread gets a new id; no other thread is changed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd import council-a94d.seal.json
+  kd import council-a94d.seal.json --key d75a980182b1…   only if signed by this key")]
+pub(crate) struct Import {
+    /// The sealed file; - is stdin
+    pub(crate) file: PathBuf,
+    /// The public key that must have signed it
+    #[arg(long, value_name = "PUBLIC")]
+    pub(crate) key: Option<String>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,269 @@
+//! `kd seal`, `kd verify` and `kd import`.
+
+use super::here::{Here, user_dirs};
+use super::{infile, outfile, thread};
+use crate::args::seal::{Import, Seal, SealCommand, Verify};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::{json, words};
+use crate::render::clean;
+use jiff::Timestamp;
+use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, VERSION};
+use kd_store::{Thread, seal};
+use serde_json::{Value, json as object};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    if let Some(SealCommand::Key) = args.command {
+        let (key, new) = seal::key_or_new(&user_dirs())?;
+        writeln!(out, "{}", key.public())?;
+        if new {
+            let path = seal::key_file(&user_dirs())?;
+            let made = format!("note: created {}; keep a copy of it", path.display());
+            let _ = writeln!(io::stderr(), "{}", clean::line(&made));
+        }
+        return Ok(());
+    }
+    let mut sealed = match &args.from {
+        Some(path) => read(path)?,
+        None => of_thread(args, here)?,
+    };
+    if args.hash_only {
+        sealed.erase();
+    }
+    if args.sign {
+        let (key, _) = seal::key_or_new(&user_dirs())?;
+        sealed.sign(&key).map_err(unsealable)?;
+    }
+    let bytes = sealed.to_bytes().map_err(unsealable)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(Error::new(
+            "too_large",
+            Exit::Error,
+            "the thread is too large to be sealed",
+        )
+        .because(format!("a sealed file has at most {} MiB", BYTES_MAX >> 20)));
+    }
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => unused(&sealed.header.thread)?,
+    };
+    outfile::write(&path, &bytes)?;
+    if args.json {
+        let mut value = told(&sealed);
+        value["file"] = path.display().to_string().into();
+        writeln!(out, "{}", json::text(&value, true)?)?;
+        return Ok(());
+    }
+    // Devices and pipes have the document already.
+    let to_stdout = args
+        .output
+        .as_deref()
+        .is_some_and(|path| path.starts_with("/dev"));
+    if !to_stdout {
+        let line = format!("{}: sealed in {}", sealed.header.thread, path.display());
+        writeln!(out, "{}", clean::line(&line))?;
+        write_facts(&sealed, &mut out)?;
+    }
+    Ok(())
+}
+
+fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
+    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let open = Thread::open(&place)?;
+    let running = thread::running(&open)?;
+    if !running.is_empty() {
+        let note = "note: members are still answering; the seal has only the saved messages";
+        let _ = writeln!(io::stderr(), "{note}");
+    }
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)
+}
+
+/// `THREAD.seal.json` in the working folder, unless it is there.
+fn unused(thread: &str) -> Result<PathBuf, Error> {
+    // The id may come from a file.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let name = match thread.chars().all(is_plain) && !thread.is_empty() {
+        true => format!("{thread}.seal.json"),
+        false => "thread.seal.json".to_owned(),
+    };
+    let path = PathBuf::from(&name);
+    match path.symlink_metadata() {
+        Ok(_) => Err(
+            Error::new("exists", Exit::Error, format!("{name} is already there"))
+                .next(format!("`-o {name}` replaces it; another name keeps both")),
+        ),
+        Err(_) => Ok(path),
+    }
+}
+
+pub(super) fn verify(args: &Verify) -> Result<(), Error> {
+    let sealed = proved(&args.file, args.key.as_deref())?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json::text(&told(&sealed), true)?)?;
+        return Ok(());
+    }
+    let thread = clean::line(&sealed.header.thread);
+    writeln!(out, "{thread}: unchanged since it was sealed")?;
+    write_facts(&sealed, &mut out)?;
+    let open = match (&args.key, sealed.signer()) {
+        (Some(_), _) => "that the members said this, and when it was sealed",
+        (None, Some(_)) => "whose key that is, that the members said this, and when",
+        (None, None) => "who made this file, and when: without a signature anybody can",
+    };
+    writeln!(out, "not proved: {open}")?;
+    Ok(())
+}
+
+pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
+    let sealed = proved(&args.file, args.key.as_deref())?;
+    let layout = here.layout()?;
+    let made = seal::import(&layout, &sealed)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let value = object!({
+            "v": 1,
+            "thread_id": made.id(),
+            "imported": made.meta().origin(),
+            "fork": made.meta().lineage(),
+        });
+        writeln!(out, "{}", json::text(&value, true)?)?;
+        return Ok(());
+    }
+    let line = format!(
+        "{}: imported from {}, with {}",
+        made.id(),
+        sealed.header.thread,
+        words::count(sealed.header.messages, "message")
+    );
+    writeln!(out, "{}", clean::line(&line))?;
+    let next = format!("see it: kd show {}", made.id());
+    let _ = writeln!(io::stderr(), "{}", here.err_styles().dim(&next));
+    Ok(())
+}
+
+/// Reads and checks a sealed file; with a key, that it signed.
+fn proved(path: &Path, key: Option<&str>) -> Result<Sealed, Error> {
+    let key = key.map(PublicKey::parse).transpose().map_err(|error| {
+        Error::usage("--key needs a public key")
+            .because(error)
+            .next("`kd seal key` shows yours")
+    })?;
+    let sealed = read(path)?;
+    let Some(key) = key else {
+        return Ok(sealed);
+    };
+    let why = match sealed.signer() {
+        Some(signer) if signer == key => return Ok(sealed),
+        Some(signer) => format!("it is signed by {signer}"),
+        None => "it is not signed".to_owned(),
+    };
+    let what = format!("{} is not signed by this key", shown(path));
+    Err(Error::new("not_proved", Exit::Unproved, what).because(why))
+}
+
+fn read(path: &Path) -> Result<Sealed, Error> {
+    let shown = shown(path);
+    let bytes = infile::read(path, BYTES_MAX).map_err(|e| {
+        Error::new("seal", Exit::Error, format!("{shown} could not be read"))
+            .because(e)
+            .next("give a file that `kd seal` wrote, or `-` for stdin")
+    })?;
+    Sealed::read(&bytes).map_err(|why| match why {
+        SealError::TooNew(v) => Error::new(
+            "too_new",
+            Exit::Error,
+            format!("{shown} was sealed by a later kd"),
+        )
+        .because(format!(
+            "it has version {v} of the format; this kd reads version {VERSION}"
+        ))
+        .next("update kd"),
+        why => Error::new(
+            "not_proved",
+            Exit::Unproved,
+            format!("{shown} was changed since it was sealed, or is no sealed thread"),
+        )
+        .because(clean::line(&why.to_string())),
+    })
+}
+
+fn shown(path: &Path) -> String {
+    match path.as_os_str() == "-" {
+        true => "stdin".to_owned(),
+        false => clean::line(&path.display().to_string()),
+    }
+}
+
+/// What a seal holds, in lines.
+fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
+    let header = &sealed.header;
+    let holds = format!(
+        "{} and {}",
+        words::count(header.messages, "message"),
+        words::count(header.events, "event")
+    );
+    let contents = match sealed.contents() {
+        (_, 0) => String::new(),
+        (0, _) => ", hashes only".to_owned(),
+        (_, erased) => format!(", {erased} of the contents erased"),
+    };
+    let signed = match sealed.signer() {
+        Some(key) => key.to_string(),
+        None => "nobody".to_owned(),
+    };
+    writeln!(out, "  contents:  {holds}{contents}")?;
+    writeln!(out, "  head:      {}", sealed.head)?;
+    writeln!(out, "  signed by: {signed}")?;
+    writeln!(
+        out,
+        "  sealed at: {}, as the file says",
+        clean::line(&header.sealed_at)
+    )?;
+    Ok(())
+}
+
+fn told(sealed: &Sealed) -> Value {
+    let (present, erased) = sealed.contents();
+    object!({
+        "v": 1,
+        "thread_id": sealed.header.thread,
+        "unchanged": true,
+        "messages": sealed.header.messages,
+        "events": sealed.header.events,
+        "contents": { "present": present, "erased": erased },
+        "head": sealed.head,
+        "sealed_at": sealed.header.sealed_at,
+        "signed_by": sealed.signer().map(|key| key.to_string()),
+    })
+}
+
+fn unsealable(error: SealError) -> Error {
+    Error::new("seal", Exit::Error, "the thread could not be sealed").because(error)
+}
+
+impl From<seal::SealError> for Error {
+    fn from(error: seal::SealError) -> Self {
+        let what = clean::line(&error.to_string());
+        match error {
+            seal::SealError::Store(error) => error.into(),
+            seal::SealError::NotText(_) => Error::new("seal", Exit::Error, what)
+                .next("`kd fsck` shows files that cannot be read"),
+            seal::SealError::Key(_) => Error::new("key", Exit::Error, what)
+                .next("put the key back from a copy, or move the file away to get a new key"),
+            seal::SealError::Random(_) => Error::new("random", Exit::Error, what),
+            seal::SealError::Erased(_) => Error::new("erased", Exit::Error, what)
+                .next("import the file that still has its contents"),
+            seal::SealError::Foreign { .. } => Error::new(
+                "no_thread_inside",
+                Exit::Error,
+                "the sealed file holds no thread",
+            )
+            .because(what),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Seals, through the real program with scripted members, and a second verifier in Python.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Dice, Home};
+
+fn home() -> Home {
+    let run = json!([{"text": "Ann says so.\u{1b}[31m"}, {"finish": {}}]);
+    Home::scripted(&[("ann", json!({"runs": [run, run]}))])
+}
+
+/// A home with a sealed thread, and its file.
+fn sealed(args: &[&str]) -> (Home, PathBuf) {
+    let home = home();
+    assert_eq!(home.run(&["ask", "-q", "First?"]).code, Some(0));
+    let said = home.run(&[&["seal", "-o", "t.seal.json"], args].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let file = home.work().join("t.seal.json");
+    (home, file)
+}
+
+/// What the verifier in Python says of a file; `None` without Python.
+fn python(file: &Path) -> Option<(Option<i32>, String)> {
+    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/seal/verify.py");
+    let Ok(ran) = Command::new("python3").arg(verifier).arg(file).output() else {
+        eprintln!("skipped: no python3 here");
+        return None;
+    };
+    Some((
+        ran.status.code(),
+        String::from_utf8_lossy(&ran.stdout).into_owned(),
+    ))
+}
+
+#[test]
+fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
+    let (home, file) = sealed(&["--sign"]);
+    let key = home.run(&["seal", "key"]).out;
+    let key = key.trim();
+    let said = home.run(&["verify", "t.seal.json", "--key", key]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("unchanged since it was sealed"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains(&format!("signed by: {key}\n")),
+        "{}",
+        said.out
+    );
+    let told = home.run(&["verify", "t.seal.json", "--json"]).json();
+    assert_eq!(told["signed_by"], key);
+    assert_eq!(told["contents"]["erased"], 0);
+    if let Some((code, said)) = python(&file) {
+        assert_eq!(code, Some(0), "{said}");
+        let head = told["head"].as_str().expect("a head");
+        assert!(
+            said.starts_with(&format!("ok {head} ")) && said.contains(key),
+            "{said}"
+        );
+    }
+
+    // Elsewhere, where no thread and no key is.
+    let other = self::home();
+    let there = other.work().join("t.seal.json");
+    std::fs::copy(&file, &there).expect("copied");
+    let before = other.threads();
+    let said = other.run(&["import", "t.seal.json", "--key", key]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let threads = other.threads();
+    assert_eq!(threads.len(), before.len() + 1);
+    let id = threads[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    assert!(
+        said.out
+            .starts_with(&format!("{id}: imported from council-")),
+        "{}",
+        said.out
+    );
+    for name in ["0001-king.md", "0002-ann.md", ".kd-events.jsonl"] {
+        let bytes = |folder: &Path| std::fs::read(folder.join(name)).expect(name);
+        assert_eq!(bytes(&threads[0]), bytes(&home.threads()[0]), "{name}");
+    }
+    assert!(other.run(&["show", &id]).out.contains("Ann says so."));
+    assert_eq!(other.run(&["fsck"]).code, Some(0));
+    // Once more makes another thread, and changes none.
+    assert_eq!(other.run(&["import", "t.seal.json"]).code, Some(0));
+    assert_eq!(other.threads().len(), before.len() + 2);
+}
+
+#[test]
+fn a_changed_file_is_refused_by_name_and_makes_no_thread() {
+    let (home, file) = sealed(&["--sign"]);
+    let good = std::fs::read(&file).expect("read");
+    let mut dice = Dice::new(20);
+    for round in 0..40 {
+        let mut bytes = good.clone();
+        let at = dice.below(bytes.len() as u64) as usize;
+        match round % 4 {
+            0 => drop(bytes.remove(at)),
+            1 => bytes.insert(at, b' '),
+            _ => bytes[at] ^= 1 + dice.below(255) as u8,
+        }
+        std::fs::write(&file, &bytes).expect("written");
+        let said = home.run(&["verify", "t.seal.json"]);
+        assert_eq!(said.code, Some(12), "byte {at}: {}", said.out);
+        assert!(
+            !said.err.contains('\u{1b}') && said.out.is_empty(),
+            "{}",
+            said.err
+        );
+        if round % 8 == 0 {
+            assert_eq!(home.run(&["import", "t.seal.json"]).code, Some(12));
+        }
+        if let Some((code, said)) = python(&file) {
+            assert_eq!(code, Some(12), "byte {at}: {said}");
+        }
+    }
+    assert_eq!(home.threads().len(), 1);
+    // Another key, no key, no file.
+    std::fs::write(&file, &good).expect("written");
+    let stranger = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    let said = home.run(&["verify", "t.seal.json", "--key", stranger]);
+    assert_eq!(said.code, Some(12), "{}", said.err);
+    assert!(said.err.contains("it is signed by"), "{}", said.err);
+    assert_eq!(
+        home.run(&["verify", "t.seal.json", "--key", "x"]).code,
+        Some(2)
+    );
+    assert_eq!(home.run(&["verify", "missing.json"]).code, Some(1));
+    let error = home
+        .run(&["import", "t.seal.json", "--key", stranger, "--json"])
+        .json();
+    assert_eq!(error["error"]["kind"], "not_proved");
+}
+
+#[test]
+fn contents_can_be_erased_and_the_head_stays() {
+    let (home, file) = sealed(&["--sign"]);
+    let whole = home.run(&["verify", "t.seal.json", "--json"]).json();
+    let made = home.run(&[
+        "seal",
+        "--from",
+        "t.seal.json",
+        "--hash-only",
+        "-o",
+        "hashes.json",
+    ]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let hashes = home.run(&["verify", "hashes.json", "--json"]).json();
+    assert_eq!(hashes["contents"]["present"], 0);
+    for key in ["head", "signed_by", "messages", "events"] {
+        assert_eq!(hashes[key], whole[key], "{key}");
+    }
+    let text = std::fs::read_to_string(file.with_file_name("hashes.json")).expect("read");
+    assert!(!text.contains("First?"), "{text}");
+    assert!(
+        home.run(&["verify", "hashes.json"])
+            .out
+            .contains("hashes only")
+    );
+    if let Some((code, said)) = python(&file.with_file_name("hashes.json")) {
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let said = home.run(&["import", "hashes.json"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("were erased"), "{}", said.err);
+}
+
+#[test]
+fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
+    let (home, _) = sealed(&[]);
+    let name = |home: &Home| {
+        let id = home.threads()[0]
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        format!("{id}.seal.json")
+    };
+    let made = home.run(&["seal", "--json"]).json();
+    assert_eq!(made["file"], name(&home).as_str());
+    assert_eq!(made["signed_by"], Value::Null);
+    let said = home.run(&["seal"]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(said.err.contains("already there"), "{}", said.err);
+    let seal = kd_core::seal::Seal::new("a\u{1b}[2J\nb", "\u{1b}[31m\r", []).expect("sealed");
+    std::fs::write(
+        home.work().join("odd.json"),
+        seal.to_bytes().expect("bytes"),
+    )
+    .expect("written");
+    let said = home.run(&["verify", "odd.json"]);
+    assert_eq!(said.code, Some(0));
+    assert!(!said.out.contains(['\u{1b}', '\r']), "{:?}", said.out);
+    assert_eq!(said.out.lines().count(), 6, "{}", said.out);
+    // A later version is told as such.
+    let text = String::from_utf8(seal.to_bytes().expect("bytes")).expect("text");
+    std::fs::write(
+        home.work().join("new.json"),
+        text.replace("\"v\":1", "\"v\":2"),
+    )
+    .expect("written");
+    let said = home.run(&["verify", "new.json"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("later kd"), "{}", said.err);
+}
