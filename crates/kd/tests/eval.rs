@@ -227,3 +227,59 @@ fn every_way_and_protocol_is_listed() {
         assert!(said.out.contains(word), "{word}\n{}", said.out);
     }
 }
+
+#[test]
+fn promises_are_tried_on_recorded_answers() {
+    let gsm = data("zeroeval_gsm_44models.csv");
+    let base = ["eval", "--replay", &gsm, "--members", CHEAP];
+    let with = |more: &[&str]| kd(&[&base[..], more].concat());
+    let asked = [
+        "--promise",
+        "0.8,0.9",
+        "--marks",
+        "100,200",
+        "--splits",
+        "5",
+    ];
+    let said = with(&asked);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    insta::assert_snapshot!("eval-promises", said.out);
+    let said = with(&[&asked[..], &["--json"]].concat());
+    let v: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(v["rows"].as_array().map(Vec::len), Some(4), "{v}");
+    assert_eq!(v["rows"][3]["marks"], json!(200));
+    assert!(v["rows"][3]["answered"].as_f64() > Some(0.5), "{v}");
+    assert_eq!(v["splits"], json!(5));
+}
+
+#[test]
+fn promises_that_cannot_be_tried_are_refused() {
+    let gsm = data("zeroeval_gsm_44models.csv");
+    let many = kd(&[
+        "eval",
+        "--replay",
+        &gsm,
+        "--promise",
+        "0.9",
+        "--marks",
+        "1319",
+    ]);
+    assert_eq!(many.code, Some(1), "{}", many.err);
+    assert!(
+        many.err.contains("1319 marks leave none to test"),
+        "{}",
+        many.err
+    );
+    let debates = data("dylan_math_debate_answers.jsonl");
+    let debates = kd(&["eval", "--replay", &debates, "--promise", "0.9"]);
+    assert_eq!(debates.code, Some(2), "{}", debates.err);
+    assert!(
+        debates.err.contains("promises need named members"),
+        "{}",
+        debates.err
+    );
+    for wrong in [["--promise", "1"], ["--promise", "0.2"], ["--marks", "50"]] {
+        let said = kd(&[&["eval", "--replay", &gsm][..], &wrong].concat());
+        assert_eq!(said.code, Some(2), "{wrong:?}: {}", said.err);
+    }
+}

@@ -1,5 +1,6 @@
 //! `kd eval`: what a council is worth.
 
+use super::values;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ Examples:
   kd eval --replay answers.csv                                   every member of the file, by plurality
   kd eval --replay answers.csv --members ada,bob,cyd --rule plurality,log-odds,auto
   kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils beside their best member
+  kd eval --replay answers.csv --members ada,bob,cyd --promise 0.8,0.9 --marks 100,400    whether promises are kept
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
   kd eval --list                                                 list deciders and protocols to simulate
@@ -54,6 +56,15 @@ pub(crate) struct Eval {
     /// Number of members in each
     #[arg(long, value_name = "N", requires = "councils", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) size: u32,
+    /// Learn these promises (shares right) from marks of some questions and test them on the others
+    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["councils", "rule", "options"], value_parser = values::promise)]
+    pub(crate) promise: Vec<f64>,
+    /// Numbers of marks to learn from
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) marks: Vec<u32>,
+    /// Number of times the questions are split into marked ones and others
+    #[arg(long, value_name = "N", requires = "promise", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) splits: u32,
     /// Only debates recorded under this mode
     #[arg(long, requires = "replay")]
     pub(crate) mode: Option<String>,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use kd_core::eval::deciders::{DECIDERS, Way};
-use kd_core::eval::replay::{self, Empty, ReadError, Replay, Select, Table, read_debates};
+use kd_core::eval::replay::{self, Empty, ReadError, Replay, Select, Table, Trial, read_debates};
 use kd_core::eval::simulate::protocols::PROTOCOLS;
 use kd_core::eval::simulate::{Spec, simulate};
 use kd_core::voting::RULES;
@@ -39,6 +39,11 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
                 return Err(Error::usage("random councils need named members")
                     .because("a debate's agents are places at a table")
                     .next("leave --councils out, or give a CSV table of answers"));
+            }
+            if !args.promise.is_empty() {
+                return Err(Error::usage("promises need named members")
+                    .because("a debate's agents are places at a table")
+                    .next("leave --promise out, or give a CSV table of answers"));
             }
             debates(&mut out, args, path, &text, &styles)?;
         } else {
@@ -89,6 +94,9 @@ fn table(
         let replay = table
             .council(&args.members)
             .map_err(|e| unreadable(path, e))?;
+        if !args.promise.is_empty() {
+            return promises(out, args, path, text, &replay, styles);
+        }
         return report(out, args, path, text, &replay, styles);
     };
     let ways = ways(args, &["plurality", "log-odds", "weighted", "best", "auto"])?;
@@ -111,6 +119,34 @@ fn table(
         writeln!(out, "{}", json::text(&found, true)?)?;
     } else {
         words::councils(out, &name(path), &found, styles)?;
+    }
+    Ok(())
+}
+
+fn promises(
+    out: &mut impl Write,
+    args: &Eval,
+    path: &Path,
+    text: &str,
+    replay: &Replay,
+    styles: &Styles,
+) -> Result<(), Error> {
+    let trial = Trial {
+        promises: args.promise.clone(),
+        marks: args.marks.iter().map(|n| *n as usize).collect(),
+        splits: args.splits as usize,
+        seed: args.seed,
+    };
+    let found = replay::promises(replay, &trial).map_err(|e| unreadable(path, e))?;
+    if args.json {
+        let mut value = serde_json::to_value(&found).map_err(io::Error::from)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("file".into(), json!(name(path)));
+            object.insert("sha256".into(), json!(replay::fingerprint(text)));
+        }
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else {
+        words::promises(out, &name(path), &found, styles)?;
     }
     Ok(())
 }

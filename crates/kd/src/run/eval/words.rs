@@ -4,7 +4,7 @@ use super::Styles;
 use kd_core::eval::calibration::Calibration;
 use kd_core::eval::intervals::Interval;
 use kd_core::eval::paired::{Comparison, Verdict};
-use kd_core::eval::replay::{Council, Councils, Debate, MemberReport, Report};
+use kd_core::eval::replay::{Council, Councils, Debate, MemberReport, Promises, Report};
 use kd_core::eval::simulate::Simulated;
 use std::io::{self, Write};
 
@@ -405,6 +405,47 @@ pub(super) fn councils(
         ]);
     }
     grid(out, &rows, styles)
+}
+
+/// Whether promises are kept.
+pub(super) fn promises(
+    out: &mut impl Write,
+    file: &str,
+    p: &Promises,
+    styles: &Styles,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} · {} questions · {} members · {} % right · {} splits · seed {}",
+        styles.bold(&clean(file)),
+        p.questions,
+        p.members.len(),
+        pct(p.right),
+        p.splits,
+        p.seed
+    )?;
+    let mut rows = vec![row([
+        "promise", "marks", "answered", "possible", "wrong", "broken", "interval", "refused",
+    ])];
+    for kept in &p.rows {
+        let splits = p.splits.max(1) as f64;
+        rows.push(vec![
+            format!("{} %", (kept.promise * 1000.0).round() / 10.0),
+            kept.marks.to_string(),
+            pct(kept.answered),
+            pct(kept.possible),
+            kept.wrong.map_or_else(|| "–".to_owned(), pct),
+            pct(kept.broken as f64 / splits),
+            range(kept.broken_interval),
+            pct(kept.refused as f64 / splits),
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    writeln!(
+        out,
+        "  in percent; each promise takes a risk of {} % to be broken",
+        (p.risk * 1000.0).round() / 10.0
+    )
 }
 
 /// A simulation.
