@@ -17,6 +17,7 @@ use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -196,6 +197,7 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
         return Err(SealError::Erased(erased));
     }
     let mut parts = Parts::default();
+    let mut names = BTreeSet::new();
     for (index, entry) in seal.entries.iter().enumerate() {
         let foreign = |what| Err(SealError::Foreign { index, what });
         let Some(opened) = &entry.opened else {
@@ -214,8 +216,7 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
             }
             Kind::Message => {
                 let is_name = index::entry(name).is_some() && is_plain(name);
-                let is_new = !parts.messages.iter().any(|(other, _)| *other == name);
-                if !is_name || !is_new || len > bounds::MESSAGE.bytes {
+                if !is_name || !names.insert(name) || len > bounds::MESSAGE.bytes {
                     return foreign("it is no message file");
                 }
                 parts.messages.push((name, text));
