@@ -60,7 +60,7 @@ impl Leases {
         (leases, told)
     }
 
-    /// Takes a member's lease for a turn, or has a thread wait for it. Never waits itself. In a folder that cannot hold
+    /// Takes a member's lease for a turn, or has a thread wait for it. Waits itself only for a write in the thread. In a folder that cannot hold
     /// locks, a read-only one for example, the turn begins without a lease.
     pub(crate) fn take(&mut self, turn: TurnId, member: &str) -> Taken {
         if let Some(held) = self.held.get_mut(member) {

@@ -11,6 +11,10 @@ use crate::thread::{Thread, beside_within};
 use std::ffi::OsStr;
 use std::time::Duration;
 
+/// How long a thread's lock is waited for, far above the time of a write: who waits longer is told that another process
+/// asks the member, which is not so.
+const MOMENT: Duration = Duration::from_millis(200);
+
 /// The right to ask a member of a thread. Dropping it gives it back.
 #[derive(Debug)]
 pub struct Lease {
@@ -18,10 +22,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease if it is free, and never waits. The first lease of a member makes its lock file, under the lock of
-    /// the thread: while another process writes there, it is not free.
+    /// Takes the lease if it is free. The first lease of a member makes its lock file, under the lock of the thread: only if
+    /// another process writes there for longer than [`MOMENT`], it is not free.
     pub fn try_take(thread: &Thread, member: &str) -> Result<Option<Lease>, Error> {
-        let Some((folder, name)) = place(thread, member, Duration::ZERO)? else {
+        let Some((folder, name)) = place(thread, member, MOMENT)? else {
             return Ok(None);
         };
         let lock = Lock::try_take_in(folder, name.as_ref())?;
