@@ -164,6 +164,23 @@ pub struct Draft {
     pub body: String,
 }
 
+impl Draft {
+    /// Returns the message that it is under this number.
+    pub fn stored(self, seq: u32) -> Message {
+        Message {
+            seq,
+            from: self.from,
+            to: self.to,
+            at: self.at,
+            status: self.status,
+            refs: self.refs,
+            provenance: self.provenance,
+            extra: self.extra,
+            body: self.body.into(),
+        }
+    }
+}
+
 /// One finished file in a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {

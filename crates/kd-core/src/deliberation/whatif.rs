@@ -557,17 +557,7 @@ impl<'r> Course<'r> {
         let seq = recorded.map_or(self.messages, |message| message.seq);
         self.inputs.push_front(Input::Saved {
             turn: draft.turn,
-            message: Message {
-                seq,
-                from: draft.from,
-                to: draft.to,
-                at: draft.at,
-                status: draft.status,
-                refs: draft.refs,
-                provenance: draft.provenance,
-                extra: draft.extra,
-                body: draft.body.into(),
-            },
+            message: draft.stored(seq),
         });
     }
 

@@ -51,17 +51,7 @@ impl Exchange {
 
 /// A message that is in no file: only prompts see it.
 fn unsaved(draft: Draft) -> Message {
-    Message {
-        seq: 0,
-        from: draft.from,
-        to: draft.to,
-        at: draft.at,
-        status: draft.status,
-        refs: draft.refs,
-        provenance: draft.provenance,
-        extra: draft.extra,
-        body: draft.body.into(),
-    }
+    draft.stored(0)
 }
 
 /// All sequences of three words, in small letters, without punctuation; of a shorter text the whole.

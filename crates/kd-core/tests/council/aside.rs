@@ -1,6 +1,6 @@
 //! Asides: a debate in tags and a deliberation inside a conversation.
 
-use crate::bench::{finished, member, seat, stored};
+use crate::bench::{finished, member, seat};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::conversation::How;
@@ -130,7 +130,7 @@ impl Room {
                     let seq = u32::try_from(self.drafts.len()).unwrap();
                     self.feed(Input::Saved {
                         turn: draft.turn,
-                        message: stored(seq, *draft),
+                        message: draft.stored(seq),
                     });
                 }
                 Command::Keep(delivery) => {

@@ -138,7 +138,7 @@ impl Bench {
         self.next += 1;
         Input::Saved {
             turn: draft.turn,
-            message: stored(seq, draft),
+            message: draft.stored(seq),
         }
     }
 
@@ -244,21 +244,6 @@ impl Bench {
     /// The prompt of a seat that speaks now.
     pub(crate) fn prompt(&self, name: &str) -> String {
         self.asked[&self.turn(name)].prompt.as_text()
-    }
-}
-
-/// A draft as it comes back from disk.
-pub(crate) fn stored(seq: u32, draft: Draft) -> Message {
-    Message {
-        seq,
-        from: draft.from,
-        to: draft.to,
-        at: draft.at,
-        status: draft.status,
-        refs: draft.refs,
-        provenance: draft.provenance,
-        extra: draft.extra,
-        body: draft.body.into(),
     }
 }
 

@@ -68,7 +68,7 @@ fn elsewhere(seq: u32, body: &str) -> kd_core::Message {
         extra: Default::default(),
         body: body.into(),
     };
-    stored(seq, draft)
+    draft.stored(seq)
 }
 
 /// A bench whose second message is being talked about: everybody has answered it, and claude goes on.

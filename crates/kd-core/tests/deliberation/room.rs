@@ -10,8 +10,8 @@ use kd_core::event::FORMAT;
 use kd_core::machine::{Command, Effects, Input};
 use kd_core::request::Usage;
 use kd_core::{
-    Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Message, Op, Record,
-    Request, SeatName, ThreadId, TurnId,
+    Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Op, Record, Request,
+    SeatName, ThreadId, TurnId,
 };
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -215,17 +215,7 @@ impl Run {
                     *messages += 1;
                     inputs.push_front(Input::Saved {
                         turn: draft.turn,
-                        message: Message {
-                            seq: *messages,
-                            from: draft.from,
-                            to: draft.to,
-                            at: draft.at,
-                            status: draft.status,
-                            refs: draft.refs,
-                            provenance: draft.provenance,
-                            extra: draft.extra,
-                            body: draft.body.into(),
-                        },
+                        message: draft.stored(*messages),
                     });
                 }
                 _ => {}

@@ -112,22 +112,10 @@ fn take(
                 ran.asked.push(*request);
             }
             Command::Save(draft) => {
-                let message = Message {
-                    seq: u32::try_from(ran.saved.len()).expect("few") + 1,
-                    from: draft.from,
-                    to: draft.to,
-                    at: draft.at,
-                    status: draft.status,
-                    refs: draft.refs,
-                    provenance: draft.provenance,
-                    extra: draft.extra,
-                    body: draft.body.into(),
-                };
+                let turn = draft.turn;
+                let message = draft.stored(u32::try_from(ran.saved.len()).expect("few") + 1);
                 ran.saved.push(message.clone());
-                inputs.push_back(Input::Saved {
-                    turn: draft.turn,
-                    message,
-                });
+                inputs.push_back(Input::Saved { turn, message });
             }
             Command::Cancel { turn } => inputs.push_back(Input::Failed {
                 turn,

@@ -158,17 +158,7 @@ impl World {
             return self.feed(Input::SaveFailed { turn, why });
         }
         let seq = self.disk.last().map_or(1, |m| m.seq + 1);
-        let message = Message {
-            seq,
-            from: draft.from,
-            to: draft.to,
-            at: draft.at,
-            status: draft.status,
-            refs: draft.refs,
-            provenance: draft.provenance,
-            extra: draft.extra,
-            body: draft.body.into(),
-        };
+        let message = draft.stored(seq);
         self.disk.push(message.clone());
         if self.chance.random_bool(0.1) {
             // The watcher of the folder was faster.

@@ -49,8 +49,9 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         }
         (None, None) => {}
     }
-    let old = Marks::open(&here::user_dirs())?.add(&mark)?;
-    let count = marks::read(&here::user_dirs())?.len() as u64;
+    let mut marks = Marks::open(&here::user_dirs())?;
+    let old = marks.add(&mark)?;
+    let count = marks.all()?.len() as u64;
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({"v": 1, "mark": mark, "before": old, "marks": count});
