@@ -24,6 +24,9 @@ pub(crate) struct Chat {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     #[arg(conflicts_with = "new")]
     pub(crate) id: Option<String>,
+    /// Continue the current thread, as `kd chat` alone does
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["new", "id"])]
+    pub(crate) again: bool,
     /// Start a new thread
     #[arg(long)]
     pub(crate) new: bool,
