@@ -11,8 +11,6 @@ mod support;
 use kd_fake::{Fake, Reply, Script, Wire};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::io::Write;
-use std::process::Stdio;
 use support::{Home, Said};
 
 const TURNS: usize = 50;
@@ -122,22 +120,12 @@ async fn chat(wire: Wire, provider: Value) -> Vec<Value> {
         "council": {"members": ["m1"], "auto_messages": 0},
         "providers": {"svc": settings},
     }));
-    let mut command = home.kd(&["chat", "--plain"]);
-    let said = tokio::task::spawn_blocking(move || {
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.expect("it starts");
-        let mut stdin = child.stdin.take().expect("piped");
-        for turn in 1..=TURNS {
-            let line = "what follows for the schema, the indexes and the migration? ".repeat(12);
-            writeln!(stdin, "Point {turn}: {line}").expect("it reads");
-        }
-        drop(stdin);
-        Said::of(child.wait_with_output().expect("it ends"))
-    });
+    let command = home.kd(&["chat", "--plain"]);
+    let line = "what follows for the schema, the indexes and the migration? ".repeat(12);
+    let typed: String = (1..=TURNS)
+        .map(|turn| format!("Point {turn}: {line}\n"))
+        .collect();
+    let said = tokio::task::spawn_blocking(move || Said::fed(command, &typed));
     let said = said.await.expect("it ends");
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let bodies: Vec<Value> = fake.seen().iter().map(|seen| seen.json()).collect();

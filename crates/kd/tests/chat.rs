@@ -381,20 +381,7 @@ fn a_terminal_that_is_closed_leaves_the_thread_whole() {
 
 /// A chat in a pipe: what is typed comes at once, and ends.
 fn piped(home: &Home, args: &[&str], typed: &str) -> Said {
-    type_into(home.kd(args), typed)
-}
-
-fn type_into(mut kd: Command, typed: &str) -> Said {
-    let mut child = kd
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let mut keys = child.stdin.take().expect("a pipe");
-    keys.write_all(typed.as_bytes()).expect("typed");
-    drop(keys);
-    Said::of(child.wait_with_output().expect("it ends"))
+    Said::fed(home.kd(args), typed)
 }
 
 #[test]
@@ -503,7 +490,7 @@ fn the_first_chat_in_a_folder_says_who_speaks_and_a_broken_model_fails_its_membe
     std::fs::write(&model, "no model").expect("written");
     let mut kd = home.kd(&["chat"]);
     kd.env("KD_MODEL", &model);
-    let said = type_into(kd, "hi\n/quit\n");
+    let said = Said::fed(kd, "hi\n/quit\n");
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     assert!(
         said.err

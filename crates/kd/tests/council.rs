@@ -245,19 +245,7 @@ fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
     ];
     for (args, input, fails_once, asked_with) in rows {
         let home = three(fails_once);
-        let mut kd = home
-            .kd(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it runs");
-        kd.stdin
-            .take()
-            .expect("piped")
-            .write_all(input.as_bytes())
-            .expect("written");
-        kd.wait().expect("it ends");
+        Said::fed(home.kd(args), input);
 
         let status = home.run(&["council", "status", "--json"]).json();
         let told = (&status["asked_with"], &status["over"], &status["pending"]);
@@ -286,19 +274,8 @@ fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
             &why
         };
         assert!(retry.err.contains(why), "{args:?} {}", retry.err);
-        let mut chat = home
-            .kd(&["chat", "--continue"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it runs");
-        chat.stdin
-            .take()
-            .expect("piped")
-            .write_all(b"/retry\n")
-            .expect("written");
-        chat.wait().expect("it ends");
+        let chat = Said::fed(home.kd(&["chat", "--continue"]), "/retry\n");
+        assert_eq!(chat.code, Some(0), "{args:?} {}", chat.err);
         let after = log(&home).matches("turn_queued").count();
         assert_eq!(before, after, "{args:?}: somebody was asked again");
     }
@@ -549,7 +526,13 @@ fn state(home: &Home) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
+/// The shell of the agent that runs, once the next command finds the thread too: it is noted while members are asked already.
 fn shell_of(home: &Home) -> i64 {
+    until("the current thread", || {
+        let state = std::fs::read(home.work().join(".kd/branches/main/state.json")).ok()?;
+        let state: Value = serde_json::from_slice(&state).ok()?;
+        state["current_thread"].is_string().then_some(())
+    });
     until("the shell", || {
         std::fs::read_to_string(home.path().join("shell"))
             .ok()?

@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::path::Path;
-use support::Home;
+use support::{Home, Said};
 
 fn script(text: &str) -> Value {
     let run = json!([{"text": text}, {"finish": {}}]);
@@ -313,22 +313,9 @@ fn a_tree_is_exported_as_one_document() {
 
 #[test]
 fn a_chat_rewinds_into_a_fork() {
-    use std::io::Write;
     let home = home();
-    let mut child = home
-        .kd(&["chat", "--plain"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let mut stdin = child.stdin.take().expect("piped");
-    stdin
-        .write_all(b"First?\nSecond?\n/rewind\nThird?\n")
-        .expect("written");
-    drop(stdin);
-    let said = child.wait_with_output().expect("it ends");
-    let out = String::from_utf8_lossy(&said.stdout);
+    let typed = "First?\nSecond?\n/rewind\nThird?\n";
+    let out = Said::fed(home.kd(&["chat", "--plain"]), typed).out;
     let threads = home.threads();
     assert_eq!(threads.len(), 2, "{out}");
     let words = |folder: &Path| -> String {

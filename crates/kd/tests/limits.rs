@@ -37,23 +37,11 @@ async fn server(seed: u64) -> Billing {
 
 /// The program at its end; the runtime goes on serving meanwhile.
 async fn run(home: &Home, args: &[&str], input: &str) -> Said {
-    let mut command = home.kd(args);
+    let command = home.kd(args);
     let input = input.to_owned();
-    tokio::task::spawn_blocking(move || {
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.expect("it starts");
-        let mut stdin = child.stdin.take().expect("piped");
-        // One that refuses its arguments reads nothing.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        Said::of(child.wait_with_output().expect("it ends"))
-    })
-    .await
-    .expect("it ends")
+    tokio::task::spawn_blocking(move || Said::fed(command, &input))
+        .await
+        .expect("it ends")
 }
 
 /// What the events of `--jsonl` tell: requests, tokens, pico-dollars, and whether all of it was counted.

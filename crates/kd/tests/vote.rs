@@ -5,8 +5,6 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::io::Write;
-use std::process::Stdio;
 use support::{Home, Said};
 
 fn home() -> Home {
@@ -15,20 +13,7 @@ fn home() -> Home {
 
 /// Runs the program with something on stdin.
 fn fed(home: &Home, args: &[&str], input: &str) -> Said {
-    let mut child = home
-        .kd(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .expect("heard");
-    Said::of(child.wait_with_output().expect("it ends"))
+    Said::fed(home.kd(args), input)
 }
 
 const CIRCLE: &str = r#"{"candidates":["A","B","C"],"ballots":[{"n":4,"ranks":["A","B","C"]},{"n":3,"ranks":["B","C","A"]},{"n":2,"ranks":["C","A","B"]}]}"#;

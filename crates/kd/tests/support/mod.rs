@@ -8,6 +8,7 @@ use kd_store::config::ConfigPaths;
 use kd_store::{Thread, TrustStore};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -161,6 +162,25 @@ impl Said {
             out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
         }
+    }
+
+    /// What a command says that gets this on its input, then the end of it. One that ends without having read it is no failure
+    /// of the writing.
+    pub(crate) fn fed(mut command: Command, input: &str) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        let said = Self::of(child.wait_with_output().expect("it ends"));
+        writer.join().expect("written");
+        said
     }
 
     /// The one object of `--json`.
