@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The version of the event format that `--jsonl` prints and the log keeps.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = crate::formats::EVENTS.version;
 
 /// An event with its place in time: one line of `--jsonl` and of the thread's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ pub mod eval;
 pub mod event;
 pub mod failure;
 pub mod fork;
+pub mod formats;
 pub mod forum;
 mod gamma;
 pub mod hearing;

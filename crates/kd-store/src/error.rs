@@ -1,6 +1,7 @@
 //! What can go wrong on disk. Every error names its path and says what to do next.
 
 use crate::bounds::Bound;
+use kd_core::formats::Newer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -145,6 +146,14 @@ pub enum Error {
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
+    /// A newer kd wrote a file.
+    #[error("{path} has {newer}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        newer: Newer,
+    },
     /// Other writers took every number that we tried.
     #[error("{tries} numbers in a row were taken by others while writing to {path}")]
     Crowded {
@@ -210,6 +219,7 @@ impl Error {
             | Error::AmbiguousThread { path, .. }
             | Error::NoMessage { path, .. }
             | Error::Json { path, .. }
+            | Error::Newer { path, .. }
             | Error::Crowded { path, .. }
             | Error::NumbersExhausted { path }
             | Error::Git { path, .. } => path,
@@ -269,6 +279,7 @@ impl Error {
                 "mend {} by hand, or move it away: what can be rebuilt will be",
                 path.display()
             ),
+            Error::Newer { .. } => Newer::HINT.into(),
             Error::Crowded { .. } => "another program floods the thread: stop it, then try again".into(),
             Error::NumbersExhausted { .. } => "start a new thread".into(),
             Error::Git { .. } => "run `git status` there to see what is wrong".into(),

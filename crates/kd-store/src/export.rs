@@ -1,13 +1,11 @@
 //! A thread as one document: Markdown for people, JSON for programs.
 
 use crate::meta::Meta;
+use kd_core::formats::EXPORT;
 use kd_core::markdown::{embed, escape_line};
 use kd_core::message::{Address, Message, Status};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-
-/// The version of the JSON form.
-const FORMAT: u32 = 1;
 
 /// Messages stand under headings of the second level: their own begin below that.
 const LEVEL: usize = 2;
@@ -63,5 +61,5 @@ pub fn section(message: &Message) -> String {
 
 /// The thread as JSON: its meta and all messages.
 pub fn json(meta: &Meta, messages: &[Message]) -> Value {
-    json!({ "v": FORMAT, "thread": meta, "messages": messages })
+    json!({ "v": EXPORT.version, "thread": meta, "messages": messages })
 }

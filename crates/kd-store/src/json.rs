@@ -4,6 +4,7 @@
 use crate::beneath::{self, Folder};
 use crate::bounds::{Bound, STATE};
 use crate::error::Error;
+use kd_core::formats::{self, Format};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -50,6 +51,21 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], path: impl Fn() -> PathBuf) -> Resul
         path: path(),
         source,
     })
+}
+
+/// Refuses the bytes of a JSON file that states a newer version in a field. Bytes that are no JSON object state none.
+pub(crate) fn check_version(
+    bytes: &[u8],
+    format: &'static Format,
+    field: &str,
+    path: impl FnOnce() -> PathBuf,
+) -> Result<(), Error> {
+    format
+        .check(formats::stated(bytes, field))
+        .map_err(|newer| Error::Newer {
+            path: path(),
+            newer,
+        })
 }
 
 fn text_of<T: Serialize>(value: &T, path: &Path) -> Result<String, Error> {

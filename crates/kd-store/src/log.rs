@@ -3,12 +3,14 @@
 //! A writer that dies in the middle of a line leaves it torn; the next one ends that line before it begins its own,
 //! and readers pass over it.
 
-use crate::beneath::{Kind, wrong_kind};
+use crate::beneath::{Folder, Kind, wrong_kind};
 use crate::bounds;
 use crate::error::Error;
 use crate::layout;
 use crate::thread::{Thread, beside};
+use kd_core::formats::EVENTS;
 use kd_core::{Event, Record};
+use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -26,7 +28,7 @@ pub struct EventLog {
 pub struct Logged {
     /// Records in the order in which they were written.
     pub records: Vec<Record>,
-    /// Lines that are torn, or of a version that we do not know.
+    /// Lines that are torn or say nothing that is known.
     pub skipped: usize,
 }
 
@@ -133,12 +135,33 @@ pub(crate) fn each_record(
         match (whole, line.strip_suffix(b"\n").unwrap_or(&line)) {
             (None, _) => return Ok(skipped),
             (Some(true), []) => {}
-            (Some(whole), line) => match serde_json::from_slice(line) {
-                Ok(record) if whole => take(record, line),
-                _ => skipped += 1,
+            (Some(whole), line) => match serde_json::from_slice::<Record>(line) {
+                Ok(record) if whole => {
+                    check(folder, record.v.into())?;
+                    take(record, line);
+                }
+                _ => {
+                    if let Ok(line) = serde_json::from_slice::<Versioned>(line) {
+                        check(folder, line.v)?;
+                    }
+                    skipped += 1;
+                }
             },
         }
     }
+}
+
+/// A line of any version.
+#[derive(Deserialize)]
+struct Versioned {
+    v: u64,
+}
+
+fn check(folder: &Folder, version: u64) -> Result<(), Error> {
+    EVENTS.check(Some(version)).map_err(|newer| Error::Newer {
+        path: folder.path().join(layout::EVENTS_FILE),
+        newer,
+    })
 }
 
 /// Reads a line; of one that is longer than any event the rest is passed over, and false is given. `None` at the end.

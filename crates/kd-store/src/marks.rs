@@ -5,7 +5,8 @@
 use crate::error::Error;
 use crate::private;
 use crate::user_dirs::{UserDirs, make_private};
-use kd_core::marks::{Mark, VERSION};
+use kd_core::formats::{self, Format, MARK, MARKS};
+use kd_core::marks::Mark;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The version of the file.
-const FILE_VERSION: i64 = 1;
+const FILE_VERSION: i64 = MARKS.version as i64;
 /// How long a writer waits for others.
 const BUSY: Duration = Duration::from_secs(20);
 /// Maximum bytes of one mark.
@@ -96,10 +97,14 @@ impl Marks {
         };
         match prepare().map_err(failed)? {
             0 | FILE_VERSION => Ok(Self { path, db }),
-            _ => Err(Error::Unsafe {
-                path,
-                why: "a newer version of kd wrote it",
-            }),
+            other => {
+                let other = u64::try_from(other).ok();
+                check(&path, &MARKS, other)?;
+                Err(Error::Unsafe {
+                    path,
+                    why: "it states no version that kd knows",
+                })
+            }
         }
     }
 
@@ -236,15 +241,16 @@ impl Marks {
             path: self.path.clone(),
             source,
         };
-        let mark: Mark = serde_json::from_str(text).map_err(json)?;
-        match mark.v {
-            VERSION => Ok(mark),
-            _ => Err(Error::Unsafe {
-                path: self.path.clone(),
-                why: "it holds a mark of another version of kd",
-            }),
-        }
+        check(&self.path, &MARK, formats::stated(text.as_bytes(), "v"))?;
+        serde_json::from_str(text).map_err(json)
     }
+}
+
+fn check(path: &Path, format: &'static Format, found: Option<u64>) -> Result<(), Error> {
+    format.check(found).map_err(|newer| Error::Newer {
+        path: path.to_owned(),
+        newer,
+    })
 }
 
 fn refused(path: &Path, source: rusqlite::Error) -> Error {
@@ -264,7 +270,7 @@ mod tests {
 
     fn mark(thread: &str, message: u32, credit: f64) -> Mark {
         Mark {
-            v: VERSION,
+            v: MARK.version,
             project: "p-1".into(),
             thread: thread.into(),
             message,
@@ -344,7 +350,10 @@ mod tests {
         db.pragma_update(None, "user_version", 2).unwrap();
         drop(db);
         let newer = read(&dirs).unwrap_err().to_string();
-        assert!(newer.contains("newer version of kd"), "{newer}");
+        assert!(
+            newer.contains("version 2 of the database of marks"),
+            "{newer}"
+        );
         std::fs::write(&file, "not a database, but long enough to be read as one").unwrap();
         assert!(read(&dirs).is_err());
         assert!(std::fs::read(&file).unwrap().starts_with(b"not a database"));

@@ -1,23 +1,41 @@
 //! What is remembered across deliberations, and the king's own words for roles: plain files below `.kd`.
 
-use crate::beneath::Folder;
+use crate::beneath::{self, Folder};
 use crate::bounds;
 use crate::error::Error;
 use crate::json;
 use crate::layout::Layout;
+use kd_core::formats::MEMORY;
 use kd_core::memory::LongTerm;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+/// The key of the version.
+const VERSION: &str = "version";
+
 /// What is remembered; nothing where there is no file.
 pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
-    Ok(json::read_bounded(&layout.memory_file(), bounds::MEMORY)?.unwrap_or_default())
+    let path = layout.memory_file();
+    let Some(bytes) = beneath::read(&path, bounds::MEMORY)? else {
+        return Ok(LongTerm::default());
+    };
+    json::check_version(&bytes, &MEMORY, VERSION, || path.clone())?;
+    serde_json::from_slice(&bytes).map_err(|source| Error::Json { path, source })
 }
 
 /// Writes what is remembered in place of what was.
 pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
-    json::write(&layout.memory_file(), memory)
+    let path = layout.memory_file();
+    let mut value = serde_json::to_value(memory).map_err(|source| Error::Json {
+        path: path.clone(),
+        source,
+    })?;
+    if let Value::Object(fields) = &mut value {
+        fields.insert(VERSION.to_owned(), MEMORY.version.into());
+    }
+    json::write(&path, &value)
 }
 
 /// The files of a project whose text reaches models, below `.kd`, with their sizes: roles, memory, personas of the forum.

@@ -6,9 +6,13 @@ use crate::error::Error;
 use crate::json;
 use crate::layout::THREAD_FILE;
 use jiff::Timestamp;
+use kd_core::formats::THREAD;
 use kd_core::ids::{KING, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// The key of the version, which a file of version 1 does not have.
+pub(crate) const VERSION: &str = "kd_version";
 
 /// The pattern of threads in which a council talks; others belong to other programs.
 pub const COUNCIL: &str = "council";
@@ -62,7 +66,16 @@ impl Meta {
 
     /// Reads the file; `None` if there is none (it is not committed, so a clone lacks it).
     pub(crate) fn read(thread: &Folder) -> Result<Option<Self>, Error> {
-        json::read_in(thread, THREAD_FILE, bounds::META)
+        let Some(bytes) = thread.read(THREAD_FILE, bounds::META)? else {
+            return Ok(None);
+        };
+        let path = || thread.path().join(THREAD_FILE);
+        json::check_version(&bytes, &THREAD, VERSION, path)?;
+        let meta = serde_json::from_slice(&bytes);
+        meta.map(Some).map_err(|source| Error::Json {
+            path: path(),
+            source,
+        })
     }
 
     /// What can be told from the senders alone, in the order in which they first spoke.

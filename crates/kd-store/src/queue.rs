@@ -11,6 +11,7 @@ use crate::lock::{self, Lock};
 use crate::private;
 use crate::user_dirs::make_private;
 use kd_core::Delivery;
+use kd_core::formats::{self, QUEUE};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -46,7 +47,7 @@ impl Queue {
     /// have left, oldest first. What they left is this session's from now on.
     ///
     /// # Errors
-    /// Where the folder is there and cannot be read or written.
+    /// Where the folder is there and cannot be read or written, or a newer kd left messages; then all stay as they are.
     pub fn open(folder: &Path) -> Result<(Queue, Vec<Delivery>), Error> {
         let mut queue = Queue {
             folder: folder.to_path_buf(),
@@ -67,7 +68,7 @@ impl Queue {
             if file.try_lock().is_err() {
                 continue;
             }
-            for delivery in read(&file).map_err(Error::io("read", &path))? {
+            for delivery in read(&file, &path)? {
                 if !left.iter().any(|known| known.id == delivery.id) {
                     left.push(delivery);
                 }
@@ -183,9 +184,10 @@ fn found(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// What a file keeps, in the order in which it was said.
-fn read(file: &File) -> io::Result<Vec<Delivery>> {
+fn read(file: &File, path: &Path) -> Result<Vec<Delivery>, Error> {
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    let read = file.take(FILE_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(Error::io("read", path))?;
     let mut kept: Vec<Delivery> = Vec::new();
     for line in bytes.split_inclusive(|b| *b == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
@@ -197,8 +199,13 @@ fn read(file: &File) -> io::Result<Vec<Delivery>> {
                 None => kept.push(*delivery),
             },
             Ok(Line::Forget(id)) => kept.retain(|d| d.id != id),
-            // Of another version: what it says of other deliveries still holds.
-            Err(_) => {}
+            Err(_) => {
+                let version = formats::stated(line, "v");
+                QUEUE.check(version).map_err(|newer| Error::Newer {
+                    path: path.to_owned(),
+                    newer,
+                })?;
+            }
         }
     }
     Ok(kept)

@@ -9,13 +9,14 @@ use crate::private;
 use crate::user_dirs::{UserDirs, make_private, project_key};
 use kd_core::ThreadId;
 use kd_core::Timestamp;
+use kd_core::formats::REVIEWS;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The version of the files.
-const VERSION: u32 = 1;
+const VERSION: u32 = REVIEWS.version;
 /// Maximum bytes of a file: marks of a hundred thousand findings, or the largest report.
 const BYTES_MAX: u64 = 32 << 20;
 /// Reports that are kept; the oldest goes first.
@@ -251,11 +252,12 @@ impl Reviews {
             path: path.to_owned(),
             source,
         };
+        crate::json::check_version(&bytes, &REVIEWS, "version", || path.to_owned())?;
         let value: Value = serde_json::from_slice(&bytes).map_err(json)?;
         if value["version"].as_u64() != Some(VERSION.into()) {
             return Err(Error::Unsafe {
                 path: path.to_owned(),
-                why: "another version of kd wrote it",
+                why: "it states no version that kd knows",
             });
         }
         serde_json::from_value(value).map(Some).map_err(json)
@@ -322,7 +324,7 @@ mod tests {
         for (bad, because) in [
             (
                 text.replace("\"version\": 1", "\"version\": 2"),
-                "another version",
+                "has version 2 of",
             ),
             ("{".to_owned(), "not what it should be"),
         ] {

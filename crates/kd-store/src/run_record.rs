@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::json;
 use crate::private;
 use crate::user_dirs::{UserDirs, make_private};
+use kd_core::formats::{self, RUN};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -122,6 +123,7 @@ fn folder(dirs: &UserDirs) -> Result<PathBuf, Error> {
 
 fn read(path: &Path) -> Option<RunRecord> {
     let bytes = private::read(path, BYTES_MAX).ok()??;
+    RUN.check(formats::stated(&bytes, "version")).ok()?;
     let mut run: RunRecord = serde_json::from_slice(&bytes).ok()?;
     run.agents.truncate(AGENTS_MAX);
     Some(run)

@@ -7,11 +7,13 @@ use crate::beneath::Folder;
 use crate::bounds;
 use crate::error::Error;
 use crate::index;
+use crate::json;
 use crate::layout::{self, Layout};
-use crate::meta::Meta;
+use crate::meta::{self, Meta};
 use crate::private;
 use crate::thread::Thread;
 use crate::user_dirs::UserDirs;
+use kd_core::formats::{EVENTS, Format, THREAD};
 use kd_core::ids::ThreadId;
 use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
 use rustix::fs::OFlags;
@@ -207,6 +209,7 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
         let len = text.len() as u64;
         match entry.kind {
             Kind::Thread => {
+                known(text, &THREAD, meta::VERSION, name)?;
                 let read = serde_json::from_str(text);
                 let fits = index == 0 && name == layout::THREAD_FILE && len <= bounds::META.bytes;
                 match read {
@@ -228,12 +231,19 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
                 if !is_line || len >= bounds::EVENT.bytes || all > bounds::EVENTS.bytes {
                     return foreign("it is no line of a log of events");
                 }
+                known(text, &EVENTS, "v", name)?;
                 parts.log.push_str(text);
                 parts.log.push('\n');
             }
         }
     }
     Ok(parts)
+}
+
+/// Refuses a sealed file of a version that cannot be read once it is imported.
+fn known(text: &str, format: &'static Format, field: &str, name: &str) -> Result<(), SealError> {
+    let path = || PathBuf::from(name);
+    Ok(json::check_version(text.as_bytes(), format, field, path)?)
 }
 
 /// Whether a name is one file in every file system, and no hidden one.

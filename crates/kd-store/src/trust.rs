@@ -9,6 +9,7 @@ use crate::private;
 use crate::programs::{Level, Programs};
 use crate::user_dirs::{UserDirs, make_private, project_key};
 use jiff::Timestamp;
+use kd_core::formats::TRUST;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,7 +224,7 @@ impl TrustStore {
     fn change(&self, root: &Path, change: impl FnOnce(&mut TrustedFolder)) -> Result<(), Error> {
         let _lock = self.lock()?;
         let mut contents = self.read()?;
-        contents.version = 1;
+        contents.version = TRUST.version;
         let folder = contents.projects.entry(project_key(root)).or_default();
         let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         folder.path = real.to_string_lossy().into_owned();
@@ -245,6 +246,7 @@ impl TrustStore {
         let Some(bytes) = private::read(&self.file, BYTES_MAX)? else {
             return Ok(Contents::default());
         };
+        crate::json::check_version(&bytes, &TRUST, "version", || self.file.clone())?;
         serde_json::from_slice(&bytes).map_err(|source| Error::Json {
             path: self.file.clone(),
             source,

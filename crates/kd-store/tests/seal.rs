@@ -33,8 +33,8 @@ fn source(root: &Path) -> Thread {
     ] {
         thread.append(&draft(from, text)).unwrap();
     }
-    // A line of a later version, and one that a killed writer left torn.
-    let log = "{\"v\":99,\"x\":1.50}\n{\"v\":1,\"to";
+    // A line that nobody understands, and one that a killed writer left torn.
+    let log = "{\"v\":1,\"x\":1.50}\n{\"v\":1,\"to";
     fs::write(thread.path().join(".kd-events.jsonl"), log).unwrap();
     thread
 }

@@ -167,7 +167,7 @@ fn commands_of_the_user_mark_and_nonsense_is_refused() {
     let good = home.run(&["marks", "export"]).out;
     for (text, part) in [
         (format!("{good}not json\n"), "line 2"),
-        (good.replace("\"v\":1", "\"v\":2"), "its version is 2"),
+        (good.replace("\"v\":1", "\"v\":2"), "line 1 has version 2"),
         (
             good.replace("\"credit\":0.0", "\"credit\":7.0"),
             "a share is not from 0 to 1",

@@ -36,7 +36,7 @@ pub(crate) use ledger::{json_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
 pub use plan::{Plan, READING, SPENDING, Seat, WRITING};
 pub use reader::{Reading, Reread, Run};
-pub use replay::{Replayed, changed_messages, last, replay};
+pub use replay::{Replayed, changed_messages, check, last, replay};
 pub use robust::{ByRule, Margin, Robustness};
 pub use verdict::{Dissenter, Verdict};
 pub use whatif::{BadChange, Change, Decided, WhatIf, what_if};

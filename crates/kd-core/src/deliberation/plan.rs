@@ -3,6 +3,7 @@
 
 use super::answer::AnswerKind;
 use super::ledger::Price;
+use crate::formats::{self, Newer};
 use crate::ids::SeatName;
 use crate::roles::{Duty, duties};
 use crate::roster::Member;
@@ -61,13 +62,13 @@ pub struct Plan {
 }
 
 /// The rules for replies that new plans use.
-pub const READING: u32 = 2;
+pub const READING: u32 = crate::formats::READING.version;
 /// From these rules on a record holds what was read in replies.
 pub(super) const NOTED: u32 = 2;
 /// The rules for conclusions that new plans use.
-pub const WRITING: u32 = 2;
+pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The rules for spending that new plans use.
-pub const SPENDING: u32 = 1;
+pub const SPENDING: u32 = crate::formats::SPENDING.version;
 
 fn is_first(version: &u32) -> bool {
     *version == 0
@@ -296,6 +297,16 @@ impl Limits {
 }
 
 impl Plan {
+    /// Whether its rules are known here.
+    ///
+    /// # Errors
+    /// If a newer kd made it: decided by other rules, it would only seem to be decided again.
+    pub fn check(&self) -> Result<(), Newer> {
+        formats::READING.check(Some(self.reading.into()))?;
+        formats::SPENDING.check(Some(self.spending.into()))?;
+        formats::WRITING.check(Some(self.writing.into()))
+    }
+
     /// The places of all seats whose role has a duty.
     pub fn with(&self, duty: Duty) -> Vec<usize> {
         (0..self.seats.len())

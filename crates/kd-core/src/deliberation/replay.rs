@@ -6,6 +6,7 @@ use super::machine::{COUNCIL, Deliberation};
 use super::reader::{Reading, Reread};
 use crate::clean::clean_text;
 use crate::event::{Event, Record};
+use crate::formats::Newer;
 use crate::machine::{Command, Input, Machine};
 use crate::message::{Address, Draft, Message};
 use crate::op::Op;
@@ -25,6 +26,21 @@ pub struct Replayed {
     pub finished: bool,
     /// What today's reader finds otherwise than the record: the record decides.
     pub reread: Vec<Reread>,
+}
+
+/// Whether the rules of a deliberation's plan are known here.
+///
+/// # Errors
+/// If a newer kd made the plan.
+pub fn check(records: &[Record]) -> Result<(), Newer> {
+    let mut plans = records.iter().filter_map(|record| match &record.event {
+        Event::Deliberated { fact } => match &**fact {
+            Fact::Opened { plan, .. } => Some(plan),
+            _ => None,
+        },
+        _ => None,
+    });
+    plans.try_for_each(|plan| plan.check())
 }
 
 /// Decides again. `records` are those of one deliberation, from the event that opened the thread for it; deltas may be

@@ -4,7 +4,7 @@ use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`Mark`]. Other versions are refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = crate::formats::MARK.version;
 
 /// A verdict that the user has marked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of [`Report`]'s format.
-pub const REPORT_VERSION: u32 = 1;
+pub const REPORT_VERSION: u32 = crate::formats::REVIEWS.version;
 
 /// How much a finding matters. Ordered: a blocker is the greatest.
 #[derive(

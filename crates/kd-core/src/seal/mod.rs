@@ -10,11 +10,12 @@ mod key;
 
 pub use key::{KeyError, PublicKey, SecretKey};
 
+use crate::formats::{self, Newer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = crate::formats::SEAL.version;
 /// The name of the format.
 const FORMAT: &str = "kd-seal";
 /// Bytes of a salt: nobody can try all of them for a short content.
@@ -147,8 +148,8 @@ pub enum SealError {
     #[error("it is not a sealed thread: {0}")]
     Malformed(String),
     /// A later version made it.
-    #[error("it has version {0} of the format; this kd reads version {VERSION}")]
-    TooNew(u64),
+    #[error("it has {0}")]
+    TooNew(Newer),
     /// It means the same as a seal, in other bytes.
     #[error("byte {0} differs from the canonical form")]
     NotCanonical(usize),
@@ -340,8 +341,11 @@ impl Seal {
         if header.format != FORMAT {
             return Err(SealError::Malformed(format!("no `{FORMAT}`")));
         }
+        formats::SEAL
+            .check(Some(header.v.into()))
+            .map_err(SealError::TooNew)?;
         if header.v != VERSION {
-            return Err(SealError::TooNew(header.v.into()));
+            return Err(SealError::Header(format!("version {}", header.v)));
         }
         let mut head = sha256(header)?;
         for (index, entry) in self.entries.iter().enumerate() {
@@ -440,11 +444,12 @@ fn too_new(bytes: &[u8], error: &serde_json::Error) -> SealError {
         format: String,
         v: u64,
     }
+    let malformed = || SealError::Malformed(error.to_string());
     match serde_json::from_slice::<Versioned>(bytes) {
-        Ok(Versioned { header }) if header.format == FORMAT && header.v > VERSION.into() => {
-            SealError::TooNew(header.v)
-        }
-        _ => SealError::Malformed(error.to_string()),
+        Ok(Versioned { header }) if header.format == FORMAT => formats::SEAL
+            .check(Some(header.v))
+            .map_or_else(SealError::TooNew, |()| malformed()),
+        _ => malformed(),
     }
 }
 

@@ -12,5 +12,6 @@ mod protocols;
 mod room;
 mod sameness;
 mod seal;
+mod versions;
 mod whatif;
 mod wording;

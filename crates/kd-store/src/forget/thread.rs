@@ -427,6 +427,7 @@ fn note(
 ) -> Result<(), Error> {
     let mut meta = match Meta::read(folder) {
         Ok(Some(meta)) => meta,
+        Err(newer @ Error::Newer { .. }) => return Err(newer),
         _ => Thread::open(&target.place)?.meta().clone(),
     };
     meta.note_forgotten(numbers, now);

@@ -1,5 +1,6 @@
 //! What can go wrong with a forum. Every error says what to do next.
 
+use kd_core::formats::Newer;
 use std::path::PathBuf;
 
 /// Why the forum could not do what it was asked.
@@ -29,14 +30,12 @@ pub enum ForumError {
         why: String,
     },
     /// It was written by a newer version.
-    #[error("the forum {place} is of form {found}; this version knows {known}")]
+    #[error("{place} has {newer}")]
     Newer {
         /// A path, or an address without its password.
         place: String,
-        /// Its form.
-        found: i64,
-        /// Ours.
-        known: i64,
+        /// Its version.
+        newer: Newer,
     },
     /// There is no such thing.
     #[error("there is no {what} {id}")]
@@ -115,7 +114,7 @@ impl ForumError {
             Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
             Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),
             Self::NotOurs { .. } => "move it away, and kd makes a new forum; it may come from somebody else".into(),
-            Self::Newer { .. } => "use the newer kd, or another store".into(),
+            Self::Newer { .. } => Newer::HINT.into(),
             Self::Missing { what: "thread" | "post", .. } => "`kd forum read` lists the threads".into(),
             Self::Missing { what: "motion", .. } => "`kd forum motions` lists them".into(),
             Self::Missing { what: "entry", .. } => "`kd forum undo --list` lists them".into(),

@@ -8,6 +8,7 @@ use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
+use kd_core::formats::{FORUM_EXPORT, Newer};
 use kd_core::forum::account::Account;
 use kd_core::forum::chain::{Fields, Link};
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
@@ -110,7 +111,7 @@ pub enum Record {
 }
 
 /// The form of these lines.
-const VERSION: u32 = 2;
+const VERSION: u32 = FORUM_EXPORT.version;
 
 /// What an import brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -343,12 +344,10 @@ impl ForumStore {
                         done.threads += 1;
                     }
                     Record::Post(_) => done.posts += 1,
-                    Record::Forum { version } if *version > VERSION => {
-                        return Err(wrong(format!(
-                            "form {version} is newer than this program's {VERSION}"
-                        )));
+                    Record::Forum { version } => {
+                        let known = FORUM_EXPORT.check(Some((*version).into()));
+                        known.map_err(|newer| wrong(format!("{newer}; {}", Newer::HINT)))?;
                     }
-                    Record::Forum { .. } => {}
                     _ => done.others += 1,
                 }
                 numbers.add(db, record).map_err(|e| {

@@ -5,6 +5,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use super::shape::{self, Entry};
 use crate::beneath::Folder;
+use kd_core::formats::FORUM;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -14,6 +15,8 @@ use std::sync::OnceLock;
 const STEPS: &[&str] = &[
     FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES, IMPORTS,
 ];
+
+const _: () = assert!(STEPS.len() == FORUM.version as usize);
 
 const FIRST: &str = "
 CREATE TABLE threads (id ID, forum TEXT NOT NULL, title TEXT NOT NULL, author TEXT NOT NULL, created_at BIGINT NOT NULL,
@@ -116,7 +119,9 @@ pub(super) fn migrate(
     file: Option<&Path>,
     enter: &mut dyn FnMut(&mut Db) -> Result<(), ForumError>,
 ) -> Result<(), ForumError> {
-    if version(db)? == STEPS.len() as i64 {
+    let found = version(db)?;
+    check(found, place)?;
+    if found == STEPS.len() as i64 {
         return Ok(());
     }
     // One at a time. In SQLite even the switch to the write-ahead log fails beside another opener.
@@ -174,20 +179,22 @@ fn backup(db: &mut Db, store: Option<&Path>) -> Result<(), ForumError> {
     Ok(())
 }
 
+fn check(found: i64, place: &str) -> Result<(), ForumError> {
+    FORUM
+        .check(u64::try_from(found).ok())
+        .map_err(|newer| ForumError::Newer {
+            place: place.to_owned(),
+            newer,
+        })
+}
+
 fn steps(
     db: &mut Db,
     place: &str,
     enter: &mut dyn FnMut(&mut Db) -> Result<(), ForumError>,
 ) -> Result<(), ForumError> {
     let found = version(db)?;
-    let known = STEPS.len() as i64;
-    if found > known {
-        return Err(ForumError::Newer {
-            place: place.to_owned(),
-            found,
-            known,
-        });
-    }
+    check(found, place)?;
     if db.is_sqlite() {
         db.rows("PRAGMA journal_mode = WAL", &[])?;
     }

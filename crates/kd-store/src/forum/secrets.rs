@@ -7,6 +7,7 @@ use super::Place;
 use super::error::ForumError;
 use crate::error::Error;
 use crate::private;
+use kd_core::formats::{self, FORUM_SECRETS};
 use kd_core::forum::chain::{self, Fields, Hash};
 use kd_core::forum::cycle::{hex, unhex};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub(super) struct Secrets {
 
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
+    #[serde(default)]
+    version: u32,
     secrets: Vec<Secret>,
     head: Option<Head>,
     #[serde(default)]
@@ -73,6 +76,15 @@ impl Secrets {
             return Ok(Self::default());
         };
         let bytes = private::read(&path, BYTES_MAX).map_err(|e| failed(&path, &e))?;
+        if let Some(bytes) = &bytes {
+            let version = formats::stated(bytes, "version");
+            FORUM_SECRETS
+                .check(version)
+                .map_err(|newer| ForumError::Newer {
+                    place: path.display().to_string(),
+                    newer,
+                })?;
+        }
         let kept = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(Self {
             path: Some(path),
@@ -139,10 +151,11 @@ impl Secrets {
         self.save()
     }
 
-    fn save(&self) -> Result<(), ForumError> {
+    fn save(&mut self) -> Result<(), ForumError> {
         let Some(path) = &self.path else {
             return Ok(());
         };
+        self.kept.version = FORUM_SECRETS.version;
         let bytes = serde_json::to_vec(&self.kept).map_err(|source| Error::Json {
             path: path.clone(),
             source,

@@ -10,6 +10,7 @@ use crate::layout::{self, Expected, Layout, Place};
 use crate::meta::Meta;
 use crate::stream;
 use crate::thread::{self, Thread};
+use kd_core::formats::Newer;
 use kd_core::ids::KING;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,6 +21,13 @@ use std::time::Duration;
 pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error> {
     let open = Folder::open(&place.path)?;
     let folder = open.path();
+    if let Err(Error::Newer { path, newer }) = Meta::read(&open) {
+        let what = format!("it has {newer}: {}", Newer::HINT);
+        return Ok(Report {
+            messages: 0,
+            findings: vec![found(Kind::NewerMeta, path, what, None)],
+        });
+    }
     let entries = index::list(&open)?;
     let mut findings = Vec::new();
     let mut messages = 0;

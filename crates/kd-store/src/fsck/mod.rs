@@ -19,6 +19,8 @@ pub enum Kind {
     NoMeta,
     /// `thread.json` cannot be read.
     TornMeta,
+    /// A newer kd wrote `thread.json`: nothing else of the thread is looked at.
+    NewerMeta,
     /// `thread.json` says something that other programs stumble over.
     OddMeta,
     /// A file that is named like a message and is empty: its writer was killed.
@@ -57,6 +59,7 @@ impl Kind {
         match self {
             Kind::NoMeta => "no_thread_json",
             Kind::TornMeta => "torn_thread_json",
+            Kind::NewerMeta => "newer_thread_json",
             Kind::OddMeta => "odd_thread_json",
             Kind::Empty => "empty_message",
             Kind::NoHeader => "no_front_matter",

@@ -36,7 +36,7 @@ fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
     let mut threads = Vec::new();
     for place in layout.all_threads(true)? {
         if place.id != *top.id() {
-            threads.push(Thread::open(&place)?);
+            threads.extend(thread::open_known(&place)?);
         }
     }
     threads.retain(|thread| thread.meta().lineage().is_some());

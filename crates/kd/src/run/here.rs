@@ -213,6 +213,7 @@ impl From<kd_store::Error> for Error {
         let kind = match &error {
             kd_store::Error::NoBase { .. } | kd_store::Error::NoThread { .. } => "no_thread",
             kd_store::Error::AmbiguousThread { .. } => "ambiguous_thread",
+            kd_store::Error::Newer { .. } => "too_new",
             _ => "store",
         };
         let why = std::error::Error::source(&error).map(ToString::to_string);

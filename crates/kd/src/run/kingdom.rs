@@ -316,7 +316,9 @@ impl House {
         };
         let mut found = Vec::new();
         for place in layout.threads()? {
-            let thread = Thread::open(&place)?;
+            let Some(thread) = thread::open_known(&place)? else {
+                continue;
+            };
             let head = thread.head(1)?.messages;
             let first = head.first();
             let topic = first

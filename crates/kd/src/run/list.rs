@@ -48,7 +48,9 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             layout.threads()?
         };
         for place in places {
-            let open = Thread::open(&place)?;
+            let Some(open) = thread::open_known(&place)? else {
+                continue;
+            };
             if open.meta().is_council() {
                 rows.push(row(
                     &place,

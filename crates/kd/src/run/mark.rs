@@ -10,7 +10,8 @@ use crate::face::{json, words};
 use crate::render::clean;
 use kd_core::Timestamp;
 use kd_core::deliberation::report::Report;
-use kd_core::marks::{By, Mark, VERSION};
+use kd_core::formats::{self, MARK, Newer};
+use kd_core::marks::{By, Mark};
 use kd_store::marks::{self, Marks};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
@@ -260,14 +261,10 @@ fn import(file: &Path) -> Result<(), Error> {
         .filter(|(_, line)| !line.trim().is_empty())
     {
         let number = at + 1;
+        MARK.check(formats::stated(line.as_bytes(), "v"))
+            .map_err(|newer| failed(&format!("line {number} has {newer}")).next(Newer::HINT))?;
         let mut mark: Mark =
             serde_json::from_str(line).map_err(|e| failed(&format!("line {number}: {e}")))?;
-        if mark.v != VERSION {
-            return Err(failed(&format!(
-                "line {number}: its version is {}, this kd reads {VERSION}",
-                mark.v
-            )));
-        }
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         let confidences = mark.members.iter().filter_map(|member| member.confidence);
         if !is_share(mark.credit) || !confidences.into_iter().all(is_share) {

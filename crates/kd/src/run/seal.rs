@@ -8,7 +8,8 @@ use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, VERSION};
+use kd_core::formats::Newer;
+use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError};
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
 use std::io::{self, Write};
@@ -174,15 +175,13 @@ fn read(path: &Path) -> Result<Sealed, Error> {
             .next("give a file that `kd seal` wrote, or `-` for stdin")
     })?;
     Sealed::read(&bytes).map_err(|why| match why {
-        SealError::TooNew(v) => Error::new(
+        SealError::TooNew(_) => Error::new(
             "too_new",
             Exit::Error,
-            format!("{shown} was sealed by a later kd"),
+            format!("{shown} was sealed by a newer kd"),
         )
-        .because(format!(
-            "it has version {v} of the format; this kd reads version {VERSION}"
-        ))
-        .next("update kd"),
+        .because(why)
+        .next(Newer::HINT),
         why => Error::new(
             "not_proved",
             Exit::Unproved,

@@ -4,10 +4,13 @@
 use super::here::Here;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::render::clean;
 use kd_core::event::Outcome;
+use kd_core::formats::Newer;
 use kd_core::last_round::{RoundKind, TurnSeen};
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
+use std::io::{self, Write};
 
 /// The thread that a command means: the one named, else the current one, else the newest.
 pub(super) fn find(here: &Here, id: Option<&str>) -> Result<(Layout, Place), Error> {
@@ -135,6 +138,18 @@ pub(super) struct Standing {
     /// How the round ended, where the log tells that it has and nobody is writing.
     pub(super) outcome: Option<Outcome>,
     pub(super) states: Vec<(SeatName, State)>,
+}
+
+/// Opens a thread for a list of many. One that a newer kd wrote is left out, with a note.
+pub(super) fn open_known(place: &Place) -> Result<Option<Thread>, Error> {
+    match Thread::open(place) {
+        Err(error @ kd_store::Error::Newer { .. }) => {
+            let line = clean::line(&format!("note: left out: {error}; {}", Newer::HINT));
+            let _ = writeln!(io::stderr(), "{line}");
+            Ok(None)
+        }
+        opened => Ok(Some(opened?)),
+    }
 }
 
 impl Standing {

@@ -87,6 +87,10 @@ pub(in crate::run) fn records(
         )
         .next("`kd deliberate \"…\"` begins one; `kd council list` has all threads")
     })?;
+    deliberation::check(&records).map_err(|newer| kd_store::Error::Newer {
+        path: open.path().to_path_buf(),
+        newer,
+    })?;
     Ok((open, records))
 }
 

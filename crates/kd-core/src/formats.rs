@@ -1,0 +1,312 @@
+//! The formats of files that `kd` keeps or exchanges: one row each, with the version that is written now.
+//!
+//! Input: the version that a file states. Output: [`Newer`] if this `kd` does not know it. Code that reads a file asks its
+//! row; `docs/formats.md` is the table of all rows.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// A versioned format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// What it is, as errors name it: "the memory of a project".
+    pub what: &'static str,
+    /// Where it is kept or printed.
+    pub at: &'static str,
+    /// The version that is written now.
+    pub version: u32,
+    /// Where the version is stated.
+    pub field: &'static str,
+    /// Where its shape is described, as a link of `docs/formats.md`.
+    pub schema: &'static str,
+    /// What happens to older versions.
+    pub older: &'static str,
+    /// What happens to newer versions.
+    pub newer: &'static str,
+}
+
+/// A file is of a version that this `kd` does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("version {found} of {}; this kd reads versions up to {}", format.what, format.version)]
+pub struct Newer {
+    /// Its format.
+    pub format: &'static Format,
+    /// Its version.
+    pub found: u64,
+}
+
+impl Newer {
+    /// What to do next.
+    pub const HINT: &'static str = "update kd; nothing was changed";
+}
+
+impl Format {
+    /// Checks the version that a file states; `None` where it states none, which is version 1.
+    ///
+    /// # Errors
+    /// If the version is newer than the one that is written now.
+    pub fn check(&'static self, found: Option<u64>) -> Result<(), Newer> {
+        let found = found.unwrap_or(1);
+        match found > self.version.into() {
+            true => Err(Newer {
+                format: self,
+                found,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The version that the bytes of a JSON object state in a field; `None` if they state none.
+pub fn stated(bytes: &[u8], field: &str) -> Option<u64> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    value.get(field)?.as_u64()
+}
+
+const REFUSED: &str = "refused";
+/// Of an additive change nothing older is left to convert.
+const NONE: &str = "there are none";
+
+/// `thread.json`. kingdom-cli reads it too and writes no version.
+pub static THREAD: Format = Format {
+    what: "a thread",
+    at: "`thread.json` and the messages beside it",
+    version: 1,
+    field: "`kd_version`, left out for 1",
+    schema: "[adr 0003](adr/0003-thread-files.md)",
+    older: "read, also without any field but `id`, and without the file",
+    newer: "the thread is refused, and left out of lists with a note",
+};
+
+/// The log of events, and `--jsonl`.
+pub static EVENTS: Format = Format {
+    what: "an event",
+    at: "`.kd-events.jsonl` of a thread; `--jsonl`",
+    version: 1,
+    field: "`v` of each line",
+    schema: "[record](schemas/record.schema.json)",
+    older: NONE,
+    newer: "the log is refused; messages are shown without it",
+};
+
+/// The rules by which a deliberation reads replies.
+pub static READING: Format = Format {
+    what: "the rules for reading replies",
+    at: "the plan in `.kd-events.jsonl`",
+    version: 2,
+    field: "`reading`, left out for 0",
+    schema: "[record](schemas/record.schema.json)",
+    older: "0 and 1 are decided again by their own rules",
+    newer: "`kd replay` and `kd why` refuse",
+};
+
+/// The rules by which a deliberation reserves and books what it spends.
+pub static SPENDING: Format = Format {
+    what: "the rules for spending",
+    version: 1,
+    field: "`spending`, left out for 0",
+    older: "0 is decided again by its own rules",
+    ..READING
+};
+
+/// The rules by which a deliberation writes its conclusion.
+pub static WRITING: Format = Format {
+    what: "the rules for conclusions",
+    field: "`writing`, left out for 0",
+    ..READING
+};
+
+/// `memory.json`.
+pub static MEMORY: Format = Format {
+    what: "the memory of a project",
+    at: "`.kd/memory.json`",
+    version: 1,
+    field: "`version`",
+    schema: "",
+    older: "read without a version too",
+    newer: REFUSED,
+};
+
+/// Messages that wait.
+pub static QUEUE: Format = Format {
+    what: "a queued message",
+    at: "`queue-*.jsonl` in your state folder",
+    version: 1,
+    field: "`v` of each line, left out for 1",
+    schema: "",
+    older: NONE,
+    newer: "nothing of the file is sent, and the chat keeps no new messages across a kill",
+};
+
+/// The user's decisions about folders.
+pub static TRUST: Format = Format {
+    what: "your decisions about folders",
+    at: "`trust.json` in your state folder",
+    version: 1,
+    field: "`version`",
+    schema: "",
+    older: NONE,
+    newer: "refused: no folder is trusted",
+};
+
+/// The user's marks of findings, and the list of reports.
+pub static REVIEWS: Format = Format {
+    what: "the marks and reports of reviews",
+    at: "`reviews/*/*.json` in your data folder; `kd review --json`",
+    version: 1,
+    field: "`version`",
+    schema: "",
+    older: NONE,
+    newer: REFUSED,
+};
+
+/// The database of marks.
+pub static MARKS: Format = Format {
+    what: "the database of marks",
+    at: "`marks.db` in your data folder",
+    version: 1,
+    field: "`PRAGMA user_version`",
+    schema: "",
+    older: NONE,
+    newer: REFUSED,
+};
+
+/// A mark.
+pub static MARK: Format = Format {
+    what: "a mark",
+    at: "the rows of `marks.db`; `kd marks export`",
+    version: 1,
+    field: "`v`",
+    schema: "",
+    older: NONE,
+    newer: "refused; of an import nothing is kept",
+};
+
+/// The tables of a forum.
+pub static FORUM: Format = Format {
+    what: "a forum",
+    at: "`.kd/forum.db`, or PostgreSQL",
+    version: 10,
+    field: "`PRAGMA user_version`, or the table `kd_forum_form`",
+    schema: "",
+    older: "1 to 9 are converted; SQLite files are copied to `forum.db.form-N` first",
+    newer: REFUSED,
+};
+
+/// A forum as lines.
+pub static FORUM_EXPORT: Format = Format {
+    what: "an exported forum",
+    at: "`kd forum export`",
+    version: 2,
+    field: "`version` of the first line",
+    schema: "",
+    older: "1 is imported",
+    newer: "refused; nothing is imported",
+};
+
+/// Secrets of draws to come.
+pub static FORUM_SECRETS: Format = Format {
+    what: "the secrets of a forum",
+    at: "`forums/*.json` in your state folder",
+    version: 1,
+    field: "`version`",
+    schema: "",
+    older: "read without a version too",
+    newer: "refused: no cycle runs",
+};
+
+/// Records of running agents.
+pub static RUN: Format = Format {
+    what: "the record of a run",
+    at: "`agents/*.json` in your runtime folder",
+    version: 1,
+    field: "`version`, left out for 1",
+    schema: "",
+    older: NONE,
+    newer: "passed over: none of its processes is stopped",
+};
+
+/// Sealed threads.
+pub static SEAL: Format = Format {
+    what: "a sealed thread",
+    at: "`*.seal.json`",
+    version: 1,
+    field: "`v` of `header`",
+    schema: "[seals](record.md#the-format)",
+    older: NONE,
+    newer: REFUSED,
+};
+
+/// A thread as JSON.
+pub static EXPORT: Format = Format {
+    what: "an exported thread",
+    at: "`kd export --format json`",
+    version: 1,
+    field: "`v`",
+    schema: "",
+    older: NONE,
+    newer: "not read by kd",
+};
+
+/// All of them.
+pub static FORMATS: &[&Format] = &[
+    &THREAD,
+    &EVENTS,
+    &READING,
+    &SPENDING,
+    &WRITING,
+    &MEMORY,
+    &QUEUE,
+    &TRUST,
+    &REVIEWS,
+    &MARKS,
+    &MARK,
+    &FORUM,
+    &FORUM_EXPORT,
+    &FORUM_SECRETS,
+    &RUN,
+    &SEAL,
+    &EXPORT,
+];
+
+/// The table of `docs/formats.md`.
+pub fn table() -> String {
+    let mut out = String::from(
+        "| format | where | version | stated in | described in | older versions | newer versions |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in FORMATS {
+        let Format {
+            what,
+            at,
+            version,
+            field,
+            schema,
+            older,
+            newer,
+        } = row;
+        let _ = writeln!(
+            out,
+            "| {what} | {at} | {version} | {field} | {schema} | {older} | {newer} |"
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_refuses_the_next_version_and_reads_its_own() {
+        for format in FORMATS {
+            let next = u64::from(format.version) + 1;
+            for known in 0..next {
+                assert_eq!(format.check(Some(known)), Ok(()));
+            }
+            assert_eq!(format.check(None), Ok(()));
+            let error = format.check(Some(next)).unwrap_err().to_string();
+            assert!(error.contains(&format!("version {next} of ")), "{error}");
+            assert!(error.ends_with(&format!("up to {}", next - 1)), "{error}");
+        }
+    }
+}

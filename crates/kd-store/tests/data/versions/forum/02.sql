@@ -1,0 +1,2 @@
+CREATE TABLE identity (id TEXT NOT NULL);
+PRAGMA user_version = 2;
