@@ -138,7 +138,9 @@ pub(crate) fn each_record(
             (Some(whole), line) => match serde_json::from_slice::<Record>(line) {
                 Ok(record) if whole => {
                     check(folder, record.v.into())?;
-                    take(record, line);
+                    // A fork and an import have the lines of another thread: the folder says which thread this is.
+                    let thread = thread.id().clone();
+                    take(Record { thread, ..record }, line);
                 }
                 _ => {
                     if let Ok(line) = serde_json::from_slice::<Versioned>(line) {

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{draft, thread};
-use kd_core::{Delta, Event, Record, TurnId};
+use kd_core::{Delta, Event, Record, ThreadId, TurnId};
 use kd_store::log::{self, EventLog};
 use kd_store::thread::Thread;
 use std::fs::{self, OpenOptions};
@@ -54,6 +54,19 @@ fn records_come_back_and_deltas_do_not() {
     .unwrap();
     let logged = log::read(&thread).unwrap();
     assert_eq!((logged.records, logged.skipped), (all, 0));
+}
+
+#[test]
+fn records_belong_to_the_thread_whose_folder_holds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    let foreign = Record {
+        thread: ThreadId("council-of-another".into()),
+        ..records(&thread, &["copied"]).remove(0)
+    };
+    EventLog::open(&thread).unwrap().append(&[foreign]).unwrap();
+    let logged = log::read(&thread).unwrap();
+    assert_eq!(logged.records, records(&thread, &["copied"]));
 }
 
 #[test]

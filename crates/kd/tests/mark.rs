@@ -128,6 +128,32 @@ fn verdicts_are_marked_corrected_listed_and_forgotten() {
 }
 
 #[test]
+fn a_mark_in_a_fork_is_the_forks_and_is_forgotten_with_it() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    ok(&home.run(&["mark", "right"]));
+    let source = home.threads().remove(0);
+    let forked = home.run(&["fork", "--json"]).json();
+    let id = forked["thread_id"].as_str().expect("an id").to_owned();
+    let said = home.run(&["mark", "wrong"]);
+    assert!(ok(&said).starts_with(&format!("{id} #")), "{}", said.out);
+    let marks = |home: &Home| home.run(&["marks", "--json"]).json()["marks"].clone();
+    let marked = marks(&home);
+    let name = source.file_name().expect("a name").to_string_lossy();
+    assert_eq!(
+        (&marked[0]["thread"], &marked[0]["credit"]),
+        (&json!(name), &json!(1.0))
+    );
+    assert_eq!(
+        (&marked[1]["thread"], &marked[1]["credit"]),
+        (&json!(id), &json!(0.0))
+    );
+    ok(&home.run(&["forget", &id, "--yes"]));
+    let left = marks(&home);
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+}
+
+#[test]
 fn commands_of_the_user_mark_and_nonsense_is_refused() {
     let home = home();
     let nothing = home.run(&["mark", "right"]);
