@@ -13,6 +13,7 @@ use crate::index;
 use crate::layout::{self, Layout};
 use crate::log;
 use crate::meta::Meta;
+use crate::staged::Staged;
 use crate::thread::Thread;
 use jiff::Timestamp;
 use kd_core::fork::{Cut, NoStage, Prefix, prefix};
@@ -139,17 +140,16 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
         },
         messages: u32::try_from(shared.len()).unwrap_or(u32::MAX),
     };
-    let (id, folder) = layout.new_thread_folder()?;
-    let forked = copy(source.folder(), &folder, &shared)
-        .and_then(|()| write_log(&folder, &lines))
-        .and_then(|()| Thread::begin(folder, meta(source, &id, &lineage)))
-        .inspect_err(|_| layout.discard_thread(&id))?;
+    let staged = Staged::new(layout)?;
+    copy(source.folder(), staged.folder(), &shared)?;
+    write_log(staged.folder(), &lines)?;
+    let forked = staged.finish(|id| meta(source, id, &lineage))?;
     // Only the user's own choice of members goes along: a folder's members stay a folder's.
     let seated = layout.seated(source.id());
     if !seated.is_empty() {
         let mut members = source.members();
         members.retain(|member| seated.contains(member.as_str()));
-        let _ = layout.note_seated(&id, &members);
+        let _ = layout.note_seated(forked.id(), &members);
     }
     Ok(forked)
 }

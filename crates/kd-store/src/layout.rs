@@ -253,6 +253,12 @@ impl Layout {
         places(&self.threads_folder(), &self.branch_name, false)
     }
 
+    /// The folders of threads of all branches.
+    pub(crate) fn threads_folders(&self) -> Result<Vec<PathBuf>, Error> {
+        let branches = folders(&self.kd().join("branches"))?.into_iter();
+        Ok(branches.map(|(_, path)| path.join("threads")).collect())
+    }
+
     /// The threads of all branches, and of the archive if asked: by branch and id, the archive last.
     pub fn all_threads(&self, archive: bool) -> Result<Vec<Place>, Error> {
         let mut all = Vec::new();
@@ -350,9 +356,7 @@ impl Layout {
     pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
         let threads = Folder::make(&self.threads_folder())?;
         for attempt in 0..24 {
-            // Of 65,536 ids few are free by chance when thousands are taken: then longer ones.
-            let digits = if attempt < 8 { 4 } else { 12 };
-            let id = ThreadId(format!("council-{}", &chance()?[..digits]));
+            let id = new_id(attempt)?;
             if threads.create_folder(&id.0)? {
                 let folder = threads.make_folder(&id.0)?;
                 return Ok((id, folder));
@@ -641,8 +645,14 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     Ok(found)
 }
 
+/// An id for a new thread. Of 65,536 ids few are free by chance when thousands are taken: later attempts get longer ones.
+pub(crate) fn new_id(attempt: u32) -> Result<ThreadId, Error> {
+    let digits = if attempt < 8 { 4 } else { 12 };
+    Ok(ThreadId(format!("council-{}", &chance()?[..digits])))
+}
+
 /// Sixteen hex digits from the system's randomness.
-fn chance() -> Result<String, Error> {
+pub(crate) fn chance() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; 8];
     std::fs::File::open(source)

@@ -37,6 +37,7 @@ pub mod seal;
 mod seated;
 pub mod session;
 mod spool;
+mod staged;
 pub mod stream;
 pub mod thread;
 pub mod trust;

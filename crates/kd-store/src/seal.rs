@@ -11,6 +11,7 @@ use crate::json;
 use crate::layout::{self, Layout};
 use crate::meta::{self, Meta};
 use crate::private;
+use crate::staged::Staged;
 use crate::thread::Thread;
 use crate::user_dirs::UserDirs;
 use kd_core::formats::{EVENTS, Format, THREAD};
@@ -178,11 +179,9 @@ pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
 /// If contents are missing or are no files of a thread, or the disk refuses; nothing is left of the thread then.
 pub fn import(layout: &Layout, seal: &Seal) -> Result<Thread, SealError> {
     let parts = parts(seal)?;
-    let (id, folder) = layout.new_thread_folder()?;
-    let made = write(&folder, &parts)
-        .and_then(|()| Thread::begin(folder, meta(&id, seal, &parts)))
-        .inspect_err(|_| layout.discard_thread(&id))?;
-    Ok(made)
+    let staged = Staged::new(layout)?;
+    write(staged.folder(), &parts)?;
+    Ok(staged.finish(|id| meta(id, seal, &parts))?)
 }
 
 /// The files of a sealed thread.

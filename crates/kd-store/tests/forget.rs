@@ -156,6 +156,10 @@ fn planted() -> Planted {
     write(branch.join(format!("drafts/{id}.md")), MARKER);
     write(branch.join("sent.jsonl"), &format!("\"{MARKER}\"\n"));
     write(branch.join(format!(".state.{GONE}.0.json")), MARKER);
+    let unfinished = layout
+        .threads_folder()
+        .join(".kd-new-0123456789abcdef.jsonl");
+    write(unfinished.join("0001-king.md"), MARKER);
     typed::keep_draft(&layout, thread.id(), MARKER).unwrap();
     typed::remember(&layout, &format!("@ann {MARKER}")).unwrap();
     typed::keep_copied(&layout, MARKER).unwrap();

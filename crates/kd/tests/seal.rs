@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Dice, Home};
@@ -18,6 +19,9 @@ fn sealed(args: &[&str]) -> (Home, PathBuf) {
     assert_eq!(home.run(&["ask", "-q", "First?"]).code, Some(0));
     let said = home.run(&[&["seal", "-o", "t.seal.json"], args].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
+    // A key that was made for this is named.
+    let names_key = said.err.contains("seal.key; keep a copy of it");
+    assert_eq!(names_key, args.contains(&"--sign"), "{}", said.err);
     let file = home.work().join("t.seal.json");
     (home, file)
 }
@@ -214,4 +218,53 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
     let said = home.run(&["verify", "new.json"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("later kd"), "{}", said.err);
+}
+
+#[test]
+fn an_import_that_is_killed_shows_no_part_of_a_thread() {
+    const MESSAGES: usize = 400;
+    let home = home();
+    let piece = |at: usize| kd_core::seal::Piece {
+        kind: kd_core::seal::Kind::Message,
+        name: format!("{:04}-king.md", at + 1),
+        text: format!("Message {at}."),
+        salt: [7; 16],
+    };
+    let seal = kd_core::seal::Seal::new("council-x", "", (0..MESSAGES).map(piece));
+    let bytes = seal.expect("sealed").to_bytes().expect("bytes");
+    std::fs::write(home.work().join("t.json"), bytes).expect("written");
+    let mut dice = Dice::new(4);
+    let mut whole = 0;
+    for _ in 0..12 {
+        let known: BTreeSet<PathBuf> = home.threads().into_iter().collect();
+        let mut child = home.kd(&["import", "t.json"]).spawn().expect("it starts");
+        // From the moment at which something is written.
+        support::until("a folder", || {
+            let ended = child.try_wait().expect("asked").is_some();
+            let names: BTreeSet<PathBuf> = home.threads().into_iter().collect();
+            (ended || !names.is_subset(&known)).then_some(())
+        });
+        std::thread::sleep(std::time::Duration::from_millis(dice.below(40)));
+        let _ = child.kill();
+        let ended = child.wait().expect("it ends").success();
+        whole += usize::from(ended);
+        let shown = home.threads();
+        let shown = shown.iter().filter(|t| !is_hidden(t));
+        for thread in shown {
+            let files = std::fs::read_dir(thread).expect("a thread");
+            let names = files.map(|file| file.expect("entry").file_name());
+            let messages = names.filter(|name| name.to_string_lossy().ends_with(".md"));
+            assert_eq!(messages.count(), MESSAGES, "{}", thread.display());
+        }
+    }
+    // What the killed ones left is gone after the next.
+    assert_eq!(home.run(&["import", "t.json"]).code, Some(0));
+    let threads = home.threads();
+    assert!(!threads.iter().any(|t| is_hidden(t)), "{threads:?}");
+    assert!(threads.len() > whole, "{threads:?}");
+}
+
+fn is_hidden(thread: &Path) -> bool {
+    let name = thread.file_name().expect("a name");
+    name.to_string_lossy().starts_with('.')
 }

@@ -11,7 +11,7 @@ use crate::layout::{self, Layout};
 use crate::lock::{self, Lock};
 use crate::marks::Marks;
 use crate::user_dirs::project_key;
-use crate::{memory, private, session, typed};
+use crate::{memory, private, session, staged, typed};
 use kd_core::marks::Mark;
 use std::path::{Path, PathBuf};
 
@@ -346,6 +346,15 @@ fn temporary(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Er
                 if !dry {
                     beneath::remove(&folder.path().join(&item.name))?;
                 }
+            }
+        }
+    }
+    // A fork or an import of the same messages may have been killed on any branch.
+    for threads in job.layout.threads_folders()? {
+        for left in staged::left(&threads)? {
+            found.push(Found::file(left.path(), "an unfinished copy of a thread"));
+            if !dry {
+                left.remove()?;
             }
         }
     }

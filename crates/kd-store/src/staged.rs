@@ -1,0 +1,203 @@
+//! Threads that are made whole: a fork or an import has messages from its first moment.
+//!
+//! The folder is filled under a hidden name and then renamed, so that nobody sees a part of a thread, not even after a kill.
+//! Folders that killed processes left are removed by the next one, and by `kd forget`. A living process locks its folder.
+
+use crate::beneath::{Folder, Kind};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::meta::Meta;
+use crate::thread::Thread;
+use kd_core::ids::ThreadId;
+use std::fs::TryLockError;
+use std::path::{Path, PathBuf};
+
+/// Hidden, and named so that the `.gitignore` of `.kd` covers it.
+const PREFIX: &str = ".kd-new-";
+const SUFFIX: &str = ".jsonl";
+const TRIES_MAX: u32 = 24;
+
+/// A thread that is being made. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    threads: Folder,
+    name: String,
+    folder: Folder,
+    is_done: bool,
+}
+
+impl Staged {
+    /// Makes the hidden folder, and removes those that killed processes left.
+    pub(crate) fn new(layout: &Layout) -> Result<Self, Error> {
+        let threads = Folder::make(&layout.threads_folder())?;
+        for left in left_in(&threads)? {
+            // One that cannot be removed is in nobody's way.
+            let _ = left.remove();
+        }
+        for _ in 0..TRIES_MAX {
+            let name = format!("{PREFIX}{}{SUFFIX}", crate::layout::chance()?);
+            if !threads.create_folder(&name)? {
+                continue;
+            }
+            let Some(folder) = threads.folder(&name)? else {
+                continue;
+            };
+            // On a disk without locks nobody removes what others left.
+            let swept = matches!(folder.as_file().try_lock(), Err(TryLockError::WouldBlock));
+            if !swept && is_at(&threads, &name, &folder)? {
+                return Ok(Self {
+                    threads,
+                    name,
+                    folder,
+                    is_done: false,
+                });
+            }
+        }
+        Err(crowded(&threads))
+    }
+
+    /// The folder to be filled.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Gives the thread its id and shows it.
+    pub(crate) fn finish(mut self, meta: impl Fn(&ThreadId) -> Meta) -> Result<Thread, Error> {
+        for attempt in 0..TRIES_MAX {
+            let id = crate::layout::new_id(attempt)?;
+            if self.threads.has(&id.0) {
+                continue;
+            }
+            drop(Thread::begin(self.folder.clone(), meta(&id))?);
+            let (from, to) = (self.name.as_ref(), id.0.as_ref());
+            if self.threads.move_to(from, &self.threads, to)? {
+                self.is_done = true;
+                return Thread::open_folder(&self.threads.path().join(&id.0));
+            }
+        }
+        Err(crowded(&self.threads))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _ = self.threads.remove_all(&self.name);
+        }
+    }
+}
+
+/// A folder that a killed process left. It is locked: nobody takes it for their own meanwhile.
+#[derive(Debug)]
+pub(crate) struct Left {
+    threads: Folder,
+    name: String,
+    _folder: Folder,
+}
+
+impl Left {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.threads.path().join(&self.name)
+    }
+
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        self.threads.remove_all(&self.name)
+    }
+}
+
+/// The folders that killed processes left in a branch.
+pub(crate) fn left(threads: &Path) -> Result<Vec<Left>, Error> {
+    match Folder::find(threads)? {
+        Some(threads) => left_in(&threads),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn left_in(threads: &Folder) -> Result<Vec<Left>, Error> {
+    let mut found = Vec::new();
+    for item in threads.items()? {
+        let Ok(name) = item.name.into_string() else {
+            continue;
+        };
+        if item.kind != Kind::Folder || !is_name(&name) {
+            continue;
+        }
+        let Some(folder) = threads.folder(&name)? else {
+            continue;
+        };
+        if folder.as_file().try_lock().is_ok() && is_at(threads, &name, &folder)? {
+            found.push(Left {
+                threads: threads.clone(),
+                name,
+                _folder: folder,
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn is_name(name: &str) -> bool {
+    let digits = name
+        .strip_prefix(PREFIX)
+        .and_then(|n| n.strip_suffix(SUFFIX));
+    digits.is_some_and(|d| d.len() == 16 && d.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Whether a name still stands for an open folder.
+fn is_at(threads: &Folder, name: &str, folder: &Folder) -> Result<bool, Error> {
+    let own = crate::beneath::Look::of_file(folder.as_file());
+    let own = own.map_err(Error::io("look at", &threads.path().join(name)))?;
+    Ok(threads.look(name)?.is_some_and(|named| named.is_same(&own)))
+}
+
+fn crowded(threads: &Folder) -> Error {
+    let path: PathBuf = threads.path().to_path_buf();
+    Error::Crowded {
+        path,
+        tries: TRIES_MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use std::fs;
+
+    #[test]
+    fn a_thread_is_seen_whole_or_not_at_all() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join(".kd")).unwrap();
+        let layout = Layout::find(top.path(), &|_| None).unwrap();
+        let hidden = || fs::read_dir(layout.threads_folder()).unwrap().count();
+        let message = |staged: &Staged| {
+            let file = staged.folder().create("0001-king.md").unwrap();
+            std::io::Write::write_all(&mut file.unwrap(), b"Only here.").unwrap();
+        };
+        let staged = Staged::new(&layout).unwrap();
+        message(&staged);
+        assert_eq!(layout.threads().unwrap(), []);
+        // Another process at the same time leaves it alone, and so does `kd forget`.
+        let other = Staged::new(&layout).unwrap();
+        assert_eq!(hidden(), 2);
+        assert!(left(&layout.threads_folder()).unwrap().is_empty());
+        drop(other);
+        assert_eq!(hidden(), 1, "one that failed is gone");
+        let meta = |id: &ThreadId| Meta::new(id.clone(), [], Timestamp::UNIX_EPOCH);
+        let made = staged.finish(meta).unwrap();
+        let threads = layout.threads().unwrap();
+        assert_eq!((threads.len(), &threads[0].id), (1, made.id()));
+        assert_eq!(made.path(), threads[0].path);
+        assert_eq!(made.count().unwrap(), 1);
+        assert_eq!(hidden(), 1);
+        // One of a killed process has no lock, and is swept.
+        let mut killed = Staged::new(&layout).unwrap();
+        message(&killed);
+        killed.is_done = true;
+        drop(killed);
+        assert_eq!(left(&layout.threads_folder()).unwrap().len(), 1);
+        assert_eq!(layout.threads().unwrap().len(), 1);
+        drop(Staged::new(&layout).unwrap());
+        assert_eq!(hidden(), 1);
+    }
+}
