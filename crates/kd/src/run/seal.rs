@@ -9,7 +9,7 @@ use crate::face::{json, words};
 use crate::render::clean;
 use jiff::Timestamp;
 use kd_core::formats::Newer;
-use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError};
+use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey};
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
 use std::io::{self, Write};
@@ -18,13 +18,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     if let Some(SealCommand::Key) = args.command {
-        let (key, new) = seal::key_or_new(&user_dirs())?;
-        writeln!(out, "{}", key.public())?;
-        if new {
-            let path = seal::key_file(&user_dirs())?;
-            let made = format!("note: created {}; keep a copy of it", path.display());
-            let _ = writeln!(io::stderr(), "{}", clean::line(&made));
-        }
+        writeln!(out, "{}", own_key()?.public())?;
         return Ok(());
     }
     let mut sealed = match &args.from {
@@ -35,8 +29,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         sealed.erase();
     }
     if args.sign {
-        let (key, _) = seal::key_or_new(&user_dirs())?;
-        sealed.sign(&key).map_err(unsealable)?;
+        sealed.sign(&own_key()?).map_err(unsealable)?;
     }
     let bytes = sealed.to_bytes().map_err(unsealable)?;
     if bytes.len() as u64 > BYTES_MAX {
@@ -69,6 +62,17 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         write_facts(&sealed, &mut out)?;
     }
     Ok(())
+}
+
+/// The user's key. One that is new is named: nothing else tells the user to keep a copy.
+fn own_key() -> Result<SecretKey, Error> {
+    let (key, new) = seal::key_or_new(&user_dirs())?;
+    if new {
+        let path = seal::key_file(&user_dirs())?;
+        let made = format!("note: created {}; keep a copy of it", path.display());
+        let _ = writeln!(io::stderr(), "{}", clean::line(&made));
+    }
+    Ok(key)
 }
 
 fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
