@@ -154,6 +154,50 @@ fn a_mark_in_a_fork_is_the_forks_and_is_forgotten_with_it() {
 }
 
 #[test]
+fn a_word_that_could_mean_two_things_marks_nothing() {
+    let home = Home::scripted(&[("ann", votes("left")), ("bob", votes("left"))]);
+    let ask = |answer: &str| {
+        let line = [
+            "deliberate",
+            "-q",
+            "--protocol",
+            "vote",
+            "--answer",
+            answer,
+            "Where to?",
+        ];
+        ok(&home.run(&line));
+    };
+    ask("choice:left,right");
+    for word in ["right", "Right"] {
+        let said = home.run(&["mark", word]);
+        assert_eq!(said.code, Some(2), "{}", said.out);
+        assert!(said.err.contains("is a mark and an option"), "{}", said.err);
+    }
+    for (word, expected) in [
+        ("1.0", "is right"),
+        ("answer: right", "is wrong"),
+        ("left", "is right"),
+        ("wrong", "is wrong"),
+    ] {
+        let said = home.run(&["mark", word]);
+        assert!(ok(&said).contains(expected), "{word}: {}", said.out);
+    }
+    // Any word can be an exact answer: not the id of a thread.
+    ask("exact");
+    let before = home.run(&["marks", "export"]).out;
+    for thread in home.threads() {
+        let id = thread.file_name().expect("a name").to_string_lossy();
+        for word in [&*id, id.trim_start_matches("council-")] {
+            let said = home.run(&["mark", word]);
+            assert_eq!(said.code, Some(2), "{}", said.out);
+            assert!(said.err.contains("its mark is missing"), "{}", said.err);
+        }
+    }
+    assert_eq!(home.run(&["marks", "export"]).out, before);
+}
+
+#[test]
 fn commands_of_the_user_mark_and_nonsense_is_refused() {
     let home = home();
     let nothing = home.run(&["mark", "right"]);

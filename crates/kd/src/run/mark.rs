@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
 use kd_core::Timestamp;
+use kd_core::deliberation::AnswerKind;
 use kd_core::deliberation::report::Report;
 use kd_core::formats::{self, MARK, Newer};
 use kd_core::marks::{By, Mark};
@@ -39,6 +40,9 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
                 .next("kd mark THREAD --by 'cargo test'"));
         }
     };
+    if let (None, Some(word)) = (id, word) {
+        check_not_thread(word, here)?;
+    }
     let (mut mark, report) = unmarked(here, id)?;
     mark.at = Timestamp::now();
     let of = json_place(&mark);
@@ -72,6 +76,38 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
+/// Refuses the id of a thread in the place of a mark: it would be taken for the right answer.
+fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
+    let is_it = |id: &str| id == word || id.strip_prefix("council-") == Some(word);
+    let threads = here.layout()?.all_threads(true)?;
+    if !threads.iter().any(|place| is_it(&place.id.0)) {
+        return Ok(());
+    }
+    let word = clean::line(word);
+    Err(
+        Error::usage(format!("`{word}` is a thread: its mark is missing")).next(format!(
+            "`kd mark {word} right`, or `kd mark THREAD {word}` if it is the right answer"
+        )),
+    )
+}
+
+/// Refuses `right` and `wrong` where the question has an option of that name.
+fn check_not_option(word: &str, kind: &AnswerKind) -> Result<(), Error> {
+    let AnswerKind::Choice { options } = kind else {
+        return Ok(());
+    };
+    let is_mark = ["right", "wrong"].contains(&word.to_lowercase().as_str());
+    if !is_mark
+        || !options
+            .iter()
+            .any(|option| option.eq_ignore_ascii_case(word))
+    {
+        return Ok(());
+    }
+    Err(Error::usage(format!("`{word}` is a mark and an option of this question"))
+        .next(format!("1.0 for a right verdict, 0.0 for a wrong one, `answer: {word}` if this option is the right answer")))
+}
+
 /// The newest verdict of a thread, and its record.
 fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
     let layout = here.layout()?;
@@ -90,6 +126,11 @@ fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
 
 /// Takes in what the user says.
 fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
+    let kind = report.settled.as_ref().map(|(kind, _)| kind);
+    let kind = kind.or(report.plan.as_ref().map(|plan| &plan.answers));
+    if let Some(kind) = kind {
+        check_not_option(word, kind)?;
+    }
     let is_share = |text: &str| text.contains('.') && mark.kind != "number";
     match word.to_lowercase().as_str() {
         "right" => mark.credit = 1.0,
@@ -106,8 +147,6 @@ fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
                 .plan
                 .as_ref()
                 .map_or("", |plan| plan.question.as_str());
-            let kind = report.settled.as_ref().map(|(kind, _)| kind);
-            let kind = kind.or(report.plan.as_ref().map(|plan| &plan.answers));
             let key = kind.and_then(|kind| kind.read_for(question, word).ok());
             let (Some((key, _)), Some(winner)) = (key, &mark.winner) else {
                 return Err(Error::usage(format!("`{}` is no mark of {} question", clean::line(word), article(&mark.kind)))
