@@ -152,10 +152,10 @@ pub static TRUST: Format = Format {
 /// The user's marks of findings, and the list of reports.
 pub static REVIEWS: Format = Format {
     what: "the marks and reports of reviews",
-    at: "`reviews/*/*.json` in your data folder; `kd review --json`",
+    at: "`reviews/*/*.json` in your data folder",
     version: 1,
     field: "`version`",
-    schema: "",
+    schema: "[review](schemas/review.schema.json)",
     older: NONE,
     newer: REFUSED,
 };
@@ -177,7 +177,7 @@ pub static MARK: Format = Format {
     at: "the rows of `marks.db`; `kd marks export`",
     version: 1,
     field: "`v`",
-    schema: "",
+    schema: "[mark-line](schemas/mark-line.schema.json)",
     older: NONE,
     newer: "refused; of an import nothing is kept",
 };
@@ -237,17 +237,6 @@ pub static SEAL: Format = Format {
     newer: REFUSED,
 };
 
-/// A thread as JSON.
-pub static EXPORT: Format = Format {
-    what: "an exported thread",
-    at: "`kd export --format json`",
-    version: 1,
-    field: "`v`",
-    schema: "",
-    older: NONE,
-    newer: "not read by kd",
-};
-
 /// All of them.
 pub static FORMATS: &[&Format] = &[
     &THREAD,
@@ -266,10 +255,112 @@ pub static FORMATS: &[&Format] = &[
     &FORUM_SECRETS,
     &RUN,
     &SEAL,
-    &EXPORT,
 ];
 
-/// The table of `docs/formats.md`.
+/// What a command prints as JSON. `docs/schemas/<schema>.schema.json` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// The commands.
+    pub by: &'static str,
+    /// The name of its schema.
+    pub schema: &'static str,
+    /// The version that is printed now.
+    pub version: u32,
+    /// The field that states it; empty where a list or an error has no place for it.
+    pub field: &'static str,
+}
+
+const fn printed(by: &'static str, schema: &'static str) -> Printed {
+    Printed {
+        by,
+        schema,
+        version: 1,
+        field: "v",
+    }
+}
+
+/// An answered question.
+pub static ASK: Printed = printed("`kd ask --json`, `kd think --json`", "ask");
+/// A question that is asked in the background.
+pub static BACKGROUND: Printed = printed("`kd ask --async --json`", "background");
+/// A deliberation.
+pub static DELIBERATE: Printed = printed(
+    "`kd deliberate --json`, `kd why --export json`",
+    "deliberate",
+);
+/// A deliberation that was decided again.
+pub static REPLAY: Printed = printed("`kd replay --json`", "replay");
+/// What would have been decided.
+pub static WHAT_IF: Printed = printed(
+    "`kd replay --json` with `--without`, `--rule`, `--seed`, `--weights` or `--all-rules`",
+    "what-if",
+);
+/// Messages of a thread.
+pub static SHOW: Printed = printed("`kd show --json`", "show");
+/// How far each member is.
+pub static STATUS: Printed = printed("`kd council status --json`", "status");
+/// Threads. The shape is that of kingdom-cli.
+pub static LIST: Printed = Printed {
+    field: "",
+    ..printed("`kd council list --json`", "list")
+};
+/// A fork.
+pub static FORK: Printed = printed("`kd fork --json`", "fork");
+/// A thread as one document.
+pub static EXPORT: Printed = printed("`kd export --format json`", "export");
+/// What a seal proves.
+pub static SEALED: Printed = printed("`kd seal --json`, `kd verify --json`", "seal");
+/// An imported thread.
+pub static IMPORTED: Printed = printed("`kd import --json`", "import");
+/// A mark that was given.
+pub static MARKED: Printed = printed("`kd mark --json`", "mark");
+/// Marks.
+pub static MARK_LIST: Printed = printed("`kd marks --json`", "marks");
+/// What is wrong with the files.
+pub static FSCK: Printed = printed("`kd fsck --json`", "fsck");
+/// What was removed.
+pub static FORGET: Printed = printed("`kd forget --json`", "forget");
+/// A review.
+pub static REVIEW: Printed = Printed {
+    field: "version",
+    version: REVIEWS.version,
+    ..printed("`kd review --format json`", "review")
+};
+/// What each member lacks.
+pub static DOCTOR: Printed = Printed {
+    field: "",
+    ..printed("`kd doctor --json`", "doctor")
+};
+/// An error.
+pub static ERROR: Printed = Printed {
+    field: "",
+    ..printed("an error, with any `--json`", "error")
+};
+
+/// All of them.
+pub static PRINTED: &[&Printed] = &[
+    &ASK,
+    &BACKGROUND,
+    &DELIBERATE,
+    &REPLAY,
+    &WHAT_IF,
+    &SHOW,
+    &STATUS,
+    &LIST,
+    &FORK,
+    &EXPORT,
+    &SEALED,
+    &IMPORTED,
+    &MARKED,
+    &MARK_LIST,
+    &FSCK,
+    &FORGET,
+    &REVIEW,
+    &DOCTOR,
+    &ERROR,
+];
+
+/// The table of files in `docs/formats.md`.
 pub fn table() -> String {
     let mut out = String::from(
         "| format | where | version | stated in | described in | older versions | newer versions |\n|---|---|---|---|---|---|---|\n",
@@ -287,6 +378,28 @@ pub fn table() -> String {
         let _ = writeln!(
             out,
             "| {what} | {at} | {version} | {field} | {schema} | {older} | {newer} |"
+        );
+    }
+    out
+}
+
+/// The table of what commands print in `docs/formats.md`.
+pub fn printed_table() -> String {
+    let mut out = String::from("| output of | version | stated in | schema |\n|---|---|---|---|\n");
+    for Printed {
+        by,
+        schema,
+        version,
+        field,
+    } in PRINTED
+    {
+        let field = match *field {
+            "" => "nothing".to_owned(),
+            field => format!("`{field}`"),
+        };
+        let _ = writeln!(
+            out,
+            "| {by} | {version} | {field} | [{schema}](schemas/{schema}.schema.json) |"
         );
     }
     out

@@ -4,11 +4,8 @@
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-use kd_core::formats::{FORMATS, table};
+use kd_core::formats::{FORMATS, PRINTED, printed_table, table};
 use std::path::Path;
-
-const BEGIN: &str = "<!-- formats -->\n";
-const END: &str = "<!-- /formats -->";
 
 fn docs(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,14 +13,18 @@ fn docs(path: &str) -> std::path::PathBuf {
         .join(path)
 }
 
-/// `BLESS=1` writes the table instead.
+/// `BLESS=1` writes the tables instead.
 #[test]
-fn the_table_of_the_docs_is_that_of_the_code() {
+fn the_tables_of_the_docs_are_those_of_the_code() {
     let file = docs("formats.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let made = format!("{before}{BEGIN}{}{END}{after}", table());
+    let mut made = text.clone();
+    for (name, table) in [("formats", table()), ("printed", printed_table())] {
+        let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+        let (before, rest) = made.split_once(&begin).unwrap();
+        let (_, after) = rest.split_once(&end).unwrap();
+        made = format!("{before}{begin}{table}{end}{after}");
+    }
     if std::env::var_os("BLESS").is_some() {
         return std::fs::write(&file, &made).unwrap();
     }
@@ -40,4 +41,22 @@ fn a_format_has_one_row_and_every_link_leads_somewhere() {
             assert!(docs(link).exists(), "{link}");
         }
     }
+}
+
+/// Every schema is that of a row, and every row has one.
+#[test]
+fn a_schema_belongs_to_one_row() {
+    let mut rows: Vec<String> = PRINTED
+        .iter()
+        .map(|row| format!("{}.schema.json", row.schema))
+        .collect();
+    let files = std::fs::read_dir(docs("schemas")).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let of_files = |name: &String| FORMATS.iter().any(|row| row.schema.contains(name.as_str()));
+    let (stored, mut printed): (Vec<String>, Vec<String>) =
+        files.partition(|name| of_files(name) && !rows.contains(name));
+    assert_eq!(stored.len(), 2, "{stored:?}");
+    rows.sort();
+    printed.sort();
+    assert_eq!(rows, printed);
 }

@@ -2,7 +2,8 @@
 
 use super::round::{Phase, Round, Turn};
 use super::{Face, Io};
-use kd_core::event::{DuetEnd, FORMAT, Outcome, Purpose};
+use kd_core::event::{DuetEnd, Outcome, Purpose};
+use kd_core::formats::ASK;
 use kd_core::{FailureKind, Record, Usage};
 use serde::Serialize;
 use std::io;
@@ -121,7 +122,7 @@ pub(crate) fn object(round: &Round, council: bool) -> Answered<'_> {
             .map(answer)
     };
     Answered {
-        v: FORMAT,
+        v: ASK.version,
         thread_id: thread,
         question: round.question.as_ref().map(|q| q.body.as_str()),
         answers: of(Purpose::Answer).collect(),

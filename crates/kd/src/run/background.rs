@@ -155,7 +155,7 @@ fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Er
     let mut out = io::stdout().lock();
     if args.output.is_json() {
         let object = serde_json::json!({
-            "v": kd_core::event::FORMAT,
+            "v": kd_core::formats::BACKGROUND.version,
             "thread_id": thread.id(),
             "pid": child.id(),
             "log": log,

@@ -77,7 +77,11 @@ fn write_all(
         }
         return Ok(());
     }
-    write!(out, "{{\n\"v\": 1,\n\"threads\": [\n")?;
+    write!(
+        out,
+        "{{\n\"v\": {},\n\"threads\": [\n",
+        kd_core::formats::EXPORT.version
+    )?;
     for (at, thread) in threads.iter().enumerate() {
         if at > 0 {
             writeln!(out, ",")?;

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({
-            "v": 1,
+            "v": kd_core::formats::FORK.version,
             "thread_id": forked.id(),
             "fork": forked.meta().lineage(),
             "current": !args.stay,

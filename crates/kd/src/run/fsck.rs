@@ -82,7 +82,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let mut out = io::stdout().lock();
     if args.json {
         let folders: Vec<Value> = looked.iter().map(object).collect();
-        let object = json!({"v": 1, "folders": folders, "problems": open, "mended": mended});
+        let object = json!({"v": kd_core::formats::FSCK.version, "folders": folders, "problems": open, "mended": mended});
         writeln!(out, "{}", json::text(&object, true)?)?;
     } else {
         for one in &looked {

@@ -59,7 +59,8 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     let count = marks.all()?.len() as u64;
     let mut out = io::stdout().lock();
     if args.json {
-        let value = object!({"v": 1, "mark": mark, "before": old, "marks": count});
+        let value =
+            object!({"v": formats::MARKED.version, "mark": mark, "before": old, "marks": count});
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(Exit::Done);
     }
@@ -246,7 +247,10 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
         writeln!(
             out,
             "{}",
-            json::text(&object!({"v": 1, "marks": all}), true)?
+            json::text(
+                &object!({"v": formats::MARK_LIST.version, "marks": all}),
+                true
+            )?
         )?;
         return Ok(());
     }

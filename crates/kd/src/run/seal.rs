@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_core::formats::Newer;
+use kd_core::formats::{self, Newer};
 use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey};
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
@@ -131,7 +131,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({
-            "v": 1,
+            "v": formats::IMPORTED.version,
             "thread_id": made.id(),
             "imported": made.meta().origin(),
             "fork": made.meta().lineage(),
@@ -233,7 +233,7 @@ fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
 fn told(sealed: &Sealed) -> Value {
     let (present, erased) = sealed.contents();
     object!({
-        "v": 1,
+        "v": formats::SEALED.version,
         "thread_id": sealed.header.thread,
         "unchanged": true,
         "messages": sealed.header.messages,

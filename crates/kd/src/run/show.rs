@@ -46,7 +46,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
         let lineage = thread.meta().lineage();
         let mut object = serde_json::json!({
-            "v": kd_core::event::FORMAT,
+            "v": kd_core::formats::SHOW.version,
             "thread_id": thread.id(),
             "members": thread.members(),
             "message_count": thread.count()?,

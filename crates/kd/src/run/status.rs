@@ -61,7 +61,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
             })
             .collect();
         let object = json!({
-            "v": kd_core::event::FORMAT,
+            "v": kd_core::formats::STATUS.version,
             "thread_id": open.id(),
             "asked_with": standing.kind.command(),
             "over": standing.is_over(),

@@ -34,7 +34,7 @@ pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Res
 /// The report as one JSON object.
 pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value {
     object!({
-        "v": 1,
+        "v": kd_core::formats::DELIBERATE.version,
         "thread_id": report.thread,
         "outcome": report.verdict.as_ref().map(|v| v.outcome),
         "verdict": report.verdict,

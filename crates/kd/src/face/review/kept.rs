@@ -4,7 +4,7 @@ use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`Kept`].
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = kd_core::formats::REVIEWS.version;
 
 /// A report on disk, and of `--format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -117,7 +117,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     let heading = report.verdict.as_ref().map(|v| v.heading.clone());
     let mut out = io::stdout().lock();
     if args.json {
-        let value = object!({"v": 1, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
+        let value = object!({"v": kd_core::formats::REPLAY.version, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
             "finished": replayed.finished, "changed_messages": changed, "forgotten": open.meta().forgotten(),
             "verdict": report.verdict, "read_otherwise_today": replayed.reread, "difference": replayed.difference.as_ref().map(|(then, now)| object!({"recorded": then, "decided": now}))});
         writeln!(out, "{}", json::text(&value, true)?)?;

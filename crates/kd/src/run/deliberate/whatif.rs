@@ -27,7 +27,7 @@ pub(super) fn run(
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({
-            "v": 1,
+            "v": kd_core::formats::WHAT_IF.version,
             "thread_id": thread,
             "counterfactual": true,
             "change": {

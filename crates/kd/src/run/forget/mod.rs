@@ -288,5 +288,5 @@ fn as_json(args: &Forget, looked: &[Looked<'_>], stays: &[Elsewhere]) -> Value {
         .iter()
         .map(|one| object!({"path": one.path, "why": one.why}))
         .collect();
-    object!({"v": 1, "dry_run": args.dry_run, "threads": threads, "not_removed": stays})
+    object!({"v": kd_core::formats::FORGET.version, "dry_run": args.dry_run, "threads": threads, "not_removed": stays})
 }

@@ -28,6 +28,7 @@ use crate::render::clean;
 use jiff::Timestamp;
 use kd_backends::Hands;
 use kd_core::config::Config;
+use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
 use kd_core::review::{OpenReview, Report};
 use kd_core::{Address, Event, Op, Roster, SeatName};
@@ -98,6 +99,9 @@ fn read_report(file: &Path) -> Result<Kept, Error> {
             .next("kd review --format json -o FILE.json writes one")
     };
     let text = infile::read_text(file, REPORT_BYTES_MAX).map_err(|e| failed(&e))?;
+    formats::REVIEWS
+        .check(formats::stated(text.as_bytes(), "version"))
+        .map_err(|newer| failed(&format!("it has {newer}")).next(Newer::HINT))?;
     let kept: Kept = serde_json::from_str(&text).map_err(|e| failed(&e))?;
     match kept.version {
         kept::VERSION => Ok(kept),
@@ -190,7 +194,10 @@ fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
         writeln!(
             out,
             "{}",
-            json::text(&object!({"version": 1, "marks": marks}), true)?
+            json::text(
+                &object!({"version": formats::REVIEWS.version, "marks": marks}),
+                true
+            )?
         )?;
         return Ok(Exit::Done);
     }

@@ -1,0 +1,355 @@
+//! What commands print as JSON is what `docs/schemas` says, field by field.
+//!
+//! Each row of `PRINTED` has outputs of the real program with scripted members. Every object of a schema is closed, so
+//! that a field without a description fails here.
+
+mod support;
+
+use kd_core::formats::{MARK, PRINTED, Printed};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::Home;
+
+const QUESTION: &str = "Is it safe?";
+
+/// Outputs by the name of their schema.
+#[derive(Default)]
+struct Outputs(BTreeMap<&'static str, Vec<Value>>);
+
+impl Outputs {
+    /// Runs a command and keeps what it prints.
+    fn add(&mut self, schema: &'static str, home: &Home, args: &[&str]) -> Value {
+        let said = home.run(args);
+        let value = serde_json::from_str(&said.out)
+            .unwrap_or_else(|e| panic!("{args:?}: {e}: {}{}", said.out, said.err));
+        self.keep(schema, value)
+    }
+
+    fn keep(&mut self, schema: &'static str, value: Value) -> Value {
+        self.0.entry(schema).or_default().push(value.clone());
+        value
+    }
+}
+
+/// A reply that fits every question of a deliberation and of a review.
+fn script(answer: &str) -> Value {
+    let reply = json!({
+        "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": "A",
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+        "ranking": ["A", "B"], "recommendation": "Do it.", "consensus": "All like it.", "support": "Reasons.",
+        "dissent": "none", "cites": ["A"],
+    });
+    says(&reply.to_string())
+}
+
+fn says(text: &str) -> Value {
+    let usage = json!({"finish": {"usage": {"input_tokens": 10, "output_tokens": 5}}});
+    json!({"runs": [[{"text": text}, usage]]})
+}
+
+fn council() -> Home {
+    let home = Home::scripted(&[
+        ("ann", script("yes")),
+        ("bob", script("no")),
+        ("cyd", script("yes")),
+    ]);
+    let plan = json!({
+        "council": {
+            "size": 4,
+            "members": [
+                {"model": "ann", "role": "opinion-giver", "persona": "Deep Reasoner"},
+                {"model": "bob", "role": "opinion-giver"},
+                {"model": "cyd", "role": "skeptic", "temperature": 0.5},
+                {"model": "ann", "role": "synthesizer"},
+            ],
+            "voting": {"method": "majority"},
+        },
+        "meta": {"planningMode": "static", "complexity": "simple"},
+    });
+    fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+    home
+}
+
+fn git(home: &Home, args: &[&str]) {
+    let identity = ["user.name=t", "user.email=t@example.org"];
+    let done = Command::new("git")
+        .args(identity.iter().flat_map(|one| ["-c", one]))
+        .args(["-c", "init.defaultBranch=main"])
+        .args(args)
+        .current_dir(home.work())
+        .env("HOME", home.path())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git runs");
+    assert!(done.status.success(), "{args:?}: {done:?}");
+}
+
+/// Deliberations, and what is done with their records.
+fn decisions(out: &mut Outputs) {
+    let home = council();
+    out.add(
+        "deliberate",
+        &home,
+        &["deliberate", "--plan", "plan.json", "--json", QUESTION],
+    );
+    out.add(
+        "deliberate",
+        &home,
+        &["deliberate", "-m", "ann,bob,cyd", "--json", "How many?"],
+    );
+    out.add("deliberate", &home, &["why", "--export", "json"]);
+    out.add("replay", &home, &["replay", "--json"]);
+    out.add(
+        "deliberate",
+        &home,
+        &["deliberate", "--plan", "plan.json", "--json", QUESTION],
+    );
+    for change in [
+        ["--without", "bob"].as_slice(),
+        &["--rule", "schulze", "--seed", "4"],
+        &["--weights", "ann=2", "--all-rules"],
+    ] {
+        out.add("what-if", &home, &[&["replay", "--json"], change].concat());
+    }
+    let mark = ["mark", "right", "--json"];
+    out.add("mark", &home, &mark);
+    let again = out.add("mark", &home, &["mark", "wrong", "--json"]);
+    assert!(again["before"].is_object());
+    out.add("marks", &home, &["marks", "--json"]);
+    let line = home.run(&["marks", "export"]).out;
+    out.keep("mark-line", serde_json::from_str(&line).expect("one mark"));
+    out.add("fork", &home, &["fork", "--stage", "review", "--json"]);
+    // Of an older version, whose replies are read otherwise today; and with other words than were recorded.
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/council-2e98");
+    let thread = home.work().join(".kd/branches/main/threads/council-2e98");
+    fs::create_dir_all(&thread).expect("made");
+    for file in fs::read_dir(recorded).expect("read") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), thread.join(file.file_name())).expect("copied");
+    }
+    let again = out.add("replay", &home, &["replay", "--json", "2e98"]);
+    assert_ne!(again["read_otherwise_today"], json!([]));
+    let log = thread.join(".kd-events.jsonl");
+    let text = fs::read_to_string(&log).expect("read");
+    fs::write(&log, text.replace("Recommendation", "Suggestion")).expect("written");
+    let again = out.add("replay", &home, &["replay", "--json", "2e98"]);
+    assert!(again["difference"].is_object());
+    out.add("deliberate", &home, &["why", "--export", "json", "2e98"]);
+}
+
+/// Threads: shown, forked, sealed, forgotten, checked.
+fn threads(out: &mut Outputs) {
+    let home = Home::scripted(&[
+        ("ann", says("Ann says so.")),
+        (
+            "bob",
+            json!({"runs": [[{"fail": {"kind": "refused", "message": "no"}}]]}),
+        ),
+    ]);
+    out.add("ask", &home, &["ask", "--json", "First?"]);
+    out.add("ask", &home, &["ask", "--json", "-c", "Second?"]);
+    out.add("show", &home, &["show", "--json"]);
+    out.add("status", &home, &["council", "status", "--json"]);
+    out.add("list", &home, &["council", "list", "--json"]);
+    out.add("export", &home, &["export", "--format", "json"]);
+    let first = out.add("list", &home, &["council", "list", "--json", "--all"])[0]["id"].clone();
+    let first = first.as_str().expect("an id").to_owned();
+    out.add("fork", &home, &["fork", "--before", "2", "--json", &first]);
+    let fork = out.add("fork", &home, &["fork", "--stay", "--json", &first]);
+    let fork = fork["thread_id"].as_str().expect("an id").to_owned();
+    out.add("show", &home, &["show", "--all", "--json", &fork]);
+    out.add("export", &home, &["export", "--format", "json", &fork]);
+    let tree = ["export", "--tree", "--format", "json", &first];
+    out.add("export", &home, &tree);
+    out.add("list", &home, &["council", "list", "--json", "--all"]);
+    let seal = ["seal", "--sign", "--json", &fork, "-o", "t.json"];
+    out.add("seal", &home, &seal);
+    out.add("seal", &home, &["verify", "t.json", "--json"]);
+    let erase = [
+        "seal",
+        "--from",
+        "t.json",
+        "--hash-only",
+        "--json",
+        "-o",
+        "h.json",
+    ];
+    out.add("seal", &home, &erase);
+    out.add("import", &home, &["import", "t.json", "--json"]);
+    out.add("seal", &home, &["seal", "--json", &first, "-o", "u.json"]);
+    out.add("import", &home, &["import", "u.json", "--json"]);
+    let forget = ["forget", &first, "--message", "1", "--json", "--yes"];
+    out.add("forget", &home, &forget);
+    out.add("show", &home, &["show", "--all", "--json", &first]);
+    out.add("forget", &home, &["forget", &fork, "--dry-run", "--json"]);
+    let folder = home.work().join(".kd/branches/main/threads").join(&first);
+    fs::write(folder.join("0009-eve.md"), "no header").expect("written");
+    fs::write(folder.join("notes.txt"), "mine").expect("written");
+    out.add("fsck", &home, &["fsck", "--json"]);
+    out.add("fsck", &home, &["fsck", "--json", "--repair"]);
+    out.add("doctor", &home, &["doctor", "--json"]);
+    out.add("error", &home, &["show", "--json", "nothing"]);
+    out.add("error", &home, &["ask", "--json", "--to", "nobody", "?"]);
+    out.add(
+        "background",
+        &home,
+        &["council", "ask", "--async", "--json", "Third?"],
+    );
+}
+
+/// Debates.
+fn debates(out: &mut Outputs) {
+    let home = Home::scripted(&[
+        ("ann", says("It is so.<council>Is it?</council>")),
+        ("bob", says("Yes.<council>It is.</council>")),
+    ]);
+    let think = ["think", "--json", "--fast", "ann", "--rigorous", "bob", "Q"];
+    out.add("ask", &home, &think);
+    out.add("show", &home, &["show", "--council", "--json"]);
+}
+
+/// Reviews.
+fn reviews(out: &mut Outputs) {
+    let quote = "    list.iter().sum::<u32>() / list.len() as u32";
+    let finding = |quote: &str| {
+        let found = json!({
+            "file": "mean.rs", "lines": {"first": 2, "last": 2}, "quote": quote, "claim": "Divides by zero.",
+            "severity": "major", "evidence": "An empty list reaches it.", "change": "check it first",
+        });
+        let votes = json!([{"id": "A", "vote": "real"}, {"id": "B", "vote": "real"}]);
+        says(&json!({"findings": [found], "votes": votes, "pairs": []}).to_string())
+    };
+    let home = Home::scripted(&[
+        ("ann", finding(quote)),
+        ("bob", finding(quote)),
+        ("cyd", finding("let x = unsafe { *p };")),
+        ("dan", says("I cannot.")),
+    ]);
+    let file = home.work().join("mean.rs");
+    let body = format!("fn mean(list: &[u32]) -> u32 {{\n{quote}\n}}\n");
+    git(&home, &["init", "-q"]);
+    fs::write(&file, body.replace(quote, "    0")).expect("written");
+    git(&home, &["add", "mean.rs"]);
+    git(&home, &["commit", "-qm", "one"]);
+    git(&home, &["checkout", "-qb", "topic"]);
+    fs::write(&file, body).expect("written");
+    git(&home, &["commit", "-qam", "two"]);
+    let report = out.add("review", &home, &["review", "--format", "json"]);
+    assert_eq!(
+        report["report"]["findings"].as_array().map(Vec::len),
+        Some(1),
+        "{report:#}"
+    );
+    out.add("review", &home, &["review", "show", "--format", "json"]);
+}
+
+fn outputs() -> Outputs {
+    let mut out = Outputs::default();
+    decisions(&mut out);
+    threads(&mut out);
+    debates(&mut out);
+    reviews(&mut out);
+    out
+}
+
+fn schemas() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas")
+}
+
+fn schema(name: &str) -> Value {
+    let file = schemas().join(format!("{name}.schema.json"));
+    let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    serde_json::from_str(&text).expect("a schema is JSON")
+}
+
+#[test]
+fn every_output_is_what_its_schema_says() {
+    let outputs = outputs();
+    for (name, values) in &outputs.0 {
+        let validator = jsonschema::validator_for(&schema(name)).expect("a schema");
+        for value in values {
+            let errors: Vec<String> = validator
+                .iter_errors(value)
+                .map(|e| format!("{}: {e}", e.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+            // A field that the schema lacks is found.
+            let mut other = value.clone();
+            match &mut other {
+                Value::Array(list) => list[0]["zz"] = json!(1),
+                object => object["zz"] = json!(1),
+            }
+            assert!(!validator.is_valid(&other), "{name} takes any field");
+        }
+    }
+    for Printed {
+        schema,
+        version,
+        field,
+        ..
+    } in PRINTED
+    {
+        let values = outputs.0.get(schema);
+        let values = values.unwrap_or_else(|| panic!("no output of {schema}"));
+        for value in values.iter().filter(|_| !field.is_empty()) {
+            assert_eq!(value[field], json!(version), "{schema}");
+        }
+    }
+    let line = &outputs.0["mark-line"][0];
+    assert_eq!(line["v"], json!(MARK.version));
+}
+
+/// What a schema leaves open, by name: what deliberations keep for themselves, and `thread.json`, which others write too.
+const OPEN: &[(&str, &str)] = &[
+    ("deliberate", "plan"),
+    ("deliberate", "warranty"),
+    ("export", "thread"),
+    ("record", "fact"),
+    ("record", "report"),
+    ("record", "used"),
+];
+
+#[test]
+fn every_object_of_a_schema_is_closed() {
+    fn walk(at: &str, schema: &Value, open: &mut Vec<String>) {
+        let Value::Object(fields) = schema else {
+            return;
+        };
+        let is_closed = fields
+            .get("additionalProperties")
+            .is_some_and(|more| *more != json!(true));
+        let is_object = match fields.get("type") {
+            Some(Value::Array(types)) => types.contains(&json!("object")),
+            one => one == Some(&json!("object")),
+        };
+        if is_object && !is_closed {
+            open.push(at.to_owned());
+        }
+        for (name, value) in fields {
+            match value {
+                Value::Object(named) if name == "properties" || name == "$defs" => {
+                    named.iter().for_each(|(name, one)| walk(name, one, open));
+                }
+                Value::Array(list) => list.iter().for_each(|one| walk(at, one, open)),
+                one => walk(at, one, open),
+            }
+        }
+    }
+    for item in fs::read_dir(schemas()).expect("schemas") {
+        let name = item.expect("an entry").file_name();
+        let name = name.to_string_lossy();
+        let name = name.strip_suffix(".schema.json").expect("a schema");
+        let mut open = Vec::new();
+        walk("", &schema(name), &mut open);
+        let known: Vec<&str> = OPEN
+            .iter()
+            .filter_map(|(schema, at)| (*schema == name).then_some(*at))
+            .collect();
+        open.sort();
+        open.dedup();
+        assert_eq!(open, known, "{name}");
+    }
+}
