@@ -45,6 +45,7 @@ pub mod roster;
 pub mod seal;
 pub mod search_path;
 pub mod seating;
+pub mod secrets;
 pub mod slash;
 pub mod speech;
 pub mod spending;

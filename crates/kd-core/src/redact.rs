@@ -1,8 +1,10 @@
-//! Masks private things in a text before it is shared: keys and tokens of well-known forms, home folders, user names.
+//! Masks private things in a text before it is shared: keys and tokens, home folders, user names.
 //!
-//! Input: a text, and what is known of the user. Output: the text with each of them replaced, and their number. A key of
-//! an unknown form, or a secret in plain words, is not recognised.
+//! In: a text, and what is known of the user. Out: the text with each of them replaced, and their number. Keys are the
+//! shapes of [`crate::secrets`] and the values of variables whose names end like that of a key, as in `DB_PASSWORD=…`. A key of
+//! an unknown shape, or a secret in plain words, is not recognised.
 
+use crate::secrets::Secrets;
 use std::collections::BTreeMap;
 
 /// What was masked.
@@ -28,42 +30,13 @@ impl Private {
 
     fn mask(self) -> &'static str {
         match self {
-            Private::Key => "[key]",
+            Private::Key => "[secret: value]",
             Private::Home => "~",
             Private::User => "[user]",
         }
     }
 }
 
-/// How keys of well-known services begin, and the minimum of characters that follow.
-const PREFIXES: &[(&str, usize)] = &[
-    ("sk-", 16),
-    ("sk_live_", 16),
-    ("sk_test_", 16),
-    ("rk_live_", 16),
-    ("ghp_", 30),
-    ("gho_", 30),
-    ("ghu_", 30),
-    ("ghs_", 30),
-    ("ghr_", 30),
-    ("github_pat_", 30),
-    ("glpat-", 16),
-    ("xoxb-", 10),
-    ("xoxp-", 10),
-    ("xoxa-", 10),
-    ("xapp-", 10),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("AIza", 30),
-    ("ya29.", 20),
-    ("hf_", 20),
-    ("npm_", 30),
-    ("pypi-", 30),
-    ("gsk_", 20),
-    ("xai-", 20),
-    // A JSON web token.
-    ("eyJ", 30),
-];
 /// How the names of variables end whose value is a secret.
 const NAMES: [&str; 6] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "PASSWD", "APIKEY"];
 /// Folders whose folders are named after users.
@@ -78,6 +51,7 @@ const NOBODY: [&str; 4] = ["root", "user", "admin", "king"];
 /// Masks texts and counts.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
+    secrets: Secrets,
     home: Option<String>,
     user: Option<String>,
     /// What was masked so far, and how often.
@@ -85,12 +59,18 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Knows the home folder and the name of the user. A name that a member has stays.
-    pub fn new(home: Option<&str>, user: Option<&str>, members: &[String]) -> Self {
+    /// Knows the keys, the home folder and the name of the user. A name that a member has stays.
+    pub fn new(
+        secrets: Secrets,
+        home: Option<&str>,
+        user: Option<&str>,
+        members: &[String],
+    ) -> Self {
         let is_name = |user: &&str| {
             user.len() >= USER_MIN && !NOBODY.contains(user) && !members.iter().any(|m| m == user)
         };
         Self {
+            secrets,
             home: home
                 .map(|home| home.trim_end_matches('/').to_owned())
                 .filter(|home| home.len() > 1),
@@ -101,9 +81,13 @@ impl Redactor {
 
     /// Returns a text without private things.
     pub fn text(&mut self, text: &str) -> String {
+        let (text, masked) = self.secrets.mask(text);
+        if !masked.is_empty() {
+            *self.found.entry(Private::Key).or_default() += masked.count();
+        }
         let mut out = String::with_capacity(text.len());
         let mut before = None;
-        let mut rest = text;
+        let mut rest = text.as_ref();
         while let Some(next) = rest.chars().next() {
             let (len, kind, keep) = match self.at(rest, before) {
                 Some(found) => found,
@@ -125,19 +109,10 @@ impl Redactor {
 
     /// What begins here: its length, and how much of its start stays.
     fn at(&self, rest: &str, before: Option<char>) -> Option<(usize, Private, usize)> {
-        if let Some(len) = pem(rest) {
-            return Some((len, Private::Key, 0));
-        }
-        if let Some((keep, len)) = password_of_url(rest) {
-            return Some((keep + len, Private::Key, keep));
-        }
         if before.is_some_and(is_word) {
             return None;
         }
-        if let Some(len) = token(rest) {
-            return Some((len, Private::Key, 0));
-        }
-        if let Some((keep, len)) = assigned(rest).or_else(|| bearer(rest)) {
+        if let Some((keep, len)) = assigned(rest) {
             return Some((keep + len, Private::Key, keep));
         }
         if let Some(home) = &self.home
@@ -167,28 +142,6 @@ fn run(text: &str, test: impl Fn(char) -> bool) -> usize {
     text.find(|c| !test(c)).unwrap_or(text.len())
 }
 
-fn token(rest: &str) -> Option<usize> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    PREFIXES.iter().find_map(|(prefix, least)| {
-        let after = rest.strip_prefix(prefix)?;
-        // A full stop ends the sentence, not the key.
-        let len = after[..run(after, is_token)].trim_end_matches('.').len();
-        (len >= *least).then_some(prefix.len() + len)
-    })
-}
-
-/// A block of a private key.
-fn pem(rest: &str) -> Option<usize> {
-    let head = rest.strip_prefix("-----BEGIN ")?;
-    let line = head.split("-----").next()?;
-    if !line.ends_with("PRIVATE KEY") || line.len() > 40 {
-        return None;
-    }
-    let end = format!("-----END {line}-----");
-    // Of a block that was cut off, the rest is the key.
-    Some(rest.find(&end).map_or(rest.len(), |at| at + end.len()))
-}
-
 /// `NAME_KEY=value`: the bytes up to the value, and those of the value.
 fn assigned(rest: &str) -> Option<(usize, usize)> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
@@ -202,30 +155,10 @@ fn assigned(rest: &str) -> Option<(usize, usize)> {
     let len = run(value, |c| {
         !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '$' | ',')
     });
-    (len >= VALUE_MIN).then_some((name + 1 + quotes, len))
-}
-
-/// `Bearer value`.
-fn bearer(rest: &str) -> Option<(usize, usize)> {
-    const WORD: &str = "Bearer ";
-    let head = rest.get(..WORD.len())?;
-    if !head.eq_ignore_ascii_case(WORD) {
-        return None;
-    }
-    let is_value = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
-    let len = run(&rest[WORD.len()..], is_value);
-    (len >= 16).then_some((WORD.len(), len))
-}
-
-/// `://name:password@`: the bytes up to the password, and those of the password.
-fn password_of_url(rest: &str) -> Option<(usize, usize)> {
-    let after = rest.strip_prefix("://")?;
-    let host = run(after, |c| {
-        !c.is_whitespace() && !matches!(c, '/' | '"' | '\'' | '<' | '>')
-    });
-    let (login, _) = after[..host].rsplit_once('@')?;
-    let (name, password) = login.split_once(':')?;
-    (!password.is_empty()).then_some((3 + name.len() + 1, password.len()))
+    // One that is masked already, or a placeholder.
+    let is_value =
+        len >= VALUE_MIN && !value.starts_with(['<', '{']) && !value[..len].contains("[secret:");
+    is_value.then_some((name + 1 + quotes, len))
 }
 
 #[cfg(test)]
@@ -233,37 +166,40 @@ mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new(Some("/home/jo.ann/"), Some("joann"), &["ann".into()])
+        let secrets = Secrets::new(["my own key 1".to_owned()]);
+        Redactor::new(
+            secrets,
+            Some("/home/jo.ann/"),
+            Some("joann"),
+            &["ann".into()],
+        )
     }
 
     #[test]
     fn keys_paths_and_names_are_masked_and_counted() {
-        let long = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6";
+        let long = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         for (text, wanted) in [
-            (format!("use sk-{long}."), "use [key].".to_owned()),
-            (format!("(ghp_{long})"), "([key])".into()),
-            (format!("key\nAKIA{}", &long[..16]), "key\n[key]".into()),
             (
-                format!("OPENAI_API_KEY=\"{long}\""),
-                "OPENAI_API_KEY=\"[key]\"".into(),
+                format!("(ghp_{long})"),
+                "(ghp_[secret: github-token])".to_owned(),
+            ),
+            (
+                format!("GITHUB_TOKEN=ghp_{long}"),
+                "GITHUB_TOKEN=ghp_[secret: github-token]".into(),
+            ),
+            (
+                format!("MY_API_KEY=\"{long}\""),
+                "MY_API_KEY=\"[secret: value]\"".into(),
             ),
             (
                 format!("export DB_PASSWORD={long}; x"),
-                "export DB_PASSWORD=[key] x".into(),
+                "export DB_PASSWORD=[secret: value] x".into(),
             ),
             (
-                format!("authorization: bearer {long}"),
-                "authorization: bearer [key]".into(),
+                "postgres://me:hunter2@db/x".into(),
+                "postgres://me:[secret: url-password]@db/x".into(),
             ),
-            (
-                "postgres://me:pa:s@w0rd@db/x".into(),
-                "postgres://me:[key]@db/x".into(),
-            ),
-            (
-                "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nb".into(),
-                "[key]\nb".into(),
-            ),
-            ("-----BEGIN PRIVATE KEY-----\nMII".into(), "[key]".into()),
+            ("my own key 1".into(), "my[secret: configured-key]".into()),
             (
                 "/home/jo.ann/src and /home/jo.ann".into(),
                 "~/src and ~".into(),
@@ -308,7 +244,7 @@ mod tests {
             (None, vec![]),
         ] {
             assert_eq!(
-                Redactor::new(Some("/"), user, &members).text("ann root / x"),
+                Redactor::new(Secrets::default(), Some("/"), user, &members).text("ann root / x"),
                 "ann root / x"
             );
         }

@@ -1,0 +1,694 @@
+//! Finds keys, tokens and passwords of well-known shapes in a text and masks them.
+//!
+//! In: a text, whole or in pieces. Out: the same text with `ghp_[secret: github-token]` in place of each secret, and what was
+//! found. The beginning of a shape is no secret and stays, so that a text in pieces waits only where a secret has begun.
+//! Only shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognised: a hash, an id or a long random
+//! word is no secret. Each byte is read a bounded number of times, whatever the text says.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The name of a value that the user configured as a key.
+const CONFIGURED: (&str, &str) = ("configured-key", "configured key");
+/// A shorter value of a variable is no key, and would mask ordinary words.
+const VALUE_BYTES_MIN: usize = 8;
+/// So many bytes of a value stay, as the beginning of a shape does.
+const VALUE_BYTES_SHOWN: usize = 2;
+/// Maximum bytes of a piece that waits for its end in a stream.
+const HELD_BYTES_MAX: usize = 16 << 10;
+/// Maximum bytes of a user name or a password in an address.
+const ADDRESS_BYTES_MAX: usize = 256;
+
+/// A well-known shape of a secret.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Shown in place of the secret.
+    pub id: &'static str,
+    /// Shown to the user.
+    pub label: &'static str,
+    /// What it begins with, one of these.
+    starts: &'static [&'static str],
+    body: Body,
+}
+
+/// What follows the beginning of a secret.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// A run of these characters, of this length in bytes, both ends included; the run is as long as it can be.
+    Run(fn(u8) -> bool, usize, usize),
+    /// Three parts of base64url with dots between them; the second begins with `eyJ` too.
+    Jwt,
+    /// The lines up to `-----END … PRIVATE KEY-----`.
+    Pem,
+    /// `name:password@`, of which the password is masked.
+    Address,
+    /// Optional `:`, `=`, quotes and blanks, then 40 characters of base64.
+    Assigned,
+}
+
+impl Body {
+    /// Whether it begins inside a word too.
+    const fn begins_inside(self) -> bool {
+        matches!(self, Self::Address | Self::Pem)
+    }
+}
+
+const fn row(
+    id: &'static str,
+    label: &'static str,
+    starts: &'static [&'static str],
+    body: Body,
+) -> Shape {
+    Shape {
+        id,
+        label,
+        starts,
+        body,
+    }
+}
+
+/// Every shape that is recognised. The first row that matches at a place counts.
+#[rustfmt::skip]
+pub const SHAPES: &[Shape] = &[
+    row("aws-access-key", "AWS access key", &["AKIA", "ASIA"], Body::Run(is_upper, 16, 16)),
+    row("aws-secret-key", "AWS secret key", &["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY"], Body::Assigned),
+    row("github-token", "GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Body::Run(is_alnum, 36, 255)),
+    row("github-token", "GitHub token", &["github_pat_"], Body::Run(is_word, 60, 255)),
+    row("gitlab-token", "GitLab token", &["glpat-"], Body::Run(is_dashed, 20, 255)),
+    row("anthropic-key", "Anthropic key", &["sk-ant-"], Body::Run(is_dashed, 40, 255)),
+    row("openrouter-key", "OpenRouter key", &["sk-or-v1-"], Body::Run(is_alnum, 64, 64)),
+    row("openai-key", "OpenAI key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], Body::Run(is_dashed, 40, 255)),
+    row("openai-key", "OpenAI key", &["sk-"], Body::Run(is_alnum, 48, 64)),
+    row("google-key", "Google API key", &["AIza"], Body::Run(is_dashed, 35, 35)),
+    row("google-token", "Google token", &["ya29."], Body::Run(is_dashed, 40, 2048)),
+    row("groq-key", "Groq key", &["gsk_"], Body::Run(is_alnum, 48, 64)),
+    row("xai-key", "xAI key", &["xai-"], Body::Run(is_alnum, 70, 100)),
+    row("slack-token", "Slack token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-"], Body::Run(is_dashed, 24, 255)),
+    row("stripe-key", "Stripe key", &["sk_live_", "rk_live_", "sk_test_", "rk_test_"], Body::Run(is_alnum, 16, 255)),
+    row("npm-token", "npm token", &["npm_"], Body::Run(is_alnum, 36, 36)),
+    row("huggingface-token", "Hugging Face token", &["hf_"], Body::Run(is_alnum, 34, 40)),
+    row("pypi-token", "PyPI token", &["pypi-"], Body::Run(is_dashed, 85, 255)),
+    row("jwt", "JWT", &["eyJ"], Body::Jwt),
+    row("private-key", "private key", &[
+        "-----BEGIN PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN EC PRIVATE KEY-----",
+        "-----BEGIN DSA PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----", "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+    ], Body::Pem),
+    row("bearer-token", "bearer token", &[
+        "Authorization: Bearer ", "authorization: Bearer ", "authorization: bearer ", "Authorization: bearer ",
+        "Authorization\": \"Bearer ", "authorization\": \"Bearer ",
+    ], Body::Run(is_token, 16, 4096)),
+    row("url-password", "password in a URL", &["://"], Body::Address),
+];
+
+/// For each byte the rows of the table that begin with it, a bit for each.
+static ROWS: [u32; 256] = rows(false);
+/// Of these, the rows of shapes that also begin inside a word.
+static ROWS_INSIDE: [u32; 256] = rows(true);
+
+const fn rows(inside: bool) -> [u32; 256] {
+    assert!(SHAPES.len() <= 32);
+    let mut rows = [0; 256];
+    let mut i = 0;
+    while i < SHAPES.len() {
+        let Shape { starts, body, .. } = SHAPES[i];
+        let mut j = 0;
+        while j < starts.len() && (!inside || body.begins_inside()) {
+            rows[starts[j].as_bytes()[0] as usize] |= 1 << i;
+            j += 1;
+        }
+        i += 1;
+    }
+    rows
+}
+
+/// Words that stand where a password would, in examples.
+const PLACEHOLDERS: &[&str] = &[
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "example",
+    "changeme",
+    "x",
+    "xxx",
+    "xxxx",
+    "redacted",
+    "hidden",
+    "masked",
+    "your-password",
+    "yourpassword",
+    "your_password",
+    "mypassword",
+    "postgres",
+    "root",
+    "user",
+    "admin",
+    "test",
+    "guest",
+];
+
+fn is_alnum(b: u8) -> bool {
+    b.is_ascii_alphanumeric()
+}
+
+fn is_upper(b: u8) -> bool {
+    b.is_ascii_uppercase() || b.is_ascii_digit()
+}
+
+fn is_word(b: u8) -> bool {
+    is_alnum(b) || b == b'_'
+}
+
+fn is_dashed(b: u8) -> bool {
+    is_word(b) || b == b'-'
+}
+
+fn is_base64(b: u8) -> bool {
+    is_alnum(b) || matches!(b, b'+' | b'/' | b'=')
+}
+
+fn is_token(b: u8) -> bool {
+    is_dashed(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=')
+}
+
+/// A secret in a text: its place in bytes, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    from: usize,
+    to: usize,
+    id: &'static str,
+    label: &'static str,
+}
+
+impl Found {
+    /// The same in the text from `at` on.
+    fn after(self, at: usize) -> Self {
+        Self {
+            from: self.from - at,
+            to: self.to - at,
+            ..self
+        }
+    }
+}
+
+/// What a scan tells.
+struct Scan {
+    found: Vec<Found>,
+    /// Up to here more text cannot change it.
+    at: usize,
+    /// Up to here it may be shown, whatever follows.
+    shown: usize,
+}
+
+/// What there is at a place of a text.
+enum Here {
+    Nothing,
+    /// A secret with this place.
+    Secret(usize, usize),
+    /// More of the text decides; up to this place it is the beginning of a shape.
+    Unknown(usize),
+}
+
+/// What to mask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secrets {
+    /// Nothing is masked.
+    pub allow: bool,
+    /// Values that are secrets, whatever they look like: those of the variables that hold the user's keys.
+    values: Vec<String>,
+    /// The bytes that a secret begins with. Nothing is looked for at other ones.
+    first: [bool; 256],
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+/// What was masked, by label.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Masked(BTreeMap<&'static str, usize>);
+
+impl Masked {
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many secrets.
+    pub fn count(&self) -> u64 {
+        self.0.values().map(|n| *n as u64).sum()
+    }
+
+    /// Adds what was masked elsewhere.
+    pub fn add(&mut self, other: Masked) {
+        for (label, count) in other.0 {
+            *self.0.entry(label).or_default() += count;
+        }
+    }
+
+    /// The line for the user; `None` where nothing was masked.
+    pub fn line(&self) -> Option<String> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let s = if count == 1 { "" } else { "s" };
+        let each = self.0.iter().map(|(label, n)| match n {
+            1 => (*label).to_owned(),
+            n => format!("{label} ×{n}"),
+        });
+        let each: Vec<String> = each.collect();
+        let them = if count == 1 { "it" } else { "them" };
+        Some(format!(
+            "masked {count} secret{s} ({}); --allow-secrets sends {them}",
+            each.join(", ")
+        ))
+    }
+}
+
+impl Secrets {
+    /// Masks the shapes of the table and these values.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let mut values: Vec<String> = values
+            .into_iter()
+            .map(|value| value.trim().to_owned())
+            .filter(|value| value.len() >= VALUE_BYTES_MIN)
+            .collect();
+        // The longest first, where one holds another.
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.dedup();
+        let mut first = ROWS.map(|rows| rows != 0);
+        for value in &values {
+            first[usize::from(value.as_bytes()[0])] = true;
+        }
+        Self {
+            allow: false,
+            values,
+            first,
+        }
+    }
+
+    /// The text with its secrets masked, and what they were.
+    pub fn mask<'a>(&self, text: &'a str) -> (Cow<'a, str>, Masked) {
+        let mut masked = Masked::default();
+        if self.allow {
+            return (Cow::Borrowed(text), masked);
+        }
+        let found = self.scan(text, None, true).found;
+        if found.is_empty() {
+            return (Cow::Borrowed(text), masked);
+        }
+        let mut out = String::with_capacity(text.len());
+        put(text, &found, text.len(), &mut out, &mut masked);
+        (Cow::Owned(out), masked)
+    }
+
+    /// Masks in place; gives back what was masked.
+    pub fn mask_in_place(&self, text: &mut String) -> Masked {
+        let (clean, masked) = self.mask(text);
+        if let Cow::Owned(clean) = clean {
+            *text = clean;
+        }
+        masked
+    }
+
+    /// The same, and the text has as many lines as before.
+    pub fn mask_keeping_lines(&self, text: &mut String) -> Masked {
+        let mut masked = Masked::default();
+        if self.allow {
+            return masked;
+        }
+        let found = self.scan(text, None, true).found;
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for secret in found {
+            let (from, to) = (secret.from, secret.to);
+            let lines = text[from..to].matches('\n').count();
+            put(
+                &text[at..],
+                &[secret.after(at)],
+                to - at,
+                &mut out,
+                &mut masked,
+            );
+            out.extend(std::iter::repeat_n('\n', lines));
+            at = to;
+        }
+        out.push_str(&text[at..]);
+        *text = out;
+        masked
+    }
+
+    /// The secrets of a text in order. `before` is the byte before the text.
+    fn scan(&self, text: &str, before: Option<u8>, is_whole: bool) -> Scan {
+        let bytes = text.as_bytes();
+        let mut found = Vec::new();
+        let mut at = 0;
+        'text: while at < bytes.len() {
+            if !self.first[usize::from(bytes[at])] {
+                at += 1;
+                continue;
+            }
+            let previous = match at {
+                0 => before,
+                at => Some(bytes[at - 1]),
+            };
+            let begins = previous.is_none_or(|b| !is_alnum(b));
+            for value in self.values.iter().filter(|_| begins) {
+                match starts(&bytes[at..], value.as_bytes()) {
+                    Start::Whole => {
+                        let (id, label) = CONFIGURED;
+                        let to = at + value.len();
+                        let shown = value.ceil_char_boundary(VALUE_BYTES_SHOWN);
+                        found.push(Found {
+                            from: at + shown,
+                            to,
+                            id,
+                            label,
+                        });
+                        at = to;
+                        continue 'text;
+                    }
+                    Start::Part if !is_whole => {
+                        let shown = value.ceil_char_boundary(VALUE_BYTES_SHOWN);
+                        let shown = bytes.len().min(at + shown);
+                        return Scan { found, at, shown };
+                    }
+                    _ => {}
+                }
+            }
+            let is_inside = previous.is_some_and(is_dashed);
+            let rows = if is_inside { &ROWS_INSIDE } else { &ROWS };
+            let mut rows = rows[usize::from(bytes[at])];
+            let mut unknown: Option<usize> = None;
+            while rows != 0 {
+                let shape = &SHAPES[rows.trailing_zeros() as usize];
+                rows &= rows - 1;
+                match shape.at(bytes, at, is_whole) {
+                    Here::Nothing => {}
+                    Here::Secret(from, to) if unknown.is_none() => {
+                        let (id, label) = (shape.id, shape.label);
+                        found.push(Found {
+                            from,
+                            to,
+                            id,
+                            label,
+                        });
+                        at = to;
+                        continue 'text;
+                    }
+                    // A row above it may still match.
+                    Here::Secret(shown, _) | Here::Unknown(shown) => {
+                        unknown = Some(unknown.map_or(shown, |least| least.min(shown)));
+                    }
+                }
+            }
+            if let Some(shown) = unknown {
+                return Scan { found, at, shown };
+            }
+            at += 1;
+        }
+        let at = bytes.len();
+        Scan {
+            found,
+            at,
+            shown: at,
+        }
+    }
+}
+
+/// Writes a text up to a place, with secrets masked.
+fn put(text: &str, found: &[Found], to: usize, out: &mut String, masked: &mut Masked) {
+    let mut at = 0;
+    for secret in found {
+        out.push_str(&text[at..secret.from]);
+        out.push_str("[secret: ");
+        out.push_str(secret.id);
+        out.push(']');
+        *masked.0.entry(secret.label).or_default() += 1;
+        at = secret.to;
+    }
+    out.push_str(&text[at..to]);
+}
+
+enum Start {
+    No,
+    /// The text ends before the word does.
+    Part,
+    Whole,
+}
+
+fn starts(text: &[u8], word: &[u8]) -> Start {
+    if text.starts_with(word) {
+        Start::Whole
+    } else if word.starts_with(text) {
+        Start::Part
+    } else {
+        Start::No
+    }
+}
+
+impl Shape {
+    fn at(&self, text: &[u8], at: usize, is_whole: bool) -> Here {
+        let mut is_part = false;
+        for start in self.starts {
+            if text.get(at + 1) != start.as_bytes().get(1) && at + 1 < text.len() {
+                continue;
+            }
+            match starts(&text[at..], start.as_bytes()) {
+                Start::Whole => match self.body(text, at, at + start.len(), is_whole) {
+                    Here::Nothing => {}
+                    here => return here,
+                },
+                Start::Part => is_part |= !is_whole,
+                Start::No => {}
+            }
+        }
+        match is_part {
+            true => Here::Unknown(text.len()),
+            false => Here::Nothing,
+        }
+    }
+
+    fn body(&self, text: &[u8], from: usize, body: usize, is_whole: bool) -> Here {
+        let grows = |to: usize, max: usize| !is_whole && to == text.len() && to - body <= max;
+        match self.body {
+            Body::Run(is_part, min, max) => {
+                let to = run(text, body, is_part, max + 1);
+                if grows(to, max) {
+                    return Here::Unknown(body);
+                }
+                // The end of a sentence is no part of it.
+                let dots = text[body..to]
+                    .iter()
+                    .rev()
+                    .take_while(|b| **b == b'.')
+                    .count();
+                let to = to - dots;
+                let said = &text[body..to];
+                let is_secret = (min..=max).contains(&said.len()) && is_random(said);
+                secret(is_secret, body, to)
+            }
+            Body::Jwt => {
+                let mut to = run(text, body, is_dashed, 4096);
+                let mut lengths = [to - from, 0, 0];
+                let mut second = body;
+                for (i, length) in lengths.iter_mut().enumerate().skip(1) {
+                    if grows(to, HELD_BYTES_MAX) {
+                        return Here::Unknown(body);
+                    }
+                    if text.get(to) != Some(&b'.') {
+                        return Here::Nothing;
+                    }
+                    if i == 1 {
+                        second = to + 1;
+                    }
+                    let end = run(text, to + 1, is_dashed, 8192);
+                    *length = end - to - 1;
+                    to = end;
+                }
+                if grows(to, HELD_BYTES_MAX) {
+                    return Here::Unknown(body);
+                }
+                let is_secret =
+                    text[second..].starts_with(b"eyJ") && lengths.iter().all(|n| *n >= 16);
+                secret(is_secret, body, to)
+            }
+            Body::Pem => {
+                let max = (body + HELD_BYTES_MAX).min(text.len());
+                let end = text[body..max].windows(5).position(|w| w == b"-----");
+                let Some(end) = end.map(|n| body + n) else {
+                    if grows(text.len(), HELD_BYTES_MAX) {
+                        return Here::Unknown(body);
+                    }
+                    // A key whose end was cut off.
+                    let to = run(
+                        text,
+                        body,
+                        |b| is_base64(b) || b.is_ascii_whitespace() || b == b'\\',
+                        HELD_BYTES_MAX,
+                    );
+                    let to = body + text[body..to].trim_ascii_end().len();
+                    return secret(encoded(&text[body..to]) >= 64, body, to);
+                };
+                let line = text[end + 5..].iter().take(40).position(|b| *b == b'-');
+                let close = line.map(|n| end + 5 + n + 5);
+                let says_end = text[end + 5..].starts_with(b"END ");
+                match close {
+                    Some(to) if says_end && to <= text.len() => {
+                        secret(encoded(&text[body..end]) >= 16, body, to)
+                    }
+                    _ if !is_whole && text.len() - end < 64 => Here::Unknown(body),
+                    _ => Here::Nothing,
+                }
+            }
+            Body::Address => {
+                let is_name = |b: u8| {
+                    !matches!(
+                        b,
+                        b':' | b'@' | b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`'
+                    ) && b.is_ascii_graphic()
+                };
+                let colon = run(text, body, is_name, ADDRESS_BYTES_MAX);
+                if grows(colon, ADDRESS_BYTES_MAX - 1) {
+                    return Here::Unknown(body);
+                }
+                if text.get(colon) != Some(&b':') {
+                    return Here::Nothing;
+                }
+                let is_password = |b: u8| {
+                    !matches!(b, b'@' | b'/' | b'"' | b'\'' | b'<' | b'>' | b'`')
+                        && b.is_ascii_graphic()
+                };
+                let to = run(text, colon + 1, is_password, ADDRESS_BYTES_MAX);
+                if grows(to, 2 * ADDRESS_BYTES_MAX - 1) {
+                    return Here::Unknown(body);
+                }
+                let password = &text[colon + 1..to];
+                secret(
+                    text.get(to) == Some(&b'@') && !is_placeholder(password),
+                    colon + 1,
+                    to,
+                )
+            }
+            Body::Assigned => {
+                let is_between = |b: u8| matches!(b, b' ' | b'\t' | b':' | b'=' | b'"' | b'\'');
+                let start = run(text, body, is_between, 8);
+                let to = run(text, start, is_base64, 41);
+                if grows(to, 48) {
+                    return Here::Unknown(body);
+                }
+                secret(
+                    start > body && to - start == 40 && is_random(&text[start..to]),
+                    start,
+                    to,
+                )
+            }
+        }
+    }
+}
+
+fn secret(is_one: bool, from: usize, to: usize) -> Here {
+    match is_one {
+        true => Here::Secret(from, to),
+        false => Here::Nothing,
+    }
+}
+
+/// The end of the longest run from `at`, of up to `max` bytes.
+fn run(text: &[u8], at: usize, is_part: impl Fn(u8) -> bool, max: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().take(max).take_while(|b| is_part(**b)).count()
+}
+
+/// Whether it is no placeholder: several different characters, a digit among them, and no `EXAMPLE` at its end.
+fn is_random(said: &[u8]) -> bool {
+    let mut seen = [false; 256];
+    said.iter().for_each(|b| seen[usize::from(*b)] = true);
+    let different = seen.iter().filter(|seen| **seen).count();
+    let has_digit = said.iter().any(u8::is_ascii_digit);
+    different >= 6 && has_digit && !said.ends_with(b"EXAMPLE") && !said.ends_with(b"EXAMPLEKEY")
+}
+
+fn is_placeholder(password: &[u8]) -> bool {
+    let Ok(word) = std::str::from_utf8(password) else {
+        return false;
+    };
+    let lower = word.to_ascii_lowercase();
+    word.is_empty()
+        || PLACEHOLDERS.contains(&lower.as_str())
+        || word.starts_with(['$', '{', '[', '%', '(', '*'])
+        || word.bytes().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X'))
+}
+
+/// How many characters of base64 there are.
+fn encoded(body: &[u8]) -> usize {
+    body.iter().filter(|b| is_base64(**b)).count()
+}
+
+/// Masks a text that arrives in pieces. A secret that is cut between two pieces is recognised: what may be the beginning
+/// of one waits for what follows.
+#[derive(Clone, Debug, Default)]
+pub struct Masker {
+    /// What waits, with the beginning of the shape that it may be.
+    held: String,
+    /// So many bytes of that were given already.
+    given: usize,
+    /// The byte before it.
+    before: Option<u8>,
+    masked: Masked,
+}
+
+impl Masker {
+    /// The masked form of the next piece, without what waits.
+    pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
+        if secrets.allow {
+            return piece.to_owned();
+        }
+        self.held.push_str(piece);
+        self.give(secrets, false)
+    }
+
+    /// What waited: nothing follows.
+    pub fn end(&mut self, secrets: &Secrets) -> String {
+        self.give(secrets, true)
+    }
+
+    /// What was masked so far.
+    pub fn masked(&self) -> &Masked {
+        &self.masked
+    }
+
+    fn give(&mut self, secrets: &Secrets, is_whole: bool) -> String {
+        let scan = secrets.scan(&self.held, self.before, is_whole);
+        let (mut found, mut at, mut shown) = (scan.found, scan.at, scan.shown);
+        // Places of secrets are at ASCII characters; so is the place where one may begin.
+        if self.held.len() - at > 2 * HELD_BYTES_MAX {
+            (at, shown) = (self.held.len(), self.held.len());
+        }
+        // What is given stays given.
+        for secret in &mut found {
+            secret.from = secret.from.max(self.given);
+        }
+        let shown = self.held.floor_char_boundary(shown).max(self.given);
+        let mut out = String::with_capacity(shown - self.given);
+        let after: Vec<Found> = found.into_iter().map(|s| s.after(self.given)).collect();
+        let rest = &self.held[self.given..];
+        put(rest, &after, shown - self.given, &mut out, &mut self.masked);
+        let at = self.held.floor_char_boundary(at);
+        if at > 0 {
+            self.before = self.held.as_bytes().get(at - 1).copied();
+            self.held.drain(..at);
+        }
+        self.given = shown - at;
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;
