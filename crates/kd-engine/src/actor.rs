@@ -9,6 +9,7 @@ use crate::scribe::{Order, Scribe};
 use crate::watch::Watch;
 use kd_backends::{Backend, Spending};
 use kd_core::event::FORMAT;
+use kd_core::secrets::Secrets;
 use kd_core::spending::Spent;
 use kd_core::{
     Aside, Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Member, Op,
@@ -56,6 +57,8 @@ pub(crate) struct Start {
     pub(crate) watch: Option<Watch>,
     /// Where the leases of the members lie.
     pub(crate) folder: Arc<Thread>,
+    /// What is masked in everything that is said.
+    pub(crate) secrets: Arc<Secrets>,
 }
 
 /// The inbox of a loop, made before it so that the scribe can answer into it.
@@ -109,6 +112,7 @@ pub(crate) struct Actor {
     frame: Vec<Arc<Record>>,
     flush_at: Option<Instant>,
     seq: u64,
+    secrets: Arc<Secrets>,
 }
 
 impl Actor {
@@ -143,6 +147,7 @@ impl Actor {
             began: Vec::new(),
             frame: Vec::new(),
             flush_at: None,
+            secrets: start.secrets,
             seq: 0,
         };
         let now = actor.clock.now();
@@ -164,11 +169,17 @@ impl Actor {
                 .min();
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
-                    Some(Wish::Op(op)) => {
+                    Some(Wish::Op(mut op)) => {
                         closing |= op == Op::Close;
+                        if let Op::Say { body, .. } = &mut op {
+                            self.mask(body);
+                        }
                         self.step(Input::Op(op));
                     }
-                    Some(Wish::Aside(aside)) => self.aside(*aside),
+                    Some(Wish::Aside(mut aside)) => {
+                        self.mask(&mut aside.question);
+                        self.aside(*aside);
+                    }
                     // The session was dropped without a word: nobody waits for the turns any more.
                     None => {
                         (open, closing) = (false, true);
@@ -266,6 +277,13 @@ impl Actor {
         let Effects { commands, events } = self.machine.step(now, input);
         self.publish(now, events);
         self.carry_out_all(commands);
+    }
+
+    /// Masks secrets in the user's words before anything hears them.
+    fn mask(&mut self, words: &mut String) {
+        if let Some(text) = self.secrets.mask_in_place(words).line() {
+            self.publish(self.clock.now(), vec![Event::Noticed { text }]);
+        }
     }
 
     /// The machine is to answer a question otherwise.
@@ -388,6 +406,7 @@ impl Actor {
             request,
             spending.clone(),
             self.sender.clone(),
+            self.secrets.clone(),
         );
         self.turns.insert(turn, Running { task, spending });
     }
@@ -572,6 +591,7 @@ mod tests {
             clock: Clock::new(),
             watch: None,
             folder: thread.clone(),
+            secrets: Arc::default(),
         };
         let (_ops, wishes) = mpsc::channel(1);
         let scribe = Scribe::start(office).unwrap();

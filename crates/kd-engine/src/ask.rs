@@ -3,6 +3,7 @@
 
 use futures::{FutureExt, StreamExt};
 use kd_backends::{Backend, Spending};
+use kd_core::secrets::{Masker, Secrets};
 use kd_core::{Delta, Failure, FailureKind, Input, Request, TurnId, Usage};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,14 +20,17 @@ pub(crate) fn start(
     request: Request,
     spending: Spending,
     inbox: mpsc::Sender<Input>,
+    secrets: Arc<Secrets>,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let ended = match backend {
             Err(failure) => Err(failure),
-            Ok(backend) => AssertUnwindSafe(drive(turn, backend, request, &spending, &inbox))
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|_| Err(fault())),
+            Ok(backend) => {
+                AssertUnwindSafe(drive(turn, backend, request, &spending, &inbox, &secrets))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| Err(fault()))
+            }
         };
         let used = spending.close();
         if let Err(mut failure) = ended {
@@ -51,7 +55,9 @@ async fn drive(
     request: Request,
     spending: &Spending,
     inbox: &mpsc::Sender<Input>,
+    secrets: &Secrets,
 ) -> Result<(), Failure> {
+    let mut veil = Veil::new(secrets);
     let mut stream = backend.ask(request).fuse();
     let mut next = stream.next().await;
     while let Some(first) = next {
@@ -65,8 +71,10 @@ async fn drive(
                     if let Delta::Finished { usage, .. } = &mut delta {
                         *usage = told(*usage, spending);
                     }
-                    if let Some(ready) = joined.push(delta) {
-                        send(turn, ready, inbox).await;
+                    for delta in veil.over(delta) {
+                        if let Some(ready) = joined.push(delta) {
+                            send(turn, ready, inbox).await;
+                        }
                     }
                     if last {
                         if let Some(ready) = joined.take() {
@@ -76,6 +84,11 @@ async fn drive(
                     }
                 }
                 Err(failure) => {
+                    for delta in veil.end() {
+                        if let Some(ready) = joined.push(delta) {
+                            send(turn, ready, inbox).await;
+                        }
+                    }
                     if let Some(ready) = joined.take() {
                         send(turn, ready, inbox).await;
                     }
@@ -93,6 +106,9 @@ async fn drive(
             send(turn, ready, inbox).await;
         }
         next = stream.next().await;
+    }
+    for delta in veil.end() {
+        send(turn, delta, inbox).await;
     }
     Err(Failure::new(
         FailureKind::Decode,
@@ -113,6 +129,59 @@ fn told(usage: Option<Usage>, spending: &Spending) -> Option<Usage> {
 
 async fn send(turn: TurnId, delta: Delta, inbox: &mpsc::Sender<Input>) {
     let _ = inbox.send(Input::Delta { turn, delta }).await;
+}
+
+/// Masks secrets in the answer of one turn. What may be the beginning of a secret waits for the next piece.
+struct Veil<'a> {
+    secrets: &'a Secrets,
+    text: Masker,
+    thinking: Masker,
+}
+
+impl<'a> Veil<'a> {
+    fn new(secrets: &'a Secrets) -> Self {
+        Self {
+            secrets,
+            text: Masker::default(),
+            thinking: Masker::default(),
+        }
+    }
+
+    /// The delta, masked, with what waited before it.
+    fn over(&mut self, mut delta: Delta) -> Vec<Delta> {
+        match &mut delta {
+            Delta::Text { text } => *text = self.text.push(self.secrets, text),
+            Delta::Thinking { text } => *text = self.thinking.push(self.secrets, text),
+            Delta::Tool { detail, .. } => drop(self.secrets.mask_in_place(detail)),
+            Delta::Notice { text } => drop(self.secrets.mask_in_place(text)),
+            // Makes void what came before it.
+            Delta::Retrying { .. } => *self = Self::new(self.secrets),
+            Delta::Finished { text, .. } => {
+                if let Some(whole) = text {
+                    self.secrets.mask_in_place(whole);
+                }
+                let mut out = self.end();
+                out.push(delta);
+                return out;
+            }
+            Delta::Started { .. } | Delta::Call { .. } => {}
+        }
+        let is_empty =
+            matches!(&delta, Delta::Text { text } | Delta::Thinking { text } if text.is_empty());
+        match is_empty {
+            true => Vec::new(),
+            false => vec![delta],
+        }
+    }
+
+    /// What still waits.
+    fn end(&mut self) -> Vec<Delta> {
+        let thinking = self.thinking.end(self.secrets);
+        let text = self.text.end(self.secrets);
+        let deltas = [Delta::Thinking { text: thinking }, Delta::Text { text }];
+        let has_words = |delta: &Delta| !matches!(delta, Delta::Text { text } | Delta::Thinking { text } if text.is_empty());
+        deltas.into_iter().filter(has_words).collect()
+    }
 }
 
 /// Joins adjacent pieces of text, and of thinking.

@@ -18,6 +18,7 @@ pub use watch::Watch;
 use actor::{Actor, Start, Wish};
 use kd_backends::hands::Hands;
 use kd_core::council::{Council, OpenCouncil};
+use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
     Address, Aside, Conversation, Effects, Event, LastRound, Machine, Member, Message, Op,
@@ -147,6 +148,7 @@ struct History {
 pub struct Engine {
     hands: Arc<Hands>,
     told: Option<Event>,
+    secrets: Arc<Secrets>,
 }
 
 impl Engine {
@@ -155,7 +157,16 @@ impl Engine {
         Self {
             hands: Arc::new(hands),
             told: None,
+            secrets: Arc::default(),
         }
+    }
+
+    /// The same engine, which masks these secrets in what the user says and in what members answer. Without this call it
+    /// masks all well-known shapes.
+    #[must_use]
+    pub fn masking(mut self, secrets: Secrets) -> Self {
+        self.secrets = Arc::new(secrets);
+        self
     }
 
     /// The same engine, whose sessions begin with one more event: what is held back of the folder.
@@ -321,6 +332,7 @@ impl Engine {
             clock: Clock::new(),
             watch,
             folder,
+            secrets: self.secrets.clone(),
         };
         let actor = Actor::new(start, scribe, wishes, (sender, inbox));
         Ok(Session {

@@ -41,6 +41,8 @@ pub struct Settings {
     pub modes: Vec<&'static str>,
     /// What was sent in other sessions, oldest first.
     pub sent: Vec<String>,
+    /// What is masked in the user's words.
+    pub secrets: kd_core::secrets::Secrets,
 }
 
 /// A thread that is being opened: what can be shown at once.

@@ -62,6 +62,7 @@ impl Play {
             zone: utc(),
             modes: vec!["broadcast", "sequential", "natural", "manual"],
             sent: vec!["what I sent before".into()],
+            secrets: kd_core::secrets::Secrets::default(),
         };
         let mut app = App::new(settings, at(100));
         let opening = Opening {

@@ -220,6 +220,24 @@ fn an_agent_consults_the_council_and_sees_its_progress() {
 }
 
 #[test]
+fn a_secret_in_a_question_is_masked() {
+    let home = debaters();
+    let mut client = Client::start(&home, &[]);
+    // Put together here, so that no file of the repository holds what looks like a key.
+    let token = format!("gh{}_{}", "p", "a7Kq2ZmR9xLw4VtB8nYc3HdP6sGf5JjTe1Uy");
+    let question = format!("Is {token} valid?");
+    let answer = client.tool("ask_council", json!({"question": question}));
+    assert!(!answer.to_string().contains(&token), "{answer}");
+    assert!(answer.to_string().contains("masked 1 secret"), "{answer}");
+    client.leave();
+    let asked = std::fs::read_to_string(home.threads()[0].join("0001-king.md")).expect("kept");
+    assert!(
+        asked.contains("Is ghp_[secret: github-token] valid?"),
+        "{asked}"
+    );
+}
+
+#[test]
 fn what_is_wrong_is_told_in_words_that_help() {
     let home = debaters();
     let mut client = Client::start(&home, &[]);

@@ -156,7 +156,8 @@ impl App {
         if self.editor.text().trim().is_empty() {
             return;
         }
-        let text = self.editor.take();
+        let mut text = self.editor.take();
+        let masked = self.settings.secrets.mask_in_place(&mut text);
         self.reading = false;
         // What was told about the last line says nothing about this one.
         self.toast = None;
@@ -172,6 +173,9 @@ impl App {
                 self.log.follow();
                 let to = kd_core::Address::All;
                 self.send(Op::Say { body, to }, fx);
+                if let Some(line) = masked.line() {
+                    self.tell(line);
+                }
             }
             Line::Slash(slash) => {
                 fx.push(Effect::Remember(text));

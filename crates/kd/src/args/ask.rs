@@ -70,6 +70,9 @@ pub(crate) struct Ask {
     pub(crate) spending: Spending,
 
     #[command(flatten)]
+    pub(crate) privacy: Privacy,
+
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -135,6 +138,15 @@ impl Spending {
         limits.calls = self.max_calls.or(limits.calls);
         limits.tokens = self.max_total_tokens.or(limits.tokens);
     }
+}
+
+/// What may be sent.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Privacy")]
+pub(crate) struct Privacy {
+    /// Send keys, tokens and passwords in the question as they are; by default they are masked
+    #[arg(long)]
+    pub(crate) allow_secrets: bool,
 }
 
 /// How the answers are shown.

@@ -1,6 +1,6 @@
 //! `kd chat`: chat with the council.
 
-use super::ask::{Model, Spending};
+use super::ask::{Model, Privacy, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -47,6 +47,9 @@ pub(crate) struct Chat {
     pub(crate) model: Model,
     #[command(flatten)]
     pub(crate) spending: Spending,
+
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
 
     /// Plain lines, each with its speaker; also set by ACCESSIBLE=1 or TERM=dumb
     #[arg(long, help_heading = "Output")]

@@ -1,6 +1,6 @@
 //! `kd council …`: look at what was said.
 
-use super::ask::{Ask, Output};
+use super::ask::{Ask, Output, Privacy};
 use super::chat::Chat;
 use super::values;
 use clap::{Args, Subcommand};
@@ -87,6 +87,8 @@ pub(crate) struct Review {
     /// Ask in the background; follow with `kd council watch`
     #[arg(long = "async", conflicts_with = "output")]
     pub(crate) background: bool,
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -1,7 +1,7 @@
 //! `kd deliberate`: a council that plans itself, reviews, votes and concludes; `kd replay`, `kd why` and `kd memory`
 //! look at what it left.
 
-use super::ask::Output;
+use super::ask::{Output, Privacy};
 use super::values;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -110,6 +110,9 @@ pub(crate) struct Deliberate {
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue, help_heading = "Model")]
     pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
 
     /// Exit with 11 unless your marks promise that verdicts like this are right at least this often, 0.5 to 0.999
     #[arg(long, value_name = "SHARE", value_parser = values::promise, help_heading = "Output")]

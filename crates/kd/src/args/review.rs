@@ -1,6 +1,6 @@
 //! `kd review`: findings about a change, with how likely each is real.
 
-use super::ask::Spending;
+use super::ask::{Privacy, Spending};
 use super::values;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -66,6 +66,8 @@ pub(crate) struct Review {
 
     #[command(flatten)]
     pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
 
     /// Exit with code 10 if a finding meets this; several are alternatives
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]

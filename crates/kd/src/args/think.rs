@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous seat answer together.
 
-use super::ask::{Going, Model, Output, Spending};
+use super::ask::{Going, Model, Output, Privacy, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -59,6 +59,9 @@ pub(crate) struct Think {
 
     #[command(flatten)]
     pub(crate) spending: Spending,
+
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
 
     /// Also show the debate between the two members
     #[arg(long, help_heading = "Output")]

@@ -3,7 +3,7 @@
 use super::here::Here;
 use super::question::{self, Question};
 use super::seats::REVIEW;
-use super::{background, first, model, seats, stage, terminal, thread, trust};
+use super::{background, first, model, seats, secrets, stage, terminal, thread, trust};
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -109,7 +109,8 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
         let engine = Engine::new(Hands::new(&config, super::here::agents()));
-        let engine = engine.telling(here.held_event());
+        let masked = secrets::of(&config, args.privacy.allow_secrets);
+        let engine = engine.telling(here.held_event()).masking(masked);
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
@@ -179,11 +180,15 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     }
     let members = trust::check(&loaded.project, named)?;
     let seated = seats::seat(&loaded.config, args, members.as_deref())?;
-    let question = match job {
+    let mut question = match job {
         Job::Ask => Some(question::read(&args.question, args.output.quiet)?),
         Job::Review(question) => Some(question),
         Job::Retry => None,
     };
+    if let Some(question) = &mut question {
+        let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);
+        secrets::mask(&masked, question, args.output.quiet);
+    }
     if let Some(question) = &question {
         let held = loaded.project.agents.iter();
         let held: Vec<SeatName> = held.filter_map(|name| SeatName::new(name).ok()).collect();

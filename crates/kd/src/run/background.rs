@@ -96,6 +96,7 @@ fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<Stri
         ("--offline", args.model.offline),
         ("--writable", args.writable),
         ("--no-conclude", args.no_conclude),
+        ("--allow-secrets", args.privacy.allow_secrets),
     ] {
         if wanted {
             line.push(flag.to_owned());

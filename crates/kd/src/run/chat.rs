@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{aside, export, first, fork, model, outfile, screen, seats, thread, trust};
+use super::{aside, export, first, fork, model, outfile, screen, seats, secrets, thread, trust};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -15,6 +15,7 @@ use kd_backends::transport::process;
 use kd_core::config::Config;
 use kd_core::protocols::PROTOCOLS;
 use kd_core::seating::Wishes;
+use kd_core::secrets::Secrets;
 use kd_core::slash::{self, Line, Slash, Way};
 use kd_core::{Address, Aside, Budget, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, Session};
@@ -36,6 +37,7 @@ struct Room<'a> {
     config: Config,
     project: Project,
     engine: Engine,
+    secrets: Secrets,
     keyboard: Keyboard,
     told: bool,
 }
@@ -69,13 +71,15 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
     let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
+    let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let mut room = Room {
         args,
         here,
         layout,
         config: loaded.config,
         project: loaded.project,
-        engine: Engine::new(hands),
+        engine: Engine::new(hands).masking(secrets.clone()),
+        secrets,
         keyboard: Keyboard::start(),
         told: opened.created,
     };
@@ -327,7 +331,11 @@ impl Room<'_> {
         face: &mut ChatLines,
         stay: &mut Stay,
     ) -> Result<(), Error> {
-        let slash = match slash::read(line) {
+        let (line, masked) = self.secrets.mask(line);
+        if let Some(text) = masked.line() {
+            stay.show(|out| face.kd(&text, out));
+        }
+        let slash = match slash::read(&line) {
             Line::Say(body) if body.is_empty() => return Ok(()),
             Line::Say(_) if stay.ending => {
                 stay.show(|out| face.kd("you are leaving: /quit once more leaves at once", out));

@@ -8,7 +8,7 @@ mod whatif;
 use super::ask::{new_layout, notice_line};
 use super::here::Here;
 use super::stage::{self, Played};
-use super::{first, infile, model, outfile, question, terminal, trust};
+use super::{first, infile, model, outfile, question, secrets, terminal, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -46,7 +46,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }
-    let asked = question::read(&args.question, quiet)?;
+    let mut asked = question::read(&args.question, quiet)?;
+    let masked = secrets::of(&config, args.privacy.allow_secrets);
+    secrets::mask(&masked, &mut asked, quiet);
     if !quiet {
         loaded.notices.iter().for_each(|n| notice_line(n));
     }
@@ -65,7 +67,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let by_model =
         planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
     // One account for the planning and what follows.
-    let engine = Engine::new(Hands::new(&config, super::here::agents()));
+    let engine = Engine::new(Hands::new(&config, super::here::agents())).masking(masked);
     let mut thread = None;
     let mut planned = if by_model {
         let (planned, made) = plan_by_model(args, &engine, &config, &brief, here)?;

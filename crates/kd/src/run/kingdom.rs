@@ -106,13 +106,14 @@ impl House {
             super::ask::sweep(layout, false);
         }
         let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
+        let masked = super::secrets::of(&loaded.config, false);
         Ok(Self {
             // Nothing that goes through a server has colours.
             here: Here::new(Color::Never),
             config: loaded.config,
             project: loaded.project,
             texts,
-            engine: Engine::new(hands),
+            engine: Engine::new(hands).masking(masked),
             offline,
             forum_name: MAIN.to_owned(),
             store: None,
@@ -347,6 +348,12 @@ impl Kingdom for House {
     }
 
     fn ask(&self, ask: &Ask) -> Result<Started, Refusal> {
+        let secrets = super::secrets::of(&self.config, false);
+        let (question, masked) = secrets.mask(&ask.question);
+        let ask = &Ask {
+            question: question.into_owned(),
+            ..ask.clone()
+        };
         let say = || Op::Say {
             body: ask.question.clone(),
             to: Address::All,
@@ -364,7 +371,7 @@ impl Kingdom for House {
         Ok(Started {
             session,
             say,
-            notices: held.into_iter().collect(),
+            notices: held.into_iter().chain(masked.line()).collect(),
         })
     }
 

@@ -36,6 +36,7 @@ mod review;
 mod screen;
 mod seal;
 mod seats;
+mod secrets;
 mod serve;
 mod shell;
 mod show;

@@ -44,6 +44,7 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
         timeout: args.timeout,
         writable: args.writable,
         background: args.background,
+        privacy: args.privacy,
         output: args.output,
         ..Ask::default()
     };

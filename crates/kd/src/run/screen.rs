@@ -4,7 +4,7 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL};
-use super::{aside, export, first, model, outfile, seats, thread, trust};
+use super::{aside, export, first, model, outfile, seats, secrets, thread, trust};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -51,12 +51,14 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+    let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let desk = House {
         args: args.clone(),
         engine: Engine::new(kd_backends::Hands::new(
             &loaded.config,
             super::here::agents(),
-        )),
+        ))
+        .masking(secrets.clone()),
         layout,
         config: loaded.config,
         project: loaded.project,
@@ -88,6 +90,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         zone: jiff::tz::TimeZone::system(),
         modes: PROTOCOLS.iter().map(|p| p.name).collect(),
         sent: desk.sent(),
+        secrets,
     };
     let app = App::new(settings, Timestamp::now());
     let notify = notify(desk.config.chat.notify);

@@ -2,7 +2,7 @@
 
 use super::ask::{closing, going_on, new_thread, notice_line};
 use super::here::Here;
-use super::{first, model, question, seats, stage, trust};
+use super::{first, model, question, seats, secrets, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -38,7 +38,9 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         Error::from(e)
             .next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
     })?;
-    let question = question::read(&args.question, quiet)?;
+    let mut question = question::read(&args.question, quiet)?;
+    let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);
+    secrets::mask(&masked, &mut question, quiet);
     if !quiet {
         loaded.notices.iter().for_each(|notice| notice_line(notice));
     }
@@ -84,7 +86,10 @@ fn open(
     };
     let opening = opening(config, seats, &thread, limits)?;
     let hands = kd_backends::Hands::new(config, super::here::agents());
-    let engine = Engine::new(hands).telling(here.held_event());
+    let masked = secrets::of(config, args.privacy.allow_secrets);
+    let engine = Engine::new(hands)
+        .telling(here.held_event())
+        .masking(masked);
     Ok(engine.run(thread, opening)?)
 }
 

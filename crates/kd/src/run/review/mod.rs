@@ -13,7 +13,7 @@ use self::watching::{Seen, Watching};
 use super::ask::{clock_seed, new_layout, notice_line};
 use super::here::{self, Here};
 use super::seats::REVIEW;
-use super::{first, infile, model, outfile, seats, spending, stage, trust};
+use super::{first, infile, model, outfile, seats, secrets, spending, stage, trust};
 use crate::args::ask::Ask;
 use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
@@ -31,6 +31,7 @@ use kd_core::config::Config;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
 use kd_core::review::{OpenReview, Report};
+use kd_core::secrets::Masked;
 use kd_core::{Address, Event, Op, Roster, SeatName};
 use kd_engine::{Engine, Opening};
 use kd_store::git_command::GitCommand;
@@ -246,7 +247,13 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     };
     let seated = seats::seat(&loaded.config, &ask, None)?;
     let roster = seated.roster;
-    let parts = change.parts();
+    let mut parts = change.parts();
+    let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
+    let mut masked = Masked::default();
+    for part in &mut parts {
+        masked.add(secrets.mask_in_place(part));
+    }
+    secrets::tell(&masked, args.quiet);
     let estimate = Estimate::of(&loaded.config, roster.members(), &parts);
     if args.dry_run {
         return dry_run(args, &change, &parts, &roster, &estimate);
@@ -302,13 +309,19 @@ fn perform(
     let thread = Thread::create_for(&layout, &names, REVIEW)?;
     let (id, folder) = (thread.id().clone(), thread.path().to_owned());
     let title = change.title();
+    // Voters see the code from here, and quotes are looked for here.
+    let secrets = secrets::of(config, args.privacy.allow_secrets);
+    let mut files = change.files();
+    for text in files.values_mut() {
+        secrets.mask_keeping_lines(text);
+    }
     let (machine, opened) = kd_core::review::Review::open(OpenReview {
         base: change.base.clone(),
         head: change.head.clone(),
         title: title.clone(),
         members: roster.members().to_vec(),
         parts,
-        files: change.files(),
+        files,
         preamble: match &config.council.preamble {
             Some(preamble) => preamble.clone(),
             None => PREAMBLE.trim().to_owned(),
@@ -338,7 +351,9 @@ fn perform(
         trusted: false,
         ..here::agents()
     };
-    let engine = Engine::new(Hands::new(config, agents)).telling(here.held_event());
+    let engine = Engine::new(Hands::new(config, agents))
+        .telling(here.held_event())
+        .masking(secrets);
     let played = stage::play(Box::new(face), false, stage::UNASKED, || {
         let session = engine.run(thread, opening)?;
         session.send(Op::Say {
