@@ -56,6 +56,8 @@ pub struct Hands {
     trusted: bool,
     /// Whether the system keeps agents that may not write from other files.
     sandbox: bool,
+    /// Whether only members that answer on this machine are seated.
+    private: bool,
     /// What everything that is asked here spends.
     spending: Spending,
     backoff: Backoff,
@@ -84,6 +86,7 @@ impl Hands {
             folder: None,
             trusted: options.trusted,
             sandbox: config.council.sandbox,
+            private: config.council.private,
             spending: Spending::new(config.limits.ceiling()),
             backoff: options.backoff,
             git_data: options.git_data,
@@ -107,11 +110,50 @@ impl Hands {
         member: &Member,
         spending: &Spending,
     ) -> Result<Arc<dyn Backend>, Failure> {
+        if self.private {
+            self.stays_here(member)?;
+        }
         match TABLE.iter().find(|(name, _)| *name == member.backend) {
             Some((_, seat)) => seat(self, member, spending),
             None if self.is_agent(member) => agent_program(self, member, spending),
             None => self.service_seat(member, spending),
         }
+    }
+
+    /// Whether only members that answer on this machine are seated here (`council.private`).
+    pub fn is_private(&self) -> bool {
+        self.private
+    }
+
+    /// Whether what this member is told stays on this machine, as far as it can be known: the built-in model and services
+    /// at a loopback address do that. Where such a service sends it is up to the service.
+    ///
+    /// # Errors
+    /// When it does not, or nobody can tell.
+    pub fn stays_here(&self, member: &Member) -> Result<(), Failure> {
+        let name = &member.name;
+        let why = if TABLE.iter().any(|(own, _)| *own == member.backend) {
+            return Ok(());
+        } else if CONFIGURED.contains(&member.backend.as_str()) {
+            format!("nobody can tell where the program of `{name}` sends what it reads")
+        } else if self.is_agent(member) {
+            format!("the program of `{name}` sends what it reads to its provider")
+        } else {
+            let Some(service) = self.service(&member.backend) else {
+                return Err(self.unknown(&member.backend));
+            };
+            let model = member.model.as_deref().or(service.model.as_deref());
+            // Ollama passes these on.
+            let is_passed_on =
+                model.is_some_and(|m| m.ends_with("-cloud") || m.ends_with(":cloud"));
+            match (service.is_loopback(), is_passed_on) {
+                (true, false) => return Ok(()),
+                (true, true) => format!("the model of `{name}` runs elsewhere"),
+                (false, _) => format!("`{name}` is asked over the network, at {}", service.host()),
+            }
+        };
+        let advice = "seat members that answer here: the built-in model, or a service at localhost";
+        Err(Failure::new(FailureKind::Invalid, why).advise(advice))
     }
 
     /// Starts the program of a member who is likely to be asked soon, where it can be kept running: some need seconds
@@ -375,6 +417,57 @@ mod tests {
             Ok(_) => panic!("{} was seated", member.backend),
             Err(failure) => failure,
         }
+    }
+
+    #[test]
+    fn private_questions_go_to_nobody_beyond_this_machine() {
+        let config: Config = serde_json::from_value(serde_json::json!({
+            "council": {"private": true},
+            "providers": {
+                "near": {"wire": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m"},
+                "six": {"wire": "openai", "base_url": "http://[::1]:1/v1", "model": "m"},
+                "far": {"wire": "openai", "base_url": "https://far.example/v1", "model": "m"},
+                "lan": {"wire": "openai", "base_url": "http://192.0.2.7:1/v1", "model": "m"},
+                "alike": {"wire": "openai", "base_url": "http://localhost.example/v1", "model": "m"},
+                "login": {"wire": "openai", "base_url": "http://localhost@far.example/v1", "model": "m"},
+            },
+        }))
+        .unwrap();
+        let hands = Hands::new(&config, Options::default());
+        for (backend, model) in [
+            ("local", None),
+            ("scripted", None),
+            ("near", None),
+            ("six", None),
+            ("ollama", Some("qwen3:4b")),
+        ] {
+            assert!(hands.seat(&member(backend, model)).is_ok(), "{backend}");
+        }
+        let away = PROGRAMS.iter().map(|p| (p.backend, None));
+        let away = away.chain(CONFIGURED.iter().map(|name| (*name, None)));
+        let known = crate::providers::KNOWN.iter();
+        let known = known.filter(|known| !crate::providers::is_loopback(known.base_url));
+        let away = away.chain(known.map(|known| (known.name, Some("m"))));
+        let more = [
+            ("far", None),
+            ("lan", None),
+            ("alike", None),
+            ("login", None),
+            ("ollama", Some("qwen3-coder:480b-cloud")),
+            ("ollama", Some("glm-4.6:cloud")),
+        ];
+        let mut count = 0;
+        for (backend, model) in away.chain(more) {
+            let failure = failure(&hands, &member(backend, model));
+            assert_eq!(failure.kind, FailureKind::Invalid, "{backend}");
+            assert!(failure.hint().contains("localhost"), "{backend}");
+            count += 1;
+        }
+        assert!(count > 12, "{count}");
+        assert_eq!(
+            failure(&hands, &member("nosuch", None)).kind,
+            FailureKind::Missing
+        );
     }
 
     #[test]

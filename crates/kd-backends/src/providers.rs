@@ -243,6 +243,13 @@ impl Service {
         self.loopback
     }
 
+    /// The host of its address.
+    pub(crate) fn host(&self) -> String {
+        let url = reqwest::Url::parse(&self.base).ok();
+        let host = url.and_then(|url| url.host_str().map(str::to_owned));
+        host.unwrap_or_else(|| self.base.clone())
+    }
+
     /// The client to call it with.
     pub(crate) fn client(&self) -> Result<&reqwest::Client, Failure> {
         self.clients.get(&self.base, self.loopback)

@@ -21,7 +21,7 @@ use kd_core::council::{Council, OpenCouncil};
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
-    Address, Aside, Conversation, Effects, Event, LastRound, Machine, Member, Message, Op,
+    Address, Aside, Conversation, Effects, Event, Failure, LastRound, Machine, Member, Message, Op,
     SeatName, ThreadId,
 };
 use kd_store::{Queue, Thread};
@@ -43,6 +43,9 @@ pub enum Error {
     /// The folder cannot be watched.
     #[error("the thread's folder cannot be watched: {0}")]
     Watch(#[source] std::io::Error),
+    /// Only members that answer on this machine may be asked, and this one does not.
+    #[error("this thread is private, and {}", .0.message)]
+    Private(Failure),
     /// The thread could not be read.
     #[error(transparent)]
     Store(#[from] kd_store::Error),
@@ -64,6 +67,7 @@ impl Error {
             Error::Scribe(_) => {
                 "raise the limit of processes (`ulimit -u`), or end some".to_owned()
             }
+            Error::Private(failure) => failure.hint().to_owned(),
             Error::Store(error) => error.hint(),
             Error::Busy => "wait for the answers that are under way".to_owned(),
             Error::Closed => "open the thread again".to_owned(),
@@ -270,7 +274,7 @@ impl Engine {
 
     fn begin(
         &self,
-        thread: Thread,
+        mut thread: Thread,
         opening: Opening,
         joined: Option<History>,
         then: Option<Then>,
@@ -278,6 +282,13 @@ impl Engine {
         let id = opening.id;
         let hands = self.hands.clone();
         let members = opening.seats;
+        let private = hands.is_private() || thread.meta().is_private();
+        if private {
+            for member in &members {
+                hands.stays_here(member).map_err(Error::Private)?;
+            }
+            thread.make_private()?;
+        }
         // A short answer begins no stream, so what a killed process left under its name would stay. A folder that cannot
         // be tidied up can still be talked in.
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
@@ -326,7 +337,12 @@ impl Engine {
             machine: opening.machine,
             members,
             spending: hands.spending().clone(),
-            reach: Box::new(move |member, spending| hands.seat_paid(member, spending)),
+            reach: Box::new(move |member, spending| {
+                if private {
+                    hands.stays_here(member)?;
+                }
+                hands.seat_paid(member, spending)
+            }),
             opened,
             bus,
             clock: Clock::new(),

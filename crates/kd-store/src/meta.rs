@@ -17,6 +17,9 @@ pub(crate) const VERSION: &str = "kd_version";
 /// The pattern of threads in which a council talks; others belong to other programs.
 pub const COUNCIL: &str = "council";
 
+/// The key that marks a thread as private.
+pub(crate) const PRIVATE: &str = "private";
+
 /// The content of `thread.json`. Keys that we do not know stay in `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
@@ -99,6 +102,11 @@ impl Meta {
     /// When the thread was opened, if that can be read; without a zone it is UTC.
     pub fn created(&self) -> Option<Timestamp> {
         crate::frontmatter::timestamp(self.created_at.as_deref()?)
+    }
+
+    /// Whether only members that answer on this machine may be asked here.
+    pub fn is_private(&self) -> bool {
+        self.extra.get(PRIVATE) == Some(&Value::Bool(true))
     }
 
     /// Whether a council talks here.

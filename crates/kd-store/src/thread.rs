@@ -237,6 +237,32 @@ impl Thread {
         &self.meta
     }
 
+    /// From now on only members that answer on this machine may be asked here, by every later command too. The mark is in
+    /// `thread.json`, which a clone lacks.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn make_private(&mut self) -> Result<(), Error> {
+        if self.meta.is_private() {
+            return Ok(());
+        }
+        let lock = self.lock()?;
+        // What another process noted there meanwhile stays.
+        let mut meta = match Meta::read(&self.folder) {
+            Ok(Some(meta)) => meta,
+            _ => self.meta.clone(),
+        };
+        meta.extra
+            .insert(meta::PRIVATE.to_owned(), serde_json::Value::Bool(true));
+        crate::json::write_in(&self.folder, layout::THREAD_FILE, &meta)?;
+        drop(lock);
+        self.meta = Meta {
+            id: self.meta.id.clone(),
+            ..meta
+        };
+        Ok(())
+    }
+
     /// The members, without the king. Names that cannot be seats are left out.
     pub fn members(&self) -> Vec<SeatName> {
         self.meta

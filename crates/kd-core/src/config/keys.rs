@@ -296,6 +296,7 @@ pub const KEYS: &[Key] = &[
     key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means the backend of the first member that answered.").members(),
     key("council.writable", Kind::Bool, "false", "Whether agent programs may change files.").also_kingdom().limit(Limit::Off),
     key("council.sandbox", Kind::Bool, "true", "Whether agents that may not write run in the Linux sandbox, where available (docs/agents.md#sandbox).").limit(Limit::On),
+    key("council.private", Kind::Bool, "false", "Whether only members that answer on this machine may be asked (docs/record.md#private-threads).").limit(Limit::On),
     key("council.first_secs", WAIT, "120", "Maximum seconds until a member's first output; 0 means no separate limit.").limit(Limit::ZeroIsNone),
     key("council.idle_secs", WAIT, "120", "Maximum seconds between two outputs of a member; 0 means no separate limit.").limit(Limit::ZeroIsNone),
     key("council.warm_secs", WAIT, "300", "Seconds that a member's program keeps running without a question; 0 starts one for each question.").limit(Limit::Default),

@@ -242,6 +242,8 @@ pub struct CouncilConfig {
     pub writable: bool,
     /// Whether the system keeps agents that may not write from other files.
     pub sandbox: bool,
+    /// Whether only members that answer on this machine may be asked.
+    pub private: bool,
     /// Seconds to the first sign of life of a member; 0 means no limit of its own.
     pub first_secs: u64,
     /// Seconds between two signs of life; 0 means no limit of its own.
@@ -263,6 +265,7 @@ impl Default for CouncilConfig {
             chair: None,
             writable: false,
             sandbox: true,
+            private: false,
             first_secs: 120,
             idle_secs: 120,
             warm_secs: 300,

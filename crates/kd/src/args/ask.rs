@@ -2,7 +2,7 @@
 
 use super::values;
 use clap::Args;
-use kd_core::config::LimitsConfig;
+use kd_core::config::{CouncilConfig, LimitsConfig};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -147,6 +147,16 @@ pub(crate) struct Privacy {
     /// Send keys, tokens and passwords in the question as they are; by default they are masked
     #[arg(long)]
     pub(crate) allow_secrets: bool,
+    /// Ask only members that answer on this machine, in this thread from now on; anyone else is refused
+    #[arg(long)]
+    pub(crate) private: bool,
+}
+
+impl Privacy {
+    /// Lays the flags over the settings.
+    pub(crate) fn lay_over(self, council: &mut CouncilConfig) {
+        council.private |= self.private;
+    }
 }
 
 /// How the answers are shown.

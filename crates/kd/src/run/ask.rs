@@ -153,8 +153,11 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     }
     let mut loaded = trust::settings(here, found.as_ref())?;
     args.spending.lay_over(&mut loaded.config.limits);
+    args.privacy.lay_over(&mut loaded.config.council);
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
+    // Known before any program is started.
+    loaded.config.council.private |= old.as_ref().is_some_and(|t| t.meta().is_private());
     // The command that goes on in the background names the thread, not the user.
     let id = args.going.wanted().filter(|_| args.address.is_none());
     let thread = old.as_ref().zip(found.as_ref());
@@ -425,6 +428,10 @@ pub(super) fn notice_line(text: &str) {
 
 impl From<kd_engine::Error> for Error {
     fn from(error: kd_engine::Error) -> Self {
-        Error::new("engine", Exit::Error, error.to_string()).next(error.hint())
+        let (code, exit) = match error {
+            kd_engine::Error::Private(_) => ("private", Exit::Usage),
+            _ => ("engine", Exit::Error),
+        };
+        Error::new(code, exit, error.to_string()).next(error.hint())
     }
 }

@@ -97,6 +97,7 @@ fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<Stri
         ("--writable", args.writable),
         ("--no-conclude", args.no_conclude),
         ("--allow-secrets", args.privacy.allow_secrets),
+        ("--private", args.privacy.private),
     ] {
         if wanted {
             line.push(flag.to_owned());

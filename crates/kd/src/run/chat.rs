@@ -60,6 +60,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     let layout = told(opened.layout, "the threads are", false);
     let mut loaded = trust::settings(here, Some(&layout))?;
     args.spending.lay_over(&mut loaded.config.limits);
+    args.privacy.lay_over(&mut loaded.config.council);
     for notice in &loaded.notices {
         notice_line(notice);
     }

@@ -247,6 +247,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
         error
     })?;
     checked.local.offline |= args.offline;
+    args.privacy.lay_over(&mut checked.council);
     checked
         .programs_for_models
         .clone_from(&config.programs_for_models);
@@ -264,6 +265,7 @@ fn plan_by_model(
     let (seat, agents) = planner::planner_seat(config, &brief.brief())?;
     let draft = planner::plan(config, &brief.brief())?;
     make_ready(args, config, &draft.plan)?;
+    model::stay_here(config, [&seat.member])?;
     let thread = open_thread(here, &draft.plan, args.output.quiet)?;
     let again = Thread::open_folder(thread.path())?;
     let about = PlannerBrief {
@@ -396,7 +398,8 @@ fn finish(
     report: &Report,
     standing: Option<&Standing>,
 ) -> Result<(), Error> {
-    let messages = Thread::open_folder(folder)?.messages()?.messages;
+    let thread = Thread::open_folder(folder)?;
+    let messages = thread.messages()?.messages;
     if args.output.json {
         let mut out = io::stdout().lock();
         writeln!(
@@ -422,7 +425,9 @@ fn finish(
         };
         outfile::write(path, export::text(form, report, &messages)?.as_bytes())?;
     }
+    // What is remembered goes to whoever is asked later.
     if config.deliberation.memory.long_term
+        && !thread.meta().is_private()
         && let (Some(plan), Some(verdict), Some(thread)) =
             (&report.plan, &report.verdict, &report.thread)
     {

@@ -10,12 +10,12 @@ use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kd_backends::Env;
 use kd_backends::delivery::catalog::{self, KnownModel, MODELS};
 use kd_backends::delivery::{self, FetchError, How, Progress, Via};
-use kd_core::Roster;
+use kd_backends::{Env, Hands};
 use kd_core::config::{Config, LocalConfig};
 use kd_core::seating::LOCAL;
+use kd_core::{Member, Roster};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Fetches what the built-in members need and is not here yet.
+/// Checks what must hold before anybody is asked, and fetches what the built-in members need and is not here yet.
 pub(super) fn make_ready(
     config: &Config,
     offline: bool,
@@ -65,8 +65,29 @@ pub(super) fn make_ready(
 ) -> Result<(), Error> {
     spending::check(config, quiet, roster)?;
     let seats = roster.members().iter().chain(roster.chair());
+    stay_here(config, seats.clone())?;
     let local = seats.filter(|m| m.backend == LOCAL);
     fetch_missing(config, offline, quiet, local.map(|m| m.model.as_deref()))
+}
+
+/// Fails where `council.private` is on and one of these members does not answer on this machine.
+pub(super) fn stay_here<'a>(
+    config: &Config,
+    members: impl IntoIterator<Item = &'a Member>,
+) -> Result<(), Error> {
+    if !config.council.private {
+        return Ok(());
+    }
+    let hands = Hands::new(config, super::here::agents());
+    for member in members {
+        hands.stays_here(member).map_err(|failure| {
+            let what = "this question is private, and a member does not answer on this machine";
+            Error::new("private", Exit::Usage, what)
+                .because(failure.message.clone())
+                .next(failure.hint())
+        })?;
+    }
+    Ok(())
 }
 
 /// Fetches the models of the built-in backend that are not here; `None` is the configured one.

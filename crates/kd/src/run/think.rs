@@ -18,6 +18,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let mut loaded = trust::settings(here, found.as_ref())?;
     args.spending.lay_over(&mut loaded.config.limits);
+    args.privacy.lay_over(&mut loaded.config.council);
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }

@@ -230,6 +230,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     }
     let mut loaded = settings::load(here, layout.as_ref(), &change, args.quiet)?;
     args.spending.lay_over(&mut loaded.config.limits);
+    args.privacy.lay_over(&mut loaded.config.council);
     let members = match args.members.is_empty() {
         true => loaded.config.council.review_members.clone(),
         false => args.members.clone(),

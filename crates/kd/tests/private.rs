@@ -1,0 +1,153 @@
+//! Private questions reach no member beyond this machine, through the real program. A service "elsewhere" is one at an
+//! address that no test may reach: being asked would be a failure of its own.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use support::{Home, Said};
+
+/// A local member, one elsewhere, and an agent program that notes that it was started.
+fn home() -> Home {
+    let says = json!({"runs": [["echo"]]});
+    let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
+    let text = fs::read_to_string(home.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    let noted = home.path().join("started");
+    let program = format!("touch {}", noted.display());
+    config["providers"] =
+        json!({"far": {"wire": "openai", "base_url": "https://far.invalid/v1", "model": "m"}});
+    config["agents"]["eve"] = json!({"backend": "far"});
+    config["agents"]["zed"] = json!({"backend": "command", "command": ["sh", "-c", program]});
+    config["council"]["review_members"] = json!(["ann", "eve", "zed"]);
+    config["deliberation"] = json!({"memory": {"longTerm": true}});
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    home
+}
+
+/// Who was not asked, and no thread was left.
+fn refused(home: &Home, said: &Said, what: &str) {
+    assert_eq!(said.code, Some(2), "{what}: {}", said.err);
+    assert!(said.err.contains("private"), "{what}: {}", said.err);
+    assert!(said.err.contains("localhost"), "{what}: {}", said.err);
+    assert!(!home.path().join("started").exists(), "{what}");
+}
+
+#[test]
+fn whoever_answers_elsewhere_is_refused_before_anything_is_written() {
+    let git = |home: &Home, args: &[&str]| {
+        let made = std::process::Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+            .args(args)
+            .current_dir(home.work())
+            .env("HOME", home.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output();
+        assert!(made.expect("git runs").status.success(), "{args:?}");
+    };
+    for member in ["eve", "zed"] {
+        let both = format!("ann,{member}");
+        let rows: [&[&str]; 8] = [
+            &["ask", "-m", &both, "Which?"],
+            &["ask", "--async", "-m", &both, "Which?"],
+            &["think", "--fast", "ann", "--rigorous", member, "Which?"],
+            &["deliberate", "-m", &both, "Is it so? yes or no"],
+            &["deliberate", "--planning", "llm", "-m", &both, "Is it so?"],
+            &["chat", "--new", "-m", &both],
+            &["review", "-m", &both],
+            &["council", "review", "--base", "HEAD"],
+        ];
+        for args in rows {
+            let home = home();
+            git(&home, &["init", "-q"]);
+            fs::write(home.work().join("a"), "a\n").expect("written");
+            git(&home, &["add", "a"]);
+            git(&home, &["commit", "-qm", "a"]);
+            fs::write(home.work().join("a"), "b\n").expect("written");
+            let line: Vec<&str> = args.iter().copied().chain(["--private"]).collect();
+            let said = Said::fed(home.kd(&line), "Which?\n");
+            refused(&home, &said, &format!("{args:?}"));
+            assert!(home.threads().is_empty(), "{args:?} left a thread");
+        }
+    }
+}
+
+#[test]
+fn a_private_thread_stays_private() {
+    let home = home();
+    let said = home.run(&["ask", "--private", "-m", "ann,bob", "Which?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let threads = home.threads();
+    let rows: [(&[&str], &str); 5] = [
+        (&["ask", "--continue", "-m", "ann,eve", "And now?"], ""),
+        (&["ask", "--continue", "-m", "ann,zed", "And now?"], ""),
+        (
+            &[
+                "think",
+                "--continue",
+                "--fast",
+                "ann",
+                "--rigorous",
+                "eve",
+                "And now?",
+            ],
+            "",
+        ),
+        (&["chat", "-m", "ann,eve"], "And now?\n"),
+        (&["chat", "-m", "ann,zed"], "And now?\n"),
+    ];
+    for (args, input) in rows {
+        let said = Said::fed(home.kd(args), input);
+        refused(&home, &said, &format!("{args:?}"));
+    }
+    assert_eq!(home.threads(), threads, "a thread was left");
+    let count = || fs::read_dir(&threads[0]).expect("there").count();
+    let before = count();
+    // A fork of it is private too.
+    assert_eq!(home.run(&["fork"]).code, Some(0));
+    let said = home.run(&["ask", "--continue", "-m", "eve", "And now?"]);
+    refused(&home, &said, "the fork");
+    assert_eq!(count(), before);
+    // Who answers here may be asked, and a thread becomes private by the flag.
+    let open = home.run(&["ask", "-m", "ann", "Open?"]);
+    assert_eq!(open.code, Some(0), "{}", open.err);
+    let said = home.run(&["ask", "--continue", "--private", "-m", "bob", "And now?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = home.run(&["ask", "--continue", "-m", "eve", "And now?"]);
+    refused(&home, &said, "a thread that became private");
+}
+
+#[test]
+fn a_private_deliberation_is_not_remembered() {
+    let home = home();
+    let memory = || home.run(&["memory", "show"]);
+    for (flag, is_kept) in [("--private", false), ("--seed=1", true)] {
+        let said = home.run(&[
+            "deliberate",
+            flag,
+            "-m",
+            "ann,bob",
+            "Is it the zebra? yes or no",
+        ]);
+        assert!(said.code.is_some_and(|code| code != 2), "{}", said.err);
+        let kept = memory();
+        let kept = format!("{}{}", kept.out, kept.err);
+        assert_eq!(kept.contains("zebra"), is_kept, "{flag}: {kept}");
+    }
+}
+
+#[test]
+fn the_setting_says_it_for_every_question_and_a_folder_can_only_turn_it_on() {
+    let home = home();
+    let folder = home.work().join(".kd/config.json");
+    fs::write(&folder, json!({"council": {"private": true}}).to_string()).expect("written");
+    let said = home.run(&["ask", "-m", "ann,eve", "Which?"]);
+    refused(&home, &said, "the folder's setting");
+    fs::write(&folder, json!({"council": {"private": false}}).to_string()).expect("written");
+    let text = fs::read_to_string(home.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["council"]["private"] = json!(true);
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    let said = home.run(&["ask", "-m", "ann,eve", "Which?"]);
+    refused(&home, &said, "the user's setting");
+}
