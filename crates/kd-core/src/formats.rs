@@ -331,6 +331,46 @@ pub static DOCTOR: Printed = Printed {
     field: "",
     ..printed("`kd doctor --json`", "doctor")
 };
+/// A count of ballots.
+pub static TALLY: Printed = printed("`kd vote tally --json`, one line for each poll", "tally");
+/// Counts compared with recorded winners.
+pub static CHECK: Printed = printed("`kd vote check --json`", "vote-check");
+/// The voting rules.
+pub static RULES: Printed = Printed {
+    field: "",
+    ..printed("`kd vote rules --json`", "rules")
+};
+/// Settings.
+pub static SETTINGS: Printed = Printed {
+    field: "",
+    ..printed("`kd config show --json`", "settings")
+};
+/// Built-in models.
+pub static MODELS: Printed = Printed {
+    field: "",
+    ..printed("`kd model list --json`", "models")
+};
+/// What is remembered.
+pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
+/// Threads of a forum.
+pub static FORUM_THREADS: Printed = Printed {
+    field: "",
+    ..printed("`kd forum read --json`", "forum-threads")
+};
+/// A thread of a forum.
+pub static FORUM_THREAD: Printed = printed("`kd forum read THREAD --json`", "forum-thread");
+/// Posts of a forum that were found.
+pub static FORUM_HITS: Printed = Printed {
+    field: "",
+    ..printed("`kd forum search --json`", "forum-hits")
+};
+/// Members of a forum.
+pub static FORUM_MEMBERS: Printed = Printed {
+    field: "",
+    ..printed("`kd forum members --json`", "forum-members")
+};
+/// Rules of a forum.
+pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rules");
 /// An error.
 pub static ERROR: Printed = Printed {
     field: "",
@@ -357,6 +397,17 @@ pub static PRINTED: &[&Printed] = &[
     &FORGET,
     &REVIEW,
     &DOCTOR,
+    &TALLY,
+    &CHECK,
+    &RULES,
+    &SETTINGS,
+    &MODELS,
+    &REMEMBERED,
+    &FORUM_THREADS,
+    &FORUM_THREAD,
+    &FORUM_HITS,
+    &FORUM_MEMBERS,
+    &FORUM_RULES,
     &ERROR,
 ];
 

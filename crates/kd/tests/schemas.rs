@@ -246,8 +246,57 @@ fn reviews(out: &mut Outputs) {
     out.add("review", &home, &["review", "show", "--format", "json"]);
 }
 
+/// Votes, settings, models, memory, the forum.
+fn others(out: &mut Outputs) {
+    let home = council();
+    let polls =
+        json!({"candidates": ["A", "B", "C"], "ballots": [["A", "B"], ["A", "C"], ["B", "A"], []]});
+    let bad = json!({"candidates": ["A", "B"], "ballots": [["A"], ["B"], ["A"]], "winners": {"plurality": ["B"], "sortition": ["A"]}});
+    fs::write(home.work().join("polls.jsonl"), format!("{polls}\n")).expect("written");
+    fs::write(home.work().join("bad.jsonl"), format!("{bad}\n")).expect("written");
+    for rule in ["plurality", "irv", "schulze", "borda"] {
+        out.add(
+            "tally",
+            &home,
+            &["vote", "tally", "-r", rule, "--json", "polls.jsonl"],
+        );
+    }
+    let checked = out.add(
+        "vote-check",
+        &home,
+        &["vote", "check", "--json", "bad.jsonl"],
+    );
+    assert_ne!(checked["differences"], json!([]));
+    out.add("rules", &home, &["vote", "rules", "--json"]);
+    out.add("settings", &home, &["config", "show", "--json"]);
+    out.add("settings", &home, &["config", "show", "--json", "--origin"]);
+    out.add("models", &home, &["model", "list", "--json"]);
+    let kept = json!({"preferences": {"tone": "short"}, "sessions": [{"thread": "council-1", "question": "q", "answer": "a", "message": 2}]});
+    fs::write(home.work().join(".kd/memory.json"), kept.to_string()).expect("written");
+    out.add("memory", &home, &["memory", "show", "--json"]);
+    for post in [["Bees", "They dance."], ["Ants", "They dig."]] {
+        let said = home.run(&[["forum", "post"].as_slice(), &post, &["--as", "eve"]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let said = home.run(&[
+        "forum", "reply", "1", "Do they?", "--as", "eve", "--quote", "1",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    out.add("forum-threads", &home, &["forum", "read", "--json"]);
+    out.add("forum-thread", &home, &["forum", "read", "1", "--json"]);
+    out.add("forum-hits", &home, &["forum", "search", "dance", "--json"]);
+    out.add("forum-members", &home, &["forum", "members", "--json"]);
+    out.add(
+        "forum-members",
+        &home,
+        &["forum", "members", "eve", "--json"],
+    );
+    out.add("forum-rules", &home, &["forum", "rules", "--json"]);
+}
+
 fn outputs() -> Outputs {
     let mut out = Outputs::default();
+    others(&mut out);
     decisions(&mut out);
     threads(&mut out);
     debates(&mut out);

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
+use kd_core::formats::REMEMBERED;
 use kd_core::memory::LongTerm;
 use kd_store::memory;
 use std::io::{self, Write};
@@ -19,7 +20,10 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
             };
             let mut out = io::stdout().lock();
             if args.json {
-                writeln!(out, "{}", json::text(&kept, true)?)?;
+                let value = serde_json::json!({
+                    "v": REMEMBERED.version, "preferences": kept.preferences, "domain": kept.domain, "sessions": kept.sessions,
+                });
+                writeln!(out, "{}", json::text(&value, true)?)?;
                 return Ok(Exit::Done);
             }
             if kept.is_empty() {

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
+use kd_core::formats;
 use kd_core::voting::{
     self, Amount, Case, RULES, ReadError, Rule, Tally, TiePolicy, read_csv, read_json_lines,
 };
@@ -185,6 +186,7 @@ fn tally_json(case: &Case, tally: &Tally) -> Value {
         .map(|d| json!({"voter": d.voter, "n": d.count, "first": names(&d.first)}))
         .collect();
     json!({
+        "v": formats::TALLY.version,
         "line": case.line,
         "name": case.name,
         "rule": tally.rule,
@@ -252,7 +254,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
             .map(|(rule, (n, bad))| (rule.clone(), json!({"compared": n, "differences": bad})))
             .collect();
         let object = json!({
-            "polls": cases.len(), "sets": sets, "rounds": rounds, "by_rule": by_rule,
+            "v": formats::CHECK.version, "polls": cases.len(), "sets": sets, "rounds": rounds, "by_rule": by_rule,
             "unknown_rules": unknown, "differences": list,
         });
         writeln!(out, "{}", json::text(&object, true)?)?;

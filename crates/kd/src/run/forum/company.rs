@@ -65,7 +65,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
         let pairs = shown.iter().map(|rule| (rule.key, rules.value(rule)));
         let pairs: BTreeMap<&str, &str> = pairs.collect();
         let charter = site.store.charter(&site.forum)?;
-        let all = json!({"forum": site.forum, "charter": charter, "rules": pairs});
+        let all = json!({"v": kd_core::formats::FORUM_RULES.version, "forum": site.forum, "charter": charter, "rules": pairs});
         writeln!(out, "{all}")?;
         return Ok(());
     }

@@ -158,7 +158,11 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
         )
     };
     if args.json {
-        writeln!(out, "{}", json!({"thread": thread, "posts": posts}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"v": kd_core::formats::FORUM_THREAD.version, "thread": thread, "posts": posts})
+        )?;
         out.flush()?;
         return Ok(more()?);
     }
