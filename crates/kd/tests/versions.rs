@@ -57,6 +57,15 @@ fn a_thread_of_a_newer_version_is_left_out_of_lists_and_never_changed() {
     assert_eq!(list.json().as_array().map(Vec::len), Some(1));
     assert_eq!(list.json()[0]["id"], id(other));
     assert!(list.err.contains(said), "{}", list.err);
+    // However many there are, the note is one line.
+    let file_of_other = other.join("thread.json");
+    let text = fs::read_to_string(&file_of_other).expect("read");
+    change(&file_of_other, "{", "{\"kd_version\": 3,");
+    let list = home.run(&["council", "list"]);
+    assert_eq!(list.err.matches("note:").count(), 1, "{}", list.err);
+    let note = "note: left out 2 threads, such as: ";
+    assert!(list.err.contains(note), "{}", list.err);
+    fs::write(&file_of_other, text).expect("written");
     let mended = home.run(&["fsck", "--repair"]);
     assert!(
         mended.out.contains("version 2 of a thread"),

@@ -1,6 +1,7 @@
 //! `kd export`: a thread as one document.
 
 use super::here::Here;
+use super::thread::LeftOut;
 use super::{outfile, thread};
 use crate::args::export::{Export, Format};
 use crate::error::Error;
@@ -34,11 +35,13 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
 /// A thread and every thread forked from it, each below its source.
 fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
     let mut threads = Vec::new();
+    let mut left_out = LeftOut::default();
     for place in layout.all_threads(true)? {
         if place.id != *top.id() {
-            threads.extend(thread::open_known(&place)?);
+            threads.extend(left_out.open(&place)?);
         }
     }
+    left_out.tell();
     threads.retain(|thread| thread.meta().lineage().is_some());
     threads.sort_by(|a, b| {
         let key = |t: &Thread| (t.meta().created(), t.id().clone());

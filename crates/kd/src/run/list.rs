@@ -1,6 +1,7 @@
 //! `kd council list`: the threads of this branch. The JSON has the keys of kingdom-cli.
 
 use super::here::Here;
+use super::thread::LeftOut;
 use super::{show, thread};
 use crate::args::council::List;
 use crate::error::Error;
@@ -40,6 +41,7 @@ struct Row {
 
 pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     let mut rows = Vec::new();
+    let mut left_out = LeftOut::default();
     if let Some(layout) = here.find_layout()? {
         let current = layout.current_thread()?.map(|p| p.id);
         let places = if args.all {
@@ -48,7 +50,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             layout.threads()?
         };
         for place in places {
-            let Some(open) = thread::open_known(&place)? else {
+            let Some(open) = left_out.open(&place)? else {
                 continue;
             };
             if open.meta().is_council() {
@@ -61,6 +63,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             }
         }
     }
+    left_out.tell();
     rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     let rows = as_tree(rows);
     let mut out = io::stdout().lock();

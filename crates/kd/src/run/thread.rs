@@ -140,15 +140,37 @@ pub(super) struct Standing {
     pub(super) states: Vec<(SeatName, State)>,
 }
 
-/// Opens a thread for a list of many. One that a newer kd wrote is left out, with a note.
-pub(super) fn open_known(place: &Place) -> Result<Option<Thread>, Error> {
-    match Thread::open(place) {
-        Err(error @ kd_store::Error::Newer { .. }) => {
-            let line = clean::line(&format!("note: left out: {error}; {}", Newer::HINT));
-            let _ = writeln!(io::stderr(), "{line}");
-            Ok(None)
+/// Threads that a newer kd wrote, which a list of many leaves out.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    count: u64,
+    first: String,
+}
+
+impl LeftOut {
+    /// Opens a thread; `None` if it is left out.
+    pub(super) fn open(&mut self, place: &Place) -> Result<Option<Thread>, Error> {
+        match Thread::open(place) {
+            Err(error @ kd_store::Error::Newer { .. }) => {
+                if self.count == 0 {
+                    self.first = error.to_string();
+                }
+                self.count += 1;
+                Ok(None)
+            }
+            opened => Ok(Some(opened?)),
         }
-        opened => Ok(Some(opened?)),
+    }
+
+    /// Tells of them in one line.
+    pub(super) fn tell(&self) {
+        let which = match self.count {
+            0 => return,
+            1 => format!("1 thread: {}", self.first),
+            n => format!("{n} threads, such as: {}", self.first),
+        };
+        let line = clean::line(&format!("note: left out {which}; {}", Newer::HINT));
+        let _ = writeln!(io::stderr(), "{line}");
     }
 }
 
