@@ -14,7 +14,7 @@ use kd_core::deliberation;
 use kd_core::formats::{self, FORMATS, Format};
 use kd_core::forum::chain::Fields;
 use kd_core::forum::cycle::hex;
-use kd_core::seal::Seal;
+use kd_core::seal::{Kind, Piece, Seal};
 use kd_store::forum::{ForumStore, Governance, Place as Forum, Repeat};
 use kd_store::marks::Marks;
 use kd_store::reviews::{self, Reviews, Verdict};
@@ -528,5 +528,42 @@ fn what_is_written_now_states_its_version() {
     ] {
         let stated = formats::stated(&fs::read(&file).unwrap(), field);
         assert_eq!(stated, Some(format.version.into()), "{}", file.display());
+    }
+}
+
+/// A seal of this version can hold files of a newer one.
+#[test]
+fn a_sealed_file_with_a_newer_thread_inside_makes_no_thread() {
+    let piece = |kind, name: &str, text: &str| Piece {
+        kind,
+        name: name.into(),
+        text: text.into(),
+        salt: [1; 16],
+    };
+    for (inside, said) in [
+        (
+            piece(
+                Kind::Thread,
+                "thread.json",
+                "{\"id\": \"council-0002\", \"kd_version\": 2}",
+            ),
+            "thread.json has version 2 of a thread",
+        ),
+        (
+            piece(
+                Kind::Event,
+                ".kd-events.jsonl",
+                "{\"v\":2,\"event\":\"later\"}",
+            ),
+            ".kd-events.jsonl has version 2 of an event",
+        ),
+    ] {
+        let stage = Stage::new();
+        let before = stage.files();
+        let sealed = Seal::new("council-0002", "2026-11-23T08:00:00Z", [inside]).unwrap();
+        let error = seal::import(&stage.layout, &sealed).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(stage.files() == before);
+        assert_eq!(stage.layout.threads().unwrap().len(), 1);
     }
 }
