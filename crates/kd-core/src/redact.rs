@@ -5,6 +5,7 @@
 //! an unknown shape, or a secret in plain words, is not recognised.
 
 use crate::secrets::Secrets;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What was masked.
@@ -77,6 +78,29 @@ impl Redactor {
             user: user.filter(is_name).map(str::to_owned),
             found: BTreeMap::new(),
         }
+    }
+
+    /// Masks every text of a JSON value. Names of fields stay.
+    pub fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(all) => all.iter_mut().for_each(|one| self.value(one)),
+            Value::Object(all) => all.values_mut().for_each(|one| self.value(one)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// What was masked, for the user.
+    pub fn line(&self) -> String {
+        if self.found.is_empty() {
+            return "nothing to redact was found".to_owned();
+        }
+        let each = self.found.iter().map(|(what, count)| {
+            let s = if *count == 1 { "" } else { "s" };
+            format!("{count} {}{s}", what.word())
+        });
+        let each: Vec<String> = each.collect();
+        format!("redacted {}", each.join(", "))
     }
 
     /// Returns a text without private things.
@@ -221,6 +245,18 @@ mod tests {
         redactor.text("/home/jo.ann /home/x joann");
         let counts: Vec<_> = redactor.found.into_iter().collect();
         assert_eq!(counts, [(Private::Home, 2), (Private::User, 1)]);
+    }
+
+    #[test]
+    fn every_text_of_a_value_is_masked() {
+        let mut value =
+            serde_json::json!({"/home/x": ["/home/x", {"a": "joann"}], "n": 1, "t": true});
+        let mut redactor = redactor();
+        redactor.value(&mut value);
+        let wanted = serde_json::json!({"/home/x": ["~", {"a": "[user]"}], "n": 1, "t": true});
+        assert_eq!(value, wanted);
+        assert_eq!(redactor.line(), "redacted 1 home folder, 1 user name");
+        assert_eq!(Redactor::default().line(), "nothing to redact was found");
     }
 
     #[test]

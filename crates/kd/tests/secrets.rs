@@ -174,3 +174,37 @@ fn a_secret_in_a_reviewed_change_is_masked() {
     assert!(said.out.contains("A token is in the code."), "{}", said.out);
     assert!(!holds(&home.work().join(".kd"), &token));
 }
+
+#[test]
+fn a_redacted_export_holds_no_keys_no_home_and_no_user_name() {
+    let (token, home) = (token(), home());
+    let folder = home.path().display().to_string();
+    let question = format!("Why is {token} in {folder}/notes of zebulon, or in /home/other/x?");
+    let args = ["ask", "--allow-secrets"];
+    assert_eq!(Said::fed(home.kd(&args), &question).code, Some(0));
+    assert_eq!(home.run(&["fork", "--stay"]).code, Some(0));
+    for args in [
+        &["export", "--redact"][..],
+        &["export", "--redact", "--format", "json"],
+        &["export", "--redact", "--tree", "--format", "json"],
+    ] {
+        let plain: Vec<&str> = args.iter().copied().filter(|a| *a != "--redact").collect();
+        let plain = home.run(&plain).out;
+        let said = Said::of(home.kd(args).env("USER", "zebulon").output().expect("runs"));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        for private in [token.as_str(), folder.as_str(), "zebulon", "/home/other"] {
+            assert!(plain.contains(private), "{args:?}: {private}: {plain}");
+            assert!(
+                !said.out.contains(private),
+                "{args:?}: {private}: {}",
+                said.out
+            );
+        }
+        let wanted = "ghp_[secret: github-token] in ~/notes of [user], or in ~/x?";
+        assert!(said.out.contains(wanted), "{}", said.out);
+        assert!(said.err.starts_with("redacted "), "{}", said.err);
+        if args.len() > 2 {
+            said.json();
+        }
+    }
+}

@@ -10,7 +10,8 @@ Examples:
   kd export                          the current thread as Markdown
   kd export a94d -o council.md       into a file
   kd export --format json | jq -r '.messages[].from'
-  kd export --tree -o tree.json      with the threads forked from it")]
+  kd export --tree -o tree.json      with the threads forked from it
+  kd export --redact -o share.md     without keys, home folders and your user name")]
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
@@ -20,6 +21,9 @@ pub(crate) struct Export {
     /// Include every thread forked from it, and the forks of those
     #[arg(long)]
     pub(crate) tree: bool,
+    /// Mask keys and tokens, home folders and your user name
+    #[arg(long)]
+    pub(crate) redact: bool,
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

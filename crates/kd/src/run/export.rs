@@ -2,11 +2,14 @@
 
 use super::here::Here;
 use super::thread::LeftOut;
-use super::{outfile, thread};
+use super::{outfile, secrets, thread};
 use crate::args::export::{Export, Format};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
+use kd_core::Message;
+use kd_core::redact::Redactor;
 use kd_store::{Layout, Problem, Thread, export, fork};
 use std::io::{self, Write};
 
@@ -17,19 +20,63 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         true => forks(&layout, open)?,
         false => vec![open],
     };
+    let mut redactor = match args.redact {
+        true => Some(redactor(&forks, here)?),
+        false => None,
+    };
     let by_name = args.output.as_deref().is_some_and(outfile::is_json);
     let format = args
         .format
         .unwrap_or(if by_name { Format::Json } else { Format::Md });
     match &args.output {
-        Some(path) => outfile::write_with(path, |out| write_all(&forks, format, args.tree, out))?,
+        Some(path) => outfile::write_with(path, |out| {
+            write_all(&forks, format, args.tree, redactor.as_mut(), out)
+        })?,
         None => {
             let mut out = io::stdout().lock();
-            write_all(&forks, format, args.tree, &mut out)?;
+            write_all(&forks, format, args.tree, redactor.as_mut(), &mut out)?;
             out.flush()?;
         }
     }
+    if let Some(redactor) = redactor {
+        let _ = writeln!(
+            io::stderr(),
+            "{}; read it before you share it: a secret in plain words is not recognised",
+            redactor.line()
+        );
+    }
     Ok(())
+}
+
+/// What masks the private things of these threads: known shapes and the user's own keys, home folder and name.
+fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
+    let layout = here.find_layout()?;
+    let config = here.config(layout.as_ref())?.config;
+    let members = threads
+        .iter()
+        .flat_map(|thread| thread.meta().members.clone());
+    let members: Vec<String> = members.collect();
+    let (home, user) = (here.var("HOME"), here.var("USER"));
+    let secrets = secrets::of(&config, false);
+    Ok(Redactor::new(
+        secrets,
+        home.as_deref(),
+        user.as_deref(),
+        &members,
+    ))
+}
+
+/// The same message without private things.
+fn redacted(message: Message, redactor: Option<&mut Redactor>) -> Result<Message, Error> {
+    let Some(redactor) = redactor else {
+        return Ok(message);
+    };
+    let fault = |e: serde_json::Error| {
+        Error::new("redact", Exit::Error, "a message could not be redacted").because(e.to_string())
+    };
+    let mut value = serde_json::to_value(&message).map_err(fault)?;
+    redactor.value(&mut value);
+    serde_json::from_value(value).map_err(fault)
 }
 
 /// A thread and every thread forked from it, each below its source.
@@ -69,6 +116,7 @@ fn write_all(
     threads: &[Thread],
     format: Format,
     tree: bool,
+    mut redactor: Option<&mut Redactor>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     if !tree || format == Format::Md {
@@ -76,7 +124,7 @@ fn write_all(
             if at > 0 {
                 writeln!(out)?;
             }
-            write(thread, format, out)?;
+            write_redacted(thread, format, redactor.as_deref_mut(), out)?;
         }
         return Ok(());
     }
@@ -89,7 +137,7 @@ fn write_all(
         if at > 0 {
             writeln!(out, ",")?;
         }
-        write(thread, format, out)?;
+        write_redacted(thread, format, redactor.as_deref_mut(), out)?;
     }
     writeln!(out, "]\n}}")?;
     Ok(())
@@ -97,14 +145,29 @@ fn write_all(
 
 /// Writes a thread as one document, message after message.
 pub(super) fn write(open: &Thread, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    write_redacted(open, format, None, out)
+}
+
+fn write_redacted(
+    open: &Thread,
+    format: Format,
+    mut redactor: Option<&mut Redactor>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let problems = match format {
         Format::Md => {
-            out.write_all(export::head(open.meta(), open.count_readable()?).as_bytes())?;
+            let head = export::head(open.meta(), open.count_readable()?);
+            let head = match redactor.as_deref_mut() {
+                Some(redactor) => redactor.text(&head),
+                None => head,
+            };
+            out.write_all(head.as_bytes())?;
             open.each(|message| -> Result<(), Error> {
+                let message = redacted(message, redactor.as_deref_mut())?;
                 Ok(out.write_all(export::section(&message).as_bytes())?)
             })?
         }
-        Format::Json => write_json(open, out)?,
+        Format::Json => write_json(open, redactor, out)?,
     };
     for problem in &problems {
         let _ = writeln!(
@@ -116,15 +179,24 @@ pub(super) fn write(open: &Thread, format: Format, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-fn write_json(open: &Thread, out: &mut dyn Write) -> Result<Vec<Problem>, Error> {
+fn write_json(
+    open: &Thread,
+    mut redactor: Option<&mut Redactor>,
+    out: &mut dyn Write,
+) -> Result<Vec<Problem>, Error> {
     const EMPTY: &str = "\"messages\": []";
-    let frame = json::text(&export::json(open.meta(), &[]), true)?;
+    let mut frame = export::json(open.meta(), &[]);
+    if let Some(redactor) = redactor.as_deref_mut() {
+        redactor.value(&mut frame);
+    }
+    let frame = json::text(&frame, true)?;
     let (before, after) = frame.split_once(EMPTY).unwrap_or((&frame, ""));
     write!(out, "{before}\"messages\": [")?;
     let mut count = 0usize;
     let problems = open.each(|message| -> Result<(), Error> {
         let comma = if count > 0 { "," } else { "" };
         count += 1;
+        let message = redacted(message, redactor.as_deref_mut())?;
         // Raw line breaks are between values only, never in a text.
         let text = json::text(&message, true)?.replace('\n', "\n    ");
         Ok(write!(out, "{comma}\n    {text}")?)
