@@ -279,6 +279,7 @@ fn the_documentation_names_every_shape() {
 /// Prints what masking costs beside counting the words of the same text.
 #[test]
 #[ignore = "a measurement: cargo test --release -p kd-core --lib secrets -- --ignored --nocapture"]
+#[allow(clippy::disallowed_methods, reason = "it measures time")]
 fn how_long_masking_takes() {
     let secrets = Secrets::default();
     for word in ["lorem ipsum dolor sit amet, ", "a", "x ", "s p a g "] {
