@@ -12,7 +12,8 @@ const BETS: [f64; 4] = [0.05, 0.15, 0.35, 0.7];
 /// The running test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    wrong: f64,
+    /// What a right answer makes of the wealth of each bet, and what a wrong one does.
+    factors: [[f64; BETS.len()]; 2],
     wealth: [f64; BETS.len()],
     seen: u64,
     alarm: Option<u64>,
@@ -21,8 +22,10 @@ pub struct Watch {
 impl Watch {
     /// Watches a promise that at most this share is wrong.
     pub fn new(wrong: f64) -> Self {
+        let wrong = wrong.clamp(1e-6, 1.0 - 1e-6);
+        let factors = [-wrong, 1.0 - wrong].map(|gain| BETS.map(|bet| 1.0 + bet / wrong * gain));
         Self {
-            wrong: wrong.clamp(1e-6, 1.0 - 1e-6),
+            factors,
             wealth: [0.0; BETS.len()],
             seen: 0,
             alarm: None,
@@ -32,9 +35,8 @@ impl Watch {
     /// Takes the next mark.
     pub fn see(&mut self, right: bool) {
         self.seen += 1;
-        let gain = if right { -self.wrong } else { 1.0 - self.wrong };
-        for (wealth, bet) in self.wealth.iter_mut().zip(BETS) {
-            let factor = 1.0 + bet / self.wrong * gain;
+        let factors = &self.factors[usize::from(!right)];
+        for (wealth, factor) in self.wealth.iter_mut().zip(factors) {
             // Far beyond every alarm nothing more has to be known.
             *wealth = ((*wealth + 1.0) * factor).min(1e300);
         }

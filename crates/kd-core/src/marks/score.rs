@@ -17,11 +17,8 @@ pub fn score(answers: &[Option<usize>], weights: &[f64], winner: usize) -> Optio
             .filter(|(answer, _)| **answer == Some(key));
         gave.map(|(_, weight)| weight).sum()
     };
-    let mut others: Vec<usize> = answers.iter().flatten().copied().collect();
-    others.sort_unstable();
-    others.dedup();
-    let rivals = others.into_iter().filter(|key| *key != winner);
-    let rival = rivals.map(of).fold(0.0, f64::max);
+    let rivals = answers.iter().flatten().filter(|key| **key != winner);
+    let rival = rivals.map(|key| of(*key)).fold(0.0, f64::max);
     Some((of(winner) - rival) / whole)
 }
 

@@ -7,7 +7,7 @@
 //! in the order of time: where verdicts that the promise covered went wrong too often, it is withdrawn, and only later marks
 //! count.
 
-use super::warranty::first_group;
+use super::warranty::{first_group, holds, ranked};
 use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
 use crate::Timestamp;
 use crate::eval::auto::Strength;
@@ -137,7 +137,11 @@ fn kind_words(kind: &str) -> String {
 }
 
 /// Weighs each model's vote by the odds that it is right on this kind; 1 for all where nothing is known of some.
-fn weights(learned: Vec<&Mark>, kind: &str, models: &[&str]) -> BTreeMap<String, f64> {
+fn weights<'a>(
+    learned: impl IntoIterator<Item = &'a Mark>,
+    kind: &str,
+    models: &[&str],
+) -> BTreeMap<String, f64> {
     let known: Option<Vec<f64>> = strengths(learned, kind, models)
         .into_iter()
         .map(|strength| strength.map(Strength::estimate))
@@ -147,32 +151,71 @@ fn weights(learned: Vec<&Mark>, kind: &str, models: &[&str]) -> BTreeMap<String,
     names.zip(weights).collect()
 }
 
-/// The score of a marked or unmarked verdict. `None` where nobody has weight.
-fn scored(mark: &Mark, weights: &BTreeMap<String, f64>) -> Option<f64> {
-    let mut keys: Vec<&str> = Vec::new();
-    let mut place = |key| match keys.iter().position(|known| *known == key) {
-        Some(at) => at + 1,
-        None => {
-            keys.push(key);
-            keys.len()
+/// Scores verdicts. Keeps its buffers, and remembers which weight belongs to the model in each place of a council.
+struct Scorer<'a> {
+    weights: &'a BTreeMap<String, f64>,
+    answers: Vec<Option<usize>>,
+    given: Vec<f64>,
+    last: Vec<(&'a str, f64)>,
+}
+
+impl<'a> Scorer<'a> {
+    fn new(weights: &'a BTreeMap<String, f64>) -> Self {
+        Self {
+            weights,
+            answers: Vec::new(),
+            given: Vec::new(),
+            last: Vec::new(),
         }
-    };
-    let answers: Vec<Option<usize>> = mark
-        .members
-        .iter()
-        // 0 is the winner.
-        .map(|m| match &m.key {
-            _ if m.backs => Some(0),
-            Some(key) => Some(place(key)),
-            None => None,
-        })
-        .collect();
-    let weights: Vec<f64> = mark
-        .members
-        .iter()
-        .map(|m| weights.get(m.model.as_str()).copied().unwrap_or(1.0))
-        .collect();
-    score(&answers, &weights, 0)
+    }
+
+    /// The score of a marked or unmarked verdict. `None` where nobody has weight.
+    fn score(&mut self, mark: &'a Mark) -> Option<f64> {
+        self.answers.clear();
+        self.given.clear();
+        for (place, member) in mark.members.iter().enumerate() {
+            let dissents = |m: &super::Member| !m.backs && m.key == member.key;
+            self.answers.push(match &member.key {
+                // 0 is the winner; another answer has the place of the first member who gave it.
+                _ if member.backs => Some(0),
+                Some(_) => mark.members.iter().position(dissents).map(|at| at + 1),
+                None => None,
+            });
+            let model = member.model.as_str();
+            let known = self.last.get(place).filter(|(last, _)| *last == model);
+            let weight = match known {
+                Some((_, weight)) => *weight,
+                None => {
+                    let weight = self.weights.get(model).copied().unwrap_or(1.0);
+                    match self.last.get_mut(place) {
+                        Some(last) => *last = (model, weight),
+                        None => self.last.push((model, weight)),
+                    }
+                    weight
+                }
+            };
+            self.given.push(weight);
+        }
+        score(&self.answers, &self.given, 0)
+    }
+}
+
+/// [`Scorer::score`], of one verdict.
+fn scored(mark: &Mark, weights: &BTreeMap<String, f64>) -> Option<f64> {
+    Scorer::new(weights).score(mark)
+}
+
+/// Whether a mark is of these models. `members` are theirs as they sit, `models` the same in order.
+fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool {
+    if mark.members.len() != members.len() {
+        return false;
+    }
+    let mut pairs = mark.members.iter().zip(members);
+    match pairs.position(|(one, other)| one.model != other.model) {
+        None => true,
+        // They may sit in another order.
+        Some(at) => models.contains(&mark.members[at].model.as_str()) && mark.models() == models,
+    }
 }
 
 /// Says what `marks` allow to promise of `verdict`, at [`LEVELS`] and the share that the user requires, if any.
@@ -201,7 +244,7 @@ impl Basis {
         let is_like = |mark: &Mark| {
             mark.kind == verdict.kind
                 && mark.protocol == verdict.protocol
-                && mark.models() == models
+                && is_of_models(mark, &verdict.members, &models)
         };
         // A verdict that is marked already must not have taught its own promise.
         let others = marks.iter().filter(|mark| !mark.is_of(verdict));
@@ -211,19 +254,18 @@ impl Basis {
         let test = like.split_off(like.len() / 4);
         learned.extend(like);
         let weights = weights(learned, &verdict.kind, &models);
-        let score_of = |mark: &&Mark| Scored {
-            score: scored(mark, &weights).unwrap_or(f64::NEG_INFINITY),
-            right: mark.is_right(),
-        };
-        let mut test: Vec<(Timestamp, Scored)> =
-            test.iter().map(|mark| (mark.at, score_of(mark))).collect();
+        let mut scorer = Scorer::new(&weights);
+        let mut test: Vec<(Timestamp, Scored)> = (test.into_iter())
+            .map(|mark| {
+                let score = scorer.score(mark).unwrap_or(f64::NEG_INFINITY);
+                let right = mark.is_right();
+                (mark.at, Scored { score, right })
+            })
+            .collect();
         let mut withdrawn = None;
         let mut found = fitted(&test, required);
         // Each alarm leaves fewer marks.
-        while let Some(at) = found
-            .iter()
-            .find_map(|(right, warranty)| broken(&test, *right, warranty))
-        {
+        while let Some(at) = broken(&test, &found) {
             withdrawn = Some(test[at].0);
             test.drain(..=at);
             found = fitted(&test, required);
@@ -249,6 +291,11 @@ impl Basis {
     pub fn right(&self, verdict: &Mark) -> Option<f64> {
         self.covering(scored(verdict, &self.weights))
             .map(|(right, _)| *right)
+    }
+
+    /// When an earlier promise was withdrawn.
+    pub fn withdrawn(&self) -> Option<Timestamp> {
+        self.withdrawn
     }
 
     /// What is promised of a verdict like the one it was learned for.
@@ -315,27 +362,35 @@ const RISK: f64 = 0.1;
 /// The promises that hold, weakest first, up to the first that does not.
 fn fitted(test: &[(Timestamp, Scored)], required: Option<f64>) -> Vec<(f64, Warranty)> {
     let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
+    let ranked = ranked(&scores);
     let mut levels: Vec<f64> = LEVELS.into_iter().chain(required).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
-    let fit = |right: f64| Some((right, fit(&scores, Promise::of(right)?)));
-    let holds = |(_, warranty): &(f64, Warranty)| matches!(warranty, Warranty::Holds { .. });
-    levels
-        .into_iter()
-        .map_while(fit)
-        .take_while(holds)
-        .collect()
+    let fit = |right: f64| Some((right, holds(&ranked, Promise::of(right)?)?));
+    levels.into_iter().map_while(fit).collect()
 }
 
-/// The mark at which it was noticed that a promise does not hold.
-fn broken(test: &[(Timestamp, Scored)], right: f64, warranty: &Warranty) -> Option<usize> {
-    let mut watch = Watch::new(1.0 - right);
-    test.iter().enumerate().find_map(|(at, (_, mark))| {
-        if warranty.covers(mark.score) {
-            watch.see(mark.right);
+/// The mark at which it was noticed that a promise does not hold: that of the weakest such promise.
+fn broken(test: &[(Timestamp, Scored)], found: &[(f64, Warranty)]) -> Option<usize> {
+    let watch = |(right, warranty): &(f64, Warranty)| match warranty {
+        Warranty::Holds { from, .. } => Some((*from, Watch::new(1.0 - right), None)),
+        Warranty::None { .. } => None,
+    };
+    let mut watched: Vec<(f64, Watch, Option<usize>)> = found.iter().filter_map(watch).collect();
+    // All of them in one pass: they do not wait for each other.
+    for (at, (_, mark)) in test.iter().enumerate() {
+        for (from, watch, alarm) in &mut watched {
+            if mark.score >= *from && alarm.is_none() {
+                watch.see(mark.right);
+                *alarm = watch.alarm().map(|_| at);
+            }
         }
-        watch.alarm().map(|_| at)
-    })
+        // Nothing after the alarm of the weakest changes the answer.
+        if watched.first().is_some_and(|(_, _, alarm)| alarm.is_some()) {
+            break;
+        }
+    }
+    watched.into_iter().find_map(|(_, _, alarm)| alarm)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::mark::{Mark, family};
 use crate::eval::auto::Strength;
+use std::collections::BTreeMap;
 
 /// How many questions the wider evidence counts as, at most.
 pub const PULL: f64 = 8.0;
@@ -22,14 +23,57 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, right: bool, weight: f64) {
-        self.right += if right { weight } else { 0.0 };
-        self.n += weight;
+    /// Adds right answers among questions, each for so much.
+    fn add(&mut self, (right, n): (u64, u64), weight: f64) {
+        self.right += right as f64 * weight;
+        self.n += n as f64 * weight;
     }
 
     /// Its share right, pulled towards another by so many questions.
     fn pulled(self, to: f64, by: f64) -> f64 {
         (self.right + to * by) / (self.n + by)
+    }
+}
+
+/// Right answers among questions of a model: on the kind that is asked for, and on others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    here: (u64, u64),
+    elsewhere: (u64, u64),
+}
+
+/// Counts by model. Most marks are of a council that was seen just before, so the model of a member is compared with the
+/// one that stood in its place last before it is looked up.
+#[derive(Debug, Default)]
+struct Counts<'a> {
+    models: Vec<(&'a str, Counted)>,
+    found: BTreeMap<&'a str, usize>,
+    last: Vec<usize>,
+}
+
+impl<'a> Counts<'a> {
+    fn of(&mut self, place: usize, model: &'a str) -> &mut Counted {
+        let Self {
+            models,
+            found,
+            last,
+        } = self;
+        let known = last.get(place).copied();
+        let at = match known.filter(|at| models[*at].0 == model) {
+            Some(at) => at,
+            None => {
+                let at = *found.entry(model).or_insert_with(|| {
+                    models.push((model, Counted::default()));
+                    models.len() - 1
+                });
+                match last.get_mut(place) {
+                    Some(last) => *last = at,
+                    None => last.push(at),
+                }
+                at
+            }
+        };
+        &mut models[at].1
     }
 }
 
@@ -39,24 +83,33 @@ pub fn strengths<'a>(
     kind: &str,
     models: &[&str],
 ) -> Vec<Option<Strength>> {
+    let mut counts = Counts::default();
+    for mark in marks {
+        let is_here = mark.kind == kind;
+        for (place, member) in mark.members.iter().enumerate() {
+            // Counted even where nothing is told, so that places are seen in their order.
+            let counted = counts.of(place, &member.model);
+            if let Some(right) = mark.was_right(member) {
+                let (hits, n) = match is_here {
+                    true => &mut counted.here,
+                    false => &mut counted.elsewhere,
+                };
+                *hits += u64::from(right);
+                *n += 1;
+            }
+        }
+    }
     let mut everybody = Tally::default();
     let mut of = vec![[Tally::default(); 2]; models.len()];
-    for mark in marks {
-        for member in &mark.members {
-            let Some(right) = mark.was_right(member) else {
-                continue;
-            };
-            if mark.kind == kind {
-                everybody.add(right, 1.0);
-            }
-            for (model, [own, wider]) in models.iter().zip(&mut of) {
-                if member.model == *model && mark.kind == kind {
-                    own.add(right, 1.0);
-                } else if member.model == *model {
-                    wider.add(right, 1.0);
-                } else if family(&member.model) == family(model) {
-                    wider.add(right, OTHER_VERSION);
-                }
+    for (name, counted) in &counts.models {
+        everybody.add(counted.here, 1.0);
+        for (model, [own, wider]) in models.iter().zip(&mut of) {
+            if name == model {
+                own.add(counted.here, 1.0);
+                wider.add(counted.elsewhere, 1.0);
+            } else if family(name) == family(model) {
+                wider.add(counted.here, OTHER_VERSION);
+                wider.add(counted.elsewhere, OTHER_VERSION);
             }
         }
     }

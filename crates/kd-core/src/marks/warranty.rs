@@ -80,36 +80,39 @@ impl Warranty {
 
 /// Finds the lowest score from which the promise holds. Scores that are no numbers count as the lowest.
 pub fn fit(marks: &[Scored], promise: Promise) -> Warranty {
+    let marks = ranked(marks);
+    holds(&marks, promise).unwrap_or_else(|| Warranty::None {
+        marks: marks.iter().map(|equal| equal.marks).sum(),
+        more: more(&marks, promise),
+    })
+}
+
+/// The warranty if it holds, for marks that were [`ranked`] once and are tested for several promises.
+pub(super) fn holds(marks: &[Group], promise: Promise) -> Option<Warranty> {
+    let all: u64 = marks.iter().map(|equal| equal.marks).sum();
     let groups = groups(marks, first_group(promise));
     let passes =
         |group: &&Group| bound::at_most(group.wrong, group.marks, promise.wrong) <= promise.risk;
-    let last = groups.iter().take_while(passes).last();
-    match last {
-        Some(group) => Warranty::Holds {
-            from: group.from,
-            marks: group.marks,
-            wrong: group.wrong,
-            covers: group.marks as f64 / marks.len() as f64,
-            at_least: 1.0 - bound::upper(group.wrong, group.marks, promise.risk),
-        },
-        None => Warranty::None {
-            marks: marks.len() as u64,
-            more: more(marks, promise),
-        },
-    }
+    let group = groups.iter().take_while(passes).last()?;
+    Some(Warranty::Holds {
+        from: group.from,
+        marks: group.marks,
+        wrong: group.wrong,
+        covers: group.marks as f64 / all as f64,
+        at_least: 1.0 - bound::upper(group.wrong, group.marks, promise.risk),
+    })
 }
 
-/// The marks from a score on.
+/// The marks of a score, or from a score on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Group {
+pub(super) struct Group {
     from: f64,
     marks: u64,
     wrong: u64,
 }
 
-/// The groups that are tested, the surest first: the first has `least` marks or more. Equal scores stay together, so that
-/// the groups depend on the scores alone.
-fn groups(marks: &[Scored], least: u64) -> Vec<Group> {
+/// The marks of each score, the surest first.
+pub(super) fn ranked(marks: &[Scored]) -> Vec<Group> {
     let rank = |score: f64| {
         if score.is_nan() {
             f64::NEG_INFINITY
@@ -117,16 +120,27 @@ fn groups(marks: &[Scored], least: u64) -> Vec<Group> {
             score
         }
     };
-    let mut sorted = marks.to_vec();
-    sorted.sort_by(|a, b| rank(b.score).total_cmp(&rank(a.score)));
+    let mut sorted: Vec<(f64, bool)> = marks.iter().map(|m| (rank(m.score), m.right)).collect();
+    sorted.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let of = |equal: &[(f64, bool)]| Group {
+        from: equal[0].0,
+        marks: equal.len() as u64,
+        wrong: equal.iter().filter(|(_, right)| !right).count() as u64,
+    };
+    sorted.chunk_by(|a, b| a.0 == b.0).map(of).collect()
+}
+
+/// The groups that are tested, the surest first: the first has `least` marks or more. Equal scores stay together, so that
+/// the groups depend on the scores alone.
+fn groups(ranked: &[Group], least: u64) -> Vec<Group> {
     let mut groups = Vec::new();
     let (mut seen, mut wrong, mut next) = (0u64, 0u64, least as f64);
-    for equal in sorted.chunk_by(|a, b| rank(a.score) == rank(b.score)) {
-        seen += equal.len() as u64;
-        wrong += equal.iter().filter(|mark| !mark.right).count() as u64;
+    for equal in ranked {
+        seen += equal.marks;
+        wrong += equal.wrong;
         if seen as f64 >= next {
             groups.push(Group {
-                from: rank(equal[0].score),
+                from: equal.from,
                 marks: seen,
                 wrong,
             });
@@ -139,11 +153,21 @@ fn groups(marks: &[Scored], least: u64) -> Vec<Group> {
 /// Marks of the first group: as few as pass with one wrong answer among them. A smaller group would end the sequence at the
 /// first council that is sure and wrong.
 pub(super) fn first_group(promise: Promise) -> u64 {
-    let mut n = bound::least(promise.wrong, promise.risk);
-    while most_wrong(n, promise) < Some(1) {
-        n += 1;
+    let passes = |n: u64| bound::at_most(1, n, promise.wrong) <= promise.risk;
+    let mut high = bound::least(promise.wrong, promise.risk);
+    let mut low = high;
+    while !passes(high) {
+        (low, high) = (high + 1, high * 2);
     }
-    n
+    // What is below `low` does not pass, `high` does.
+    while low < high {
+        let middle = low.midpoint(high);
+        match passes(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    high
 }
 
 /// How many of `n` may be wrong; `None` if `n` are too few for the promise.
@@ -162,8 +186,8 @@ fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
 }
 
 /// About how many more marks would do, if they came as these did: the group that needs the fewest decides.
-fn more(marks: &[Scored], promise: Promise) -> Option<u64> {
-    let total = marks.len() as f64;
+fn more(marks: &[Group], promise: Promise) -> Option<u64> {
+    let total = marks.iter().map(|equal| equal.marks).sum::<u64>() as f64;
     if marks.is_empty() {
         return Some(first_group(promise));
     }
@@ -276,6 +300,17 @@ mod tests {
             risk: 0.1,
         };
         assert!(more(&[(1.0, 200, 0)], strict).expect("some") > 100);
+    }
+
+    #[test]
+    fn the_first_group_is_the_least_that_passes_with_one_wrong() {
+        for right in [0.01, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999] {
+            let promise = Promise::of(right).expect("a share");
+            let n = first_group(promise);
+            assert!(most_wrong(n, promise) >= Some(1), "{right}: {n}");
+            assert!(most_wrong(n - 1, promise) < Some(1), "{right}: {n}");
+        }
+        assert_eq!(first_group(TEN), 38);
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::seating::{self, LOCAL, SeatingError, Wishes};
 use crate::spending::{Cost, program_warning};
 use crate::voting::{self, NANOS};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a plan is made for.
 #[derive(Clone, Debug, Default)]
@@ -54,8 +55,8 @@ pub struct Brief<'a> {
     pub temperature: Option<f32>,
     /// Seconds of one turn, for this time.
     pub timeout: Option<u64>,
-    /// The user's marks of verdicts: `auto` learns from them how strong members are.
-    pub marks: Vec<Mark>,
+    /// The user's marks of verdicts: `auto` learns from them how strong members are. Shared: they may be many.
+    pub marks: Arc<[Mark]>,
     /// Why there are none, although there may be some.
     pub marks_fault: Option<String>,
 }
@@ -418,7 +419,7 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
 fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Vec<Option<Strength>> {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
     let models: Vec<&str> = opining.map(|s| model_of(&s.member)).collect();
-    strengths(&brief.marks, kind, &models)
+    strengths(brief.marks.iter(), kind, &models)
 }
 
 /// What was learned, in words; nothing without marks.

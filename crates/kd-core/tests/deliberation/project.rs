@@ -117,7 +117,7 @@ fn planned(user: &Value, file: &Value) -> Option<Plan> {
         model: None,
         temperature: None,
         timeout: None,
-        marks: Vec::new(),
+        marks: Default::default(),
         marks_fault: None,
     };
     Some(plan(&config, &brief).ok()?.plan)

@@ -24,13 +24,13 @@ use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
 use kd_core::marks::{self as promises, Mark, Standing};
 use kd_core::memory::Session as Remembered;
-use kd_core::planner::{self, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::seating::LOCAL;
 use kd_core::voting::Outcome;
 use kd_engine::{Engine, Opening, Session};
 use kd_store::config::Loaded;
 use kd_store::user_dirs::project_key;
-use kd_store::{Layout, Thread, marks, memory};
+use kd_store::{Layout, Thread, memory};
 use serde_json::{Map, Value, json as object};
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         Ok(session)
     })?;
     let report = report.take();
-    let standing = standing(args, &layout, &report);
+    let standing = standing(args, &layout, &report, &brief.rest);
     finish(args, &config, &layout, &folder, &report, standing.as_ref())?;
     if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
         let words = standing.words();
@@ -481,24 +481,23 @@ fn exit(report: &Report, played: &Played) -> Exit {
     }
 }
 
-/// What the user's marks say of the verdict. `None` where there is no verdict, and without marks where no promise is
-/// required: who marks nothing is told nothing.
-fn standing(args: &Deliberate, layout: &Layout, report: &Report) -> Option<Standing> {
-    let all = match marks::read(&super::here::user_dirs()) {
-        Ok(all) => all,
-        Err(error) => {
-            notice_line(&format!(
-                "your marks are not used: {}",
-                clean::line(&error.to_string())
-            ));
-            return None;
-        }
-    };
-    if all.is_empty() && args.require.is_none() {
+/// What the user's marks, as they were read for the plan, say of the verdict. `None` where there is no verdict, and without
+/// marks where no promise is required: who marks nothing is told nothing.
+fn standing(
+    args: &Deliberate,
+    layout: &Layout,
+    report: &Report,
+    brief: &Brief<'_>,
+) -> Option<Standing> {
+    if let Some(fault) = &brief.marks_fault {
+        notice_line(&format!("your marks are not used: {}", clean::line(fault)));
+        return None;
+    }
+    if brief.marks.is_empty() && args.require.is_none() {
         return None;
     }
     let verdict = Mark::unmarked(report, &project_key(layout.root()))?;
-    Some(promises::standing(&all, &verdict, args.require))
+    Some(promises::standing(&brief.marks, &verdict, args.require))
 }
 
 /// Whether as much is promised as is required.

@@ -12,6 +12,7 @@ use kd_core::prompt::PREAMBLE;
 use kd_core::{Op, Roster};
 use kd_engine::Opening;
 use kd_store::{Layout, Thread, memory};
+use std::sync::Arc;
 
 /// What a plan is made for, with what this folder knows: roles that the person wrote, and, if he opted in, what is
 /// remembered. `layout` is none where no folder holds anything yet.
@@ -44,10 +45,10 @@ pub(in crate::run) fn brief(
 }
 
 /// The user's marks, or why they are not used: a file that cannot be read must not keep anybody from asking.
-pub(in crate::run) fn marks() -> (Vec<Mark>, Option<String>) {
+pub(in crate::run) fn marks() -> (Arc<[Mark]>, Option<String>) {
     match kd_store::marks::read(&user_dirs()) {
-        Ok(marks) => (marks, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
+        Ok(marks) => (marks.into(), None),
+        Err(error) => (Arc::default(), Some(error.to_string())),
     }
 }
 
