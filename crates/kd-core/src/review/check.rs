@@ -3,12 +3,15 @@
 //! Input: a finding, and the text of the changed files on the reviewed side. Output: the finding with the lines where
 //! its quote is, or why it is dropped.
 
+use super::read::bounded;
 use super::{Finding, Lines};
 
 /// The fewest characters, white space aside, of a quote that is less than a whole line.
 const PIECE_CHARS_MIN: usize = 6;
 /// Maximum lines of a quote.
 const QUOTE_LINES_MAX: usize = 60;
+/// Maximum lines from the first quoted line to the last, with empty ones.
+const SPAN_MAX: u32 = 200;
 
 /// A finding that the tree bears out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub fn check<'a>(
         .filter(|(_, line)| !line.is_empty())
         .collect();
     let places = (0..lines.len()).filter_map(|at| place(&lines[at..], &wanted));
+    // Where only a diff is known, the next known line may be far away.
+    let places = places.filter(|found| found.last - found.first < SPAN_MAX);
     let nearest = places.min_by_key(|found| found.first.abs_diff(finding.lines.first));
     let Some(found) = nearest else {
         return Err(format!("`{file}` does not hold the quoted code"));
@@ -48,10 +53,15 @@ pub fn check<'a>(
         0 => format!("lines {} found by the quoted code", range(found)),
         _ => format!("lines corrected from {} to {}", range(told), range(found)),
     });
+    // The tree's lines, not the member's: what the check passes over in a quote is shown to nobody as code.
+    let first = usize::try_from(found.first).unwrap_or(usize::MAX);
+    let count = usize::try_from(found.last - found.first + 1).unwrap_or(usize::MAX);
+    let code: Vec<&str> = text.lines().skip(first - 1).take(count).collect();
     Ok(Checked {
         finding: Finding {
             file,
             lines: found,
+            quote: bounded(&code.join("\n")),
             ..finding.clone()
         },
         note,

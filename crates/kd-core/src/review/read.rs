@@ -203,7 +203,8 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-fn bounded(text: &str) -> String {
+/// The clean form of a text of several lines.
+pub(super) fn bounded(text: &str) -> String {
     let text = clean_text(text);
     let text = text.trim_matches(['\n', '\r']).trim_end();
     text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned()
