@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::io::Write;
 
 /// The key of `thread.json`.
-const KEY: &str = "fork";
+pub(crate) const KEY: &str = "fork";
 
 /// Where a thread was forked from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +143,9 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
     let staged = Staged::new(layout)?;
     copy(source.folder(), staged.folder(), &shared)?;
     write_log(staged.folder(), &lines)?;
-    let forked = staged.finish(|id| meta(source, id, &lineage))?;
+    let forked = staged
+        .finish(|id| meta(source, id, &lineage))
+        .map_err(|error| of_source(error, source))?;
     // Only the user's own choice of members goes along: a folder's members stay a folder's.
     let seated = layout.seated(source.id());
     if !seated.is_empty() {
@@ -170,6 +172,18 @@ fn kept(source: &Thread, cut: &Cut) -> Result<(Prefix, Vec<u8>), ForkError> {
     Ok((prefix, kept))
 }
 
+/// The error of a description that is too large to be copied names the one that can be changed.
+fn of_source(error: Error, source: &Thread) -> Error {
+    match error {
+        Error::TooLarge { bytes, bound, .. } => Error::TooLarge {
+            path: source.path().join(layout::THREAD_FILE),
+            bytes,
+            bound,
+        },
+        error => error,
+    }
+}
+
 fn meta(source: &Thread, id: &ThreadId, lineage: &Lineage) -> Meta {
     let mut meta = Meta {
         id: id.clone(),
@@ -178,6 +192,8 @@ fn meta(source: &Thread, id: &ThreadId, lineage: &Lineage) -> Meta {
     let now = Meta::new(id.clone(), [], Timestamp::now());
     meta.created_at = now.created_at;
     meta.set_lineage(lineage);
+    // The seal was one of the source.
+    meta.extra.remove(crate::seal::KEY);
     meta
 }
 

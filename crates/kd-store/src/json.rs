@@ -41,9 +41,21 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     folder.replace(name, text_of(value, path)?.as_bytes())
 }
 
-/// The same in an open folder.
-pub(crate) fn write_in<T: Serialize>(folder: &Folder, name: &str, value: &T) -> Result<(), Error> {
-    folder.replace(name, text_of(value, &folder.path().join(name))?.as_bytes())
+/// The same in an open folder. What would be too large to be read again is not written: a file that came with the folder
+/// can grow by being written out in our form.
+pub(crate) fn write_in<T: Serialize>(
+    folder: &Folder,
+    name: &str,
+    value: &T,
+    bound: Bound,
+) -> Result<(), Error> {
+    let path = folder.path().join(name);
+    let text = text_of(value, &path)?;
+    let bytes = text.len() as u64;
+    match bytes > bound.bytes {
+        true => Err(Error::TooLarge { path, bytes, bound }),
+        false => folder.replace(name, text.as_bytes()),
+    }
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], path: impl Fn() -> PathBuf) -> Result<T, Error> {

@@ -342,7 +342,7 @@ impl Layout {
             .entry("branch")
             .or_insert_with(|| self.branch.clone().into());
         state.insert("current_thread".into(), id.0.clone().into());
-        json::write_in(&folder, STATE_FILE, &state)
+        json::write_in(&folder, STATE_FILE, &state, bounds::STATE)
     }
 
     /// Removes the folder of a thread that could not be begun, as far as that can be done.

@@ -6,14 +6,17 @@
 use crate::beneath::Folder;
 use crate::bounds;
 use crate::error::Error;
+use crate::fork::{self, Lineage};
 use crate::index;
 use crate::json;
 use crate::layout::{self, Layout};
+use crate::lock::{self, Lock};
 use crate::meta::{self, Meta};
 use crate::private;
 use crate::staged::Staged;
 use crate::thread::Thread;
-use crate::user_dirs::UserDirs;
+use crate::user_dirs::{UserDirs, make_private};
+use kd_core::clean::clean_text;
 use kd_core::formats::{EVENTS, Format, THREAD};
 use kd_core::ids::ThreadId;
 use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
@@ -26,7 +29,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// The key of `thread.json`.
-const KEY: &str = "imported";
+pub(crate) const KEY: &str = "imported";
+/// Maximum bytes of a name in a folder.
+const NAME_BYTES_MAX: usize = 255;
 /// Digits and a line break, with room for editors.
 const KEY_FILE_BYTES: u64 = 256;
 
@@ -42,6 +47,9 @@ pub struct Origin {
     /// The public key that signed the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What it was a fork of, where it was sealed. A thread of that id here is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Lineage>,
 }
 
 impl Meta {
@@ -69,6 +77,9 @@ pub enum SealError {
     /// Contents of the sealed file were erased.
     #[error("{0} of the contents were erased, so the thread cannot be made from them")]
     Erased(usize),
+    /// The seal holds, and its header is not that of a thread.
+    #[error("the header names {0}")]
+    Header(&'static str),
     /// The seal holds, and what it holds is no thread.
     #[error("entry {index} cannot be part of a thread: {what}")]
     Foreign {
@@ -166,11 +177,15 @@ pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
         return Ok((key, false));
     }
     let path = key_file(dirs)?;
+    // Of processes that need one at the same time, one makes it: a key that another replaces is lost, with what it signed.
+    make_private(path.parent().unwrap_or(&path))?;
+    let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
+    if let Some(key) = key(dirs)? {
+        return Ok((key, false));
+    }
     let new = SecretKey::from_bytes(&random()?);
     private::replace_synced(&path, new.to_file().as_bytes())?;
-    // Of two processes that made one at the same time, the file of the last counts.
-    let key = key(dirs)?.ok_or(SealError::Key(path))?;
-    Ok((key, true))
+    Ok((new, true))
 }
 
 /// Makes a thread from a checked seal. It has a new id and is not the current thread.
@@ -181,7 +196,14 @@ pub fn import(layout: &Layout, seal: &Seal) -> Result<Thread, SealError> {
     let parts = parts(seal)?;
     let staged = Staged::new(layout)?;
     write(staged.folder(), &parts)?;
-    Ok(staged.finish(|id| meta(id, seal, &parts))?)
+    let made = staged.finish(|id| meta(id, seal, &parts));
+    made.map_err(|error| match error {
+        Error::TooLarge { .. } => SealError::Foreign {
+            index: 0,
+            what: "its `thread.json` is too large",
+        },
+        error => error.into(),
+    })
 }
 
 /// The files of a sealed thread.
@@ -196,6 +218,18 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     let erased = seal.contents().1;
     if erased > 0 {
         return Err(SealError::Erased(erased));
+    }
+    for (text, what) in [
+        (
+            &seal.header.thread,
+            "a thread that no folder can be named for",
+        ),
+        (&seal.header.sealed_at, "no time"),
+    ] {
+        let is_line = text.len() <= NAME_BYTES_MAX && clean_text(text) == text.as_str();
+        if !is_line || text.contains(['\n', '\t']) {
+            return Err(SealError::Header(what));
+        }
     }
     let mut parts = Parts::default();
     let mut names = BTreeSet::new();
@@ -248,7 +282,7 @@ fn known(text: &str, format: &'static Format, field: &str, name: &str) -> Result
 /// Whether a name is one file in every file system, and no hidden one.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.len() <= 255 && name.chars().all(is_plain)
+    name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)
 }
 
 fn write(folder: &Folder, parts: &Parts<'_>) -> Result<(), Error> {
@@ -283,7 +317,9 @@ fn meta(id: &ThreadId, seal: &Seal, parts: &Parts<'_>) -> Meta {
         head: seal.head.clone(),
         sealed_at: seal.header.sealed_at.clone(),
         key: seal.signer().map(|key| key.to_string()),
+        fork: meta.lineage(),
     };
+    meta.extra.remove(fork::KEY);
     let value = serde_json::to_value(origin).unwrap_or(Value::Null);
     meta.extra.insert(KEY.to_owned(), value);
     meta

@@ -142,7 +142,7 @@ impl Thread {
 
     /// Opens the thread of a new folder, which may hold messages already.
     pub(crate) fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
-        crate::json::write_in(&folder, layout::THREAD_FILE, &meta)?;
+        crate::json::write_in(&folder, layout::THREAD_FILE, &meta, bounds::META)?;
         let thread = Thread::with_meta(folder, meta);
         let lock = thread.lock()?;
         thread.rebuild()?;
@@ -254,7 +254,7 @@ impl Thread {
         };
         meta.extra
             .insert(meta::PRIVATE.to_owned(), serde_json::Value::Bool(true));
-        crate::json::write_in(&self.folder, layout::THREAD_FILE, &meta)?;
+        crate::json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META)?;
         drop(lock);
         self.meta = Meta {
             id: self.meta.id.clone(),

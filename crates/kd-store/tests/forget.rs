@@ -478,3 +478,16 @@ fn a_thread_that_another_process_has_open_is_busy() {
     assert_eq!(busy, Some((planted.place.id.clone(), open)));
     assert_eq!(planted.job(None).busy().unwrap(), None);
 }
+
+#[test]
+fn a_description_that_came_with_the_folder_does_not_keep_a_message() {
+    let planted = planted();
+    let lists = "[],".repeat(200_000);
+    let text = format!("{{\"id\":\"x\",\"x\":[{lists}[]]}}");
+    fs::write(planted.place.path.join("thread.json"), text).unwrap();
+    planted.job(Some(1)).forget().unwrap();
+    let thread = Thread::open(&planted.place).unwrap();
+    assert_eq!(thread.meta().forgotten()[0].message, 1);
+    let first = fs::read_to_string(planted.place.path.join("0001-king.md")).unwrap();
+    assert!(first.ends_with("[forgotten]\n"), "{first}");
+}

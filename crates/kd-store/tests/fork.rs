@@ -147,3 +147,24 @@ fn what_cannot_be_forked_leaves_nothing() {
     assert!(matches!(fails(&source, Cut::End), ForkError::Store(_)));
     assert_eq!(folders(), threads);
 }
+
+#[test]
+fn a_description_that_would_be_too_large_makes_no_fork_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let source = source(dir.path());
+    let path = source.path().join("thread.json");
+    let lists = "[],".repeat(200_000);
+    fs::write(&path, format!("{{\"id\":\"x\",\"x\":[{lists}[]]}}")).unwrap();
+    let source = Thread::open_folder(source.path()).unwrap();
+    let threads = fs::read_dir(layout.threads_folder()).unwrap().count();
+    let error = fork(&layout, &source, &Cut::End).unwrap_err();
+    assert!(
+        error.to_string().contains(&*path.to_string_lossy()),
+        "{error}"
+    );
+    assert_eq!(
+        fs::read_dir(layout.threads_folder()).unwrap().count(),
+        threads
+    );
+}

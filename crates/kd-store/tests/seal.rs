@@ -73,8 +73,14 @@ fn an_imported_thread_has_the_bytes_of_the_sealed_one_and_names_it() {
     let origin = made.meta().origin().unwrap();
     assert_eq!((&origin.of, &origin.head), (source.id(), &sealed.head));
     assert_eq!(origin.key, Some(key.public().to_string()));
-    assert_eq!(made.meta().lineage(), source.meta().lineage());
-    assert!(made.meta().lineage().is_some());
+    // A thread here that has the id of the source there is another one.
+    assert!(source.meta().lineage().is_some());
+    assert_eq!(origin.fork, source.meta().lineage());
+    assert_eq!(made.meta().lineage(), None);
+    // A fork of it is one of the imported thread, and was not imported.
+    let forked = fork(&layout(there.path()), &made, &Default::default()).unwrap();
+    assert_eq!(forked.meta().lineage().unwrap().of, *made.id());
+    assert_eq!(forked.meta().origin(), None);
     let again = Thread::open_folder(made.path()).unwrap();
     assert_eq!(
         again.messages().unwrap().messages,
@@ -139,6 +145,22 @@ fn a_seal_that_is_no_thread_makes_nothing() {
             "{pieces:?}: {made:?}"
         );
     }
+    // What would be too large to be read, once it is written out.
+    let lists = format!("{{\"id\":\"x\",\"x\":[{}[]]}}", "[],".repeat(200_000));
+    let large = vec![piece(Kind::Thread, "thread.json", &lists)];
+    let seal = Seal::new("council-x", "", large).unwrap();
+    let made = seal::import(&layout, &seal);
+    assert!(matches!(made, Err(SealError::Foreign { .. })), "{made:?}");
+    for (thread, at) in [
+        ("x".repeat(2 << 20), ""),
+        ("council-\u{1b}[2J".into(), ""),
+        ("council\nx".into(), ""),
+        ("council-x".into(), "\u{202e}"),
+    ] {
+        let seal = Seal::new(&thread, at, message("0001-king.md")).unwrap();
+        let made = seal::import(&layout, &seal);
+        assert!(matches!(made, Err(SealError::Header(_))), "{made:?}");
+    }
     let mut erased = sealed(&source(top.path()));
     erased.erase();
     assert!(matches!(
@@ -157,6 +179,24 @@ fn a_file_that_is_no_text_is_not_sealed() {
     assert!(
         matches!(seal::pieces(&thread), Err(SealError::NotText(path)) if path.ends_with("0003-bob.md"))
     );
+}
+
+#[test]
+fn processes_that_need_a_key_at_the_same_time_get_the_same() {
+    for _ in 0..20 {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = UserDirs::from_env(&|name| (name == "HOME").then(|| home.path().into()));
+        let keys: Vec<(String, bool)> = std::thread::scope(|scope| {
+            let one = || {
+                let (key, new) = seal::key_or_new(&dirs).unwrap();
+                (key.public().to_string(), new)
+            };
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|(key, _)| *key == keys[0].0), "{keys:?}");
+        assert_eq!(keys.iter().filter(|(_, new)| *new).count(), 1);
+    }
 }
 
 #[test]

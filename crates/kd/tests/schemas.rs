@@ -178,7 +178,11 @@ fn threads(out: &mut Outputs) {
         "h.json",
     ];
     out.add("seal", &home, &erase);
-    out.add("import", &home, &["import", "t.json", "--json"]);
+    let imported = out.add("import", &home, &["import", "t.json", "--json"]);
+    let imported = imported["thread_id"].as_str().expect("an id");
+    out.add("show", &home, &["show", "--json", imported]);
+    out.add("export", &home, &["export", "--format", "json", imported]);
+    out.add("list", &home, &["council", "list", "--json"]);
     out.add("seal", &home, &["seal", "--json", &first, "-o", "u.json"]);
     out.add("import", &home, &["import", "u.json", "--json"]);
     let forget = ["forget", &first, "--message", "1", "--json", "--yes"];

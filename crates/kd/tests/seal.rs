@@ -95,7 +95,21 @@ fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
         let bytes = |folder: &Path| std::fs::read(folder.join(name)).expect(name);
         assert_eq!(bytes(&threads[0]), bytes(&home.threads()[0]), "{name}");
     }
-    assert!(other.run(&["show", &id]).out.contains("Ann says so."));
+    let source = home.threads()[0].clone();
+    let source = source.file_name().expect("a name").to_string_lossy();
+    let origin = format!("imported from {source}");
+    let shown = other.run(&["show", &id]).out;
+    assert!(
+        shown.contains("Ann says so.") && shown.contains(&origin),
+        "{shown}"
+    );
+    let listed = other.run(&["council", "list"]).out;
+    assert!(listed.contains(&origin), "{listed}");
+    for line in [&["show", &id, "--json"][..], &["council", "list", "--json"]] {
+        let told = other.run(line).json();
+        let told = told.get(0).unwrap_or(&told);
+        assert_eq!(told["imported"]["of"], &*source);
+    }
     assert_eq!(other.run(&["fsck"]).code, Some(0));
     // Once more makes another thread, and changes none.
     assert_eq!(other.run(&["import", "t.seal.json"]).code, Some(0));
@@ -208,7 +222,25 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
     assert_eq!(said.code, Some(0));
     assert!(!said.out.contains(['\u{1b}', '\r']), "{:?}", said.out);
     assert_eq!(said.out.lines().count(), 6, "{}", said.out);
-    // A later version is told as such.
+    // A megabyte in the place of a name fills no screen.
+    let seal = kd_core::seal::Seal::new(&"x".repeat(1 << 20), "", []).expect("sealed");
+    let file = home.work().join("long.json");
+    std::fs::write(&file, seal.to_bytes().expect("bytes")).expect("written");
+    let said = home.run(&["verify", "long.json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() < 80),
+        "{}",
+        said.out
+    );
+    let said = home.run(&["import", "long.json"]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(
+        said.err.contains("holds no thread") && said.err.len() < 1000,
+        "{}",
+        said.err
+    );
+    // A newer version is told as such.
     let text = String::from_utf8(seal.to_bytes().expect("bytes")).expect("text");
     std::fs::write(
         home.work().join("new.json"),

@@ -58,6 +58,10 @@ impl crate::Meta {
             at,
         }));
         noted.sort_by_key(|one| one.message);
+        self.set_forgotten(noted);
+    }
+
+    fn set_forgotten(&mut self, noted: Vec<Forgotten>) {
         let value = serde_json::to_value(noted).unwrap_or_default();
         self.extra.insert(KEY.to_owned(), value);
     }

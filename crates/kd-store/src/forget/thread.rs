@@ -431,7 +431,18 @@ fn note(
         _ => Thread::open(&target.place)?.meta().clone(),
     };
     meta.note_forgotten(numbers, now);
-    json::write_in(folder, layout::THREAD_FILE, &meta)
+    match json::write_in(folder, layout::THREAD_FILE, &meta, bounds::META) {
+        // Nothing that a folder brings may keep a message from being forgotten.
+        Err(Error::TooLarge { .. }) => {
+            let forgotten = meta.forgotten();
+            let entries = index::list(folder)?;
+            let senders = entries.iter().map(|entry| entry.sender().to_owned());
+            meta = Meta::rebuilt(meta.id, senders);
+            meta.set_forgotten(forgotten);
+            json::write_in(folder, layout::THREAD_FILE, &meta, bounds::META)
+        }
+        written => written,
+    }
 }
 
 /// What stays of a message: its sender, its receivers and its time.

@@ -2,6 +2,7 @@
 
 use super::{Finding, Kind, Remedy, Report};
 use crate::beneath::{Folder, Kind as Thing};
+use crate::bounds;
 use crate::error::Error;
 use crate::frontmatter;
 use crate::index::{self, Entry};
@@ -112,7 +113,7 @@ fn put_right(
                 Some(_) => drop(set_aside(folder, &within, name)?),
                 None => {}
             }
-            json::write_in(folder, layout::THREAD_FILE, meta.as_ref())?;
+            json::write_in(folder, layout::THREAD_FILE, meta.as_ref(), bounds::META)?;
             "written".to_owned()
         }
         Remedy::Rewrite | Remedy::Adopt => rewrite(folder, name)?,

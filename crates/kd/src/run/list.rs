@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::{SeatName, ThreadId};
 use kd_store::fork::{self, Lineage};
+use kd_store::seal::Origin;
 use kd_store::{Place, Thread};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -32,6 +33,8 @@ struct Row {
     members: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fork: Option<Lineage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<Origin>,
     /// How many forks above it are listed.
     #[serde(skip)]
     depth: usize,
@@ -132,6 +135,7 @@ fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row,
             .map(|(seat, state)| (seat.to_string(), state.word().into()))
             .collect(),
         fork: open.meta().lineage(),
+        imported: open.meta().origin(),
         depth: 0,
         states,
     })
@@ -154,10 +158,12 @@ fn page(rows: &[Row], here: &Here) -> String {
             .unwrap_or_default();
         let mut facts = vec![created, words::count(row.message_count as u64, "message")];
         facts.extend(row.branch.clone());
-        facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
+        // What a long origin must not push off the line.
         if row.current {
             facts.push("current".into());
         }
+        facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
+        facts.extend(row.imported.as_ref().map(super::seal::origin));
         // A deep tree keeps half of the width for its words.
         let shift = (2 * row.depth).min(columns / 2);
         let mark = match row.depth {

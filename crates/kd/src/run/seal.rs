@@ -7,13 +7,19 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
+use crate::render::wrap::clip;
 use jiff::Timestamp;
 use kd_core::formats::{self, Newer};
 use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey};
+use kd_store::seal::Origin;
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// Maximum columns of a name in a sealed file, and of what is wrong with the file.
+const NAME_COLUMNS_MAX: usize = 40;
+const CAUSE_COLUMNS_MAX: usize = 300;
 
 pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
@@ -57,7 +63,8 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         .as_deref()
         .is_some_and(|path| path.starts_with("/dev"));
     if !to_stdout {
-        let line = format!("{}: sealed in {}", sealed.header.thread, path.display());
+        let thread = brief(&sealed.header.thread);
+        let line = format!("{thread}: sealed in {}", path.display());
         writeln!(out, "{}", clean::line(&line))?;
         write_facts(&sealed, &mut out)?;
     }
@@ -112,7 +119,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Error> {
         writeln!(out, "{}", json::text(&told(&sealed), true)?)?;
         return Ok(());
     }
-    let thread = clean::line(&sealed.header.thread);
+    let thread = brief(&sealed.header.thread);
     writeln!(out, "{thread}: unchanged since it was sealed")?;
     write_facts(&sealed, &mut out)?;
     let open = match (&args.key, sealed.signer()) {
@@ -134,7 +141,6 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
             "v": formats::IMPORTED.version,
             "thread_id": made.id(),
             "imported": made.meta().origin(),
-            "fork": made.meta().lineage(),
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(());
@@ -142,7 +148,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let line = format!(
         "{}: imported from {}, with {}",
         made.id(),
-        sealed.header.thread,
+        brief(&sealed.header.thread),
         words::count(sealed.header.messages, "message")
     );
     writeln!(out, "{}", clean::line(&line))?;
@@ -191,7 +197,7 @@ fn read(path: &Path) -> Result<Sealed, Error> {
             Exit::Unproved,
             format!("{shown} was changed since it was sealed, or is no sealed thread"),
         )
-        .because(clean::line(&why.to_string())),
+        .because(clip(&clean::line(&why.to_string()), CAUSE_COLUMNS_MAX)),
     })
 }
 
@@ -200,6 +206,17 @@ fn shown(path: &Path) -> String {
         true => "stdin".to_owned(),
         false => clean::line(&path.display().to_string()),
     }
+}
+
+/// A name or a time of a sealed file, which anybody can have written: never so long that a terminal breaks the line, and
+/// what follows looks like a line of ours.
+fn brief(text: &str) -> String {
+    clip(&clean::line(text), NAME_COLUMNS_MAX)
+}
+
+/// Where a thread was imported from: `imported from council-a94d`.
+pub(super) fn origin(origin: &Origin) -> String {
+    format!("imported from {}", brief(&origin.of.0))
 }
 
 /// What a seal holds, in lines.
@@ -225,7 +242,7 @@ fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
     writeln!(
         out,
         "  sealed at: {}, as the file says",
-        clean::line(&header.sealed_at)
+        brief(&header.sealed_at)
     )?;
     Ok(())
 }
@@ -262,6 +279,12 @@ impl From<seal::SealError> for Error {
             seal::SealError::Erased(_) => Error::new("erased", Exit::Error, what)
                 .next("import the file that still has its contents"),
             seal::SealError::Foreign { .. } => Error::new(
+                "no_thread_inside",
+                Exit::Error,
+                "the sealed file holds no thread",
+            )
+            .because(what),
+            seal::SealError::Header(_) => Error::new(
                 "no_thread_inside",
                 Exit::Error,
                 "the sealed file holds no thread",

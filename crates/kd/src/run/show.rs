@@ -55,6 +55,9 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         if let Some(lineage) = lineage {
             object["fork"] = serde_json::json!(lineage);
         }
+        if let Some(origin) = thread.meta().origin() {
+            object["imported"] = serde_json::json!(origin);
+        }
         let forgotten = thread.meta().forgotten();
         if !forgotten.is_empty() {
             object["forgotten"] = serde_json::json!(forgotten);
@@ -164,15 +167,19 @@ impl Page<'_> {
         };
         let dot = self.styles.glyph("·", "-");
         let id = clean::line(&thread.id().0);
-        let fork = thread.meta().lineage().map(|lineage| {
-            let origin = format!("fork of {}", super::fork::origin(&lineage));
-            self.styles.dim(&clip(&origin, self.columns)) + "\n"
-        });
+        let origins = [
+            (thread.meta().lineage()).map(|of| format!("fork of {}", super::fork::origin(&of))),
+            (thread.meta().origin()).map(|of| super::seal::origin(&of)),
+        ];
+        let origins = origins.into_iter().flatten();
+        let origins: String = origins
+            .map(|line| self.styles.dim(&clip(&line, self.columns)) + "\n")
+            .collect();
         Ok(format!(
             "{} {dot} {}\n{}\n",
             self.styles.bold(&id),
             self.styles.dim(&said),
-            fork.unwrap_or_default()
+            origins
         ))
     }
 
