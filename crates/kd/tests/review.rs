@@ -377,6 +377,34 @@ fn hidden_characters_and_odd_names_are_told() {
     );
 }
 
+#[test]
+fn a_file_whose_name_looks_like_another_takes_no_finding_away() {
+    let home = home();
+    write(&home, "src/mean.rs\u{200b}", "fn harmless() {}\n");
+    git(&home, &["add", "src"]);
+    git(&home, &["commit", "-qm", "three"]);
+    let said = home.run(&["review", "HEAD~2..HEAD"]);
+    ok(&said);
+    assert!(said.out.contains("MAJOR  src/mean.rs:2"), "{}", said.out);
+    assert!(said.out.contains("the name of src/mean.rs"), "{}", said.out);
+}
+
+#[test]
+fn a_small_diff_does_not_fill_the_memory_with_lines_that_are_not_known() {
+    let home = home();
+    let files = (1..=6).map(|at| {
+        format!("--- a/f{at}.rs\n+++ b/f{at}.rs\n@@ -999990 +999990,2 @@\n x\n+let a = 1;\n")
+    });
+    let diff = files.collect::<String>() + "--- a/g.rs\n+++ b/g.rs\n@@ -1 +1,2 @@\n x\n+y\n";
+    write(&home, "far.diff", &diff);
+    let said = home.run(&["review", "--pr", "far.diff", "--dry-run"]);
+    ok(&said);
+    let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "findings in these files cannot be checked, and are dropped: f5.rs, f6.rs";
+    assert!(out.contains(note), "{out}");
+    assert!(!out.contains("f6.rs, g.rs"), "{out}");
+}
+
 /// A change that is a fault, and one that is none, in files of this project.
 fn mutations() -> Vec<(String, String, String, usize)> {
     const FAULTS: &[(&str, &str)] = &[

@@ -25,6 +25,8 @@ const USES_MAX: usize = 3;
 const USE_BYTES_MAX: usize = 200;
 /// Maximum lines of a file that is known.
 const LINES_MAX: u32 = 1_000_000;
+/// Maximum lines that are not known, of all files together.
+const UNKNOWN_MAX: u32 = 4_000_000;
 /// Files in the list that goes with each part.
 const LISTED_MAX: usize = 200;
 /// Files that a notice names.
@@ -139,33 +141,30 @@ impl Change {
     fn finish(&mut self) {
         let hidden = self.diff.clean();
         let lines = std::mem::take(&mut self.lines);
-        self.lines = lines
+        // A name with characters that nobody can see is no other file's name: that file keeps its lines.
+        let (odd, plain): (Vec<_>, Vec<_>) = lines
             .into_iter()
-            .map(|(path, lines)| {
-                let lines = lines.into_iter().map(|(n, line)| (n, one_line(&line)));
-                (one_line(&path), lines.collect())
-            })
-            .collect();
-        if hidden.is_empty() {
-            return;
+            .partition(|(path, _)| one_line(path) != *path);
+        for (path, lines) in plain.into_iter().chain(odd) {
+            let lines = lines.into_iter().map(|(n, line)| (n, one_line(&line)));
+            let known = self.lines.entry(one_line(&path));
+            known.or_insert_with(|| lines.collect());
         }
-        let named: Vec<String> = hidden
-            .iter()
-            .take(NAMED_MAX)
-            .map(|(path, line)| match line {
-                0 => format!("the name of {path}"),
-                line => format!("{path}:{line}"),
-            })
-            .collect();
-        let more = if hidden.len() > named.len() {
-            " …"
-        } else {
-            ""
-        };
-        self.notices.push(format!(
-            "the change has escapes or characters that nobody can see, taken out here: {}{more}",
-            named.join(", ")
-        ));
+        let too_long = named(self.too_long().into_iter().map(str::to_owned));
+        if let Some(files) = too_long {
+            self.notices.push(format!(
+                "findings in these files cannot be checked, and are dropped: {files}"
+            ));
+        }
+        let places = hidden.iter().map(|(path, line)| match line {
+            0 => format!("the name of {path}"),
+            line => format!("{path}:{line}"),
+        });
+        if let Some(places) = named(places) {
+            self.notices.push(format!(
+                "the change has escapes or characters that nobody can see, taken out here: {places}"
+            ));
+        }
     }
 
     /// The change in one line.
@@ -207,14 +206,26 @@ impl Change {
         parts.into_iter().enumerate().map(text).collect()
     }
 
+    /// The files whose text would have too many lines that are not known: a small diff can name millions of them.
+    fn too_long(&self) -> BTreeSet<&str> {
+        let mut unknown = 0;
+        let too_long = self.lines.iter().filter(|(_, lines)| {
+            let last = lines.keys().next_back().copied().unwrap_or_default();
+            let gaps = last.saturating_sub(u32::try_from(lines.len()).unwrap_or(u32::MAX));
+            if last > LINES_MAX || unknown + gaps > UNKNOWN_MAX {
+                return true;
+            }
+            unknown += gaps;
+            false
+        });
+        too_long.map(|(path, _)| path.as_str()).collect()
+    }
+
     /// The files after the change. Lines that are not known are empty; a file that would be too large is left out.
     pub(super) fn files(&self) -> BTreeMap<String, String> {
-        let known = self.lines.iter().filter(|(_, lines)| {
-            lines
-                .keys()
-                .next_back()
-                .is_none_or(|last| *last <= LINES_MAX)
-        });
+        let too_long = self.too_long();
+        let known = self.lines.iter();
+        let known = known.filter(|(path, _)| !too_long.contains(path.as_str()));
         let text = |lines: &BTreeMap<u32, String>| {
             let mut text = String::new();
             let mut next = 1;
@@ -354,6 +365,23 @@ fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
             )
         })
         .collect()
+}
+
+/// The first of these, each once, as a notice names them.
+fn named(all: impl Iterator<Item = String>) -> Option<String> {
+    let mut shown: Vec<String> = Vec::new();
+    let mut more = "";
+    for one in all {
+        if shown.contains(&one) {
+            continue;
+        }
+        if shown.len() == NAMED_MAX {
+            more = " …";
+            break;
+        }
+        shown.push(one);
+    }
+    (!shown.is_empty()).then(|| shown.join(", ") + more)
 }
 
 fn one_line(text: &str) -> String {
