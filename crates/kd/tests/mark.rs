@@ -233,6 +233,10 @@ fn commands_of_the_user_mark_and_nonsense_is_refused() {
             said.err
         );
     }
+    let said = home.run(&["mark", "--by", "echo noise", "--json"]);
+    assert_eq!(said.json()["mark"]["by"], "command");
+    assert!(said.err.contains("noise"), "{}", said.err);
+    ok(&home.run(&["mark", "--by", "false"]));
     let file = home.work().join("marks.jsonl");
     let good = home.run(&["marks", "export"]).out;
     for (text, part) in [

@@ -168,9 +168,12 @@ fn article(kind: &str) -> String {
     }
 }
 
-/// Runs a command of the user.
+/// Runs a command of the user. What it prints goes to stderr: `--json` prints one object.
 fn succeeds(command: &str) -> Result<bool, Error> {
-    let status = Command::new("/bin/sh").args(["-c", command]).status();
+    let status = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stdout(io::stderr())
+        .status();
     let status = status.map_err(|e| Error::usage("the command cannot be run").because(e))?;
     match status.code() {
         Some(126 | 127) => Err(Error::usage(format!(
