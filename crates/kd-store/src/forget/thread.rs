@@ -9,7 +9,7 @@ use crate::index::{self, Entry};
 use crate::json;
 use crate::layout::{self, Layout, Place};
 use crate::lock::Lock;
-use crate::meta::Meta;
+use crate::meta::{Meta, PRIVATE};
 use crate::thread::Thread;
 use kd_core::message::{Draft, Message, PASS, REPLACES};
 use serde_json::Value;
@@ -434,11 +434,14 @@ fn note(
     match json::write_in(folder, layout::THREAD_FILE, &meta, bounds::META) {
         // Nothing that a folder brings may keep a message from being forgotten.
         Err(Error::TooLarge { .. }) => {
-            let forgotten = meta.forgotten();
+            let (forgotten, private) = (meta.forgotten(), meta.is_private());
             let entries = index::list(folder)?;
             let senders = entries.iter().map(|entry| entry.sender().to_owned());
             meta = Meta::rebuilt(meta.id, senders);
             meta.set_forgotten(forgotten);
+            if private {
+                meta.extra.insert(PRIVATE.to_owned(), Value::Bool(true));
+            }
             json::write_in(folder, layout::THREAD_FILE, &meta, bounds::META)
         }
         written => written,

@@ -17,7 +17,7 @@ Examples:
   kd seal a94d --hash-only       only hashes, no contents
   kd seal --from a94d.seal.json --hash-only -o public.seal.json
                                  the same seal without contents
-  kd seal key                    show your public key; creates a key if you have none"
+  kd seal key                    show your public key, and make one at first use"
 )]
 pub(crate) struct Seal {
     #[command(subcommand)]
@@ -74,7 +74,7 @@ pub(crate) struct Verify {
 #[command(after_help = "\
 Examples:
   kd import council-a94d.seal.json
-  kd import council-a94d.seal.json --key d75a980182b1…   only if signed by this key")]
+  kd import council-a94d.seal.json --key d75a980182b1…   if signed by this key")]
 pub(crate) struct Import {
     /// The sealed file; - is stdin
     pub(crate) file: PathBuf,

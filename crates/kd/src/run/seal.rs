@@ -125,7 +125,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Error> {
     let open = match (&args.key, sealed.signer()) {
         (Some(_), _) => "that the members said this, and when it was sealed",
         (None, Some(_)) => "whose key that is, that the members said this, and when",
-        (None, None) => "who made this file, and when: without a signature anybody can",
+        (None, None) => "who made this file, and when; anybody can make an unsigned one",
     };
     writeln!(out, "not proved: {open}")?;
     Ok(())

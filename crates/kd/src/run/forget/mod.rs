@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
+use crate::render::wrap::wrap;
 use elsewhere::Elsewhere;
 use kd_core::{ThreadId, Timestamp};
 use kd_store::forget::{self, Busy, Found, Job, Scope};
@@ -66,7 +67,8 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             true => Box::new(io::sink()),
             false => Box::new(io::stdout().lock()),
         };
-        show(&layout, &looked, &stays, &mut shown)?;
+        let columns = io::stdout().is_terminal().then(|| here.columns());
+        show(&layout, &looked, &stays, columns, &mut shown)?;
     }
     let is_nothing = looked.iter().all(|one| one.found.is_empty());
     if !args.dry_run && !args.yes && !is_nothing {
@@ -197,6 +199,7 @@ fn show(
     layout: &Layout,
     looked: &[Looked<'_>],
     stays: &[Elsewhere],
+    columns: Option<usize>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     if looked.is_empty() {
@@ -213,20 +216,33 @@ fn show(
             writeln!(out, "  - {}: {at}", found.what)?;
         }
         for line in kept(one) {
-            writeln!(out, "  {line}")?;
+            write_wrapped(&line, columns, out)?;
         }
     }
     if !stays.is_empty() {
         writeln!(out, "not removed:")?;
         for one in stays {
             let at = short(layout, &one.path);
-            writeln!(out, "  {at}: {}", clean::line(&one.why))?;
+            write_wrapped(&format!("{at}: {}", clean::line(&one.why)), columns, out)?;
         }
     }
     Ok(())
 }
 
-/// What stays in `.kd`, in lines.
+/// Writes a line below a thread; on a terminal it is broken between words.
+fn write_wrapped(line: &str, columns: Option<usize>, out: &mut dyn Write) -> Result<(), Error> {
+    let lines = match columns {
+        Some(columns) => wrap(line, columns.saturating_sub(5)),
+        None => vec![line.to_owned()],
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let indent = if at == 0 { "  " } else { "    " };
+        writeln!(out, "{indent}{line}")?;
+    }
+    Ok(())
+}
+
+/// What stays in `.kd`, in lines; the command that removes it last.
 fn kept(one: &Looked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for target in one.job.targets().iter().filter(|target| target.is_copy) {
@@ -242,14 +258,12 @@ fn kept(one: &Looked<'_>) -> Vec<String> {
     for (place, count) in one.job.keeps() {
         let id = clean::line(&place.id.0);
         let count = words::count(*count as u64, "message");
-        lines.push(format!(
-            "{id} keeps copies of {count}; to remove them: kd forget {id}"
-        ));
+        lines.push(format!("{id} keeps copies of {count}: kd forget {id}"));
     }
     for (id, number) in &one.quotes {
         let id = clean::line(&id.0);
         lines.push(format!(
-            "message {number} of {id} quotes it and stays; to remove it: kd forget {id} --message {number}"
+            "message {number} of {id} quotes it: kd forget {id} --message {number}"
         ));
     }
     lines
