@@ -624,7 +624,7 @@ fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Er
 }
 
 /// The folders in a folder, by name; none if it is not there. Hidden ones are left out, and names that no program gives:
-/// those that are not text, or hold characters that a terminal would obey or not show.
+/// see [`is_given`].
 fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let Some(folder) = Folder::find(path)? else {
         return Ok(Vec::new());
@@ -634,8 +634,7 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
         if let Ok(name) = item.name.into_string()
             && !name.starts_with('.')
             && item.kind == Kind::Folder
-            && clean_text(&name) == name.as_str()
-            && !name.contains(['\n', '\t'])
+            && is_given(&name)
         {
             let path = path.join(&name);
             found.push((name, path));
@@ -643,6 +642,14 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Whether a program could have named a folder so. Names stand in lines and in commands for the user to type: none holds
+/// what a terminal obeys or does not show, or what a shell reads as more than a word, or begins like an option.
+fn is_given(name: &str) -> bool {
+    let is_safe =
+        |c: char| !(c.is_ascii_punctuation() || c.is_control()) || "-_.+@,:=%".contains(c);
+    clean_text(name) == name && !name.starts_with('-') && name.chars().all(is_safe)
 }
 
 /// An id for a new thread. Of 65,536 ids few are free by chance when thousands are taken: later attempts get longer ones.

@@ -247,6 +247,72 @@ fn ids_resolve_exactly_then_by_the_beginning_here_then_elsewhere() {
 }
 
 #[test]
+fn a_name_that_would_be_more_than_a_word_in_a_command_is_no_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let given = [
+        "council-a94d",
+        "chat_1.old",
+        "Chat 2",
+        "模型-1",
+        "a@b,c:d=e%f+g",
+    ];
+    let odd = [
+        "council-1; reboot",
+        "council-$(id)",
+        "council-`id`",
+        "--yes",
+        "a&b",
+        "a|b",
+        "a>b",
+        "a'b",
+        "a\"b",
+        "a\\b",
+        "a*",
+        "a\nb",
+        "a\tb",
+        "a\u{1b}[2J",
+        "a\u{202e}b",
+    ];
+    for name in given.iter().chain(&odd) {
+        fs::create_dir_all(layout.threads_folder().join(name)).unwrap();
+        fs::create_dir_all(
+            layout
+                .kd()
+                .join("branches")
+                .join(name)
+                .join("threads/council-b"),
+        )
+        .unwrap();
+    }
+    let listed = |places: Vec<kd_store::Place>, what: fn(&kd_store::Place) -> String| {
+        let mut names: Vec<String> = places.iter().map(what).collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let mut expected = given.map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(
+        listed(layout.threads().unwrap(), |p| p.id.0.clone()),
+        expected
+    );
+    let branches = listed(layout.all_threads(false).unwrap(), |p| p.branch.clone());
+    expected.push(
+        branches
+            .iter()
+            .find(|b| !expected.contains(b))
+            .unwrap()
+            .clone(),
+    );
+    expected.sort();
+    assert_eq!(branches, expected);
+    for name in odd {
+        assert!(layout.resolve(name).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn the_current_thread_is_kept_with_the_keys_of_others() {
     let dir = tempfile::tempdir().unwrap();
     let layout = layout(dir.path());
