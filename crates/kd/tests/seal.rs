@@ -75,6 +75,9 @@ fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
     let other = self::home();
     let there = other.work().join("t.seal.json");
     std::fs::copy(&file, &there).expect("copied");
+    // Nothing was ever asked there.
+    std::fs::remove_dir_all(other.work().join(".kd")).expect("removed");
+    support::checkout(&other.work());
     let before = other.threads();
     let said = other.run(&["import", "t.seal.json", "--key", key]);
     assert_eq!(said.code, Some(0), "{}", said.err);
