@@ -61,11 +61,26 @@ pub(super) fn left_out(bytes: usize, styles: Styles) -> Option<Line> {
 /// Renders text that is clean already.
 pub(super) fn lines_of(text: &str, columns: usize, styles: Styles) -> Vec<Line> {
     let mut renderer = Renderer::new(columns.max(8), styles);
-    for event in Parser::new_ext(&bounded(text), OPTIONS) {
-        renderer.event(event);
+    let text = bounded(text);
+    for (event, range) in Parser::new_ext(&text, OPTIONS).into_offset_iter() {
+        let signs = match event {
+            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => "*",
+            Event::Start(Tag::Strong) | Event::End(TagEnd::Strong) => "**",
+            _ => "",
+        };
+        match !signs.is_empty() && begins_in_word(&text, range.start) {
+            true => renderer.say(signs),
+            false => renderer.event(event),
+        }
     }
     renderer.flush();
     renderer.lines
+}
+
+/// Whether signs of emphasis begin in the middle of a word, as in `17*20 and 2*3`: there they are part of the text.
+fn begins_in_word(text: &str, at: usize) -> bool {
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    before.is_some_and(|c| c.is_ascii_alphanumeric())
 }
 
 fn paint(line: &[Span], styles: Styles) -> String {
@@ -485,6 +500,22 @@ mod tests {
                 assert!(width(line) <= columns, "{columns}: {line:?}");
             }
             insta::assert_snapshot!(format!("markdown-{columns}"), text);
+        }
+    }
+
+    #[test]
+    fn products_and_powers_keep_their_signs() {
+        for (text, shown) in [
+            ("17*20 is 340 and 17*3 is 51", "17*20 is 340 and 17*3 is 51"),
+            ("2**10 + 3**4", "2**10 + 3**4"),
+            ("a*b + c*d, *so* it is", "a*b + c*d, so it is"),
+            (
+                "**API**s, *one*-two, 重要**です**。",
+                "APIs, one-two, 重要です。",
+            ),
+            ("***all*** (*x*)", "all (x)"),
+        ] {
+            assert_eq!(plain(text, 80).trim_end(), shown);
         }
     }
 
