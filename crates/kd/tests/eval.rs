@@ -253,6 +253,29 @@ fn promises_are_tried_on_recorded_answers() {
 }
 
 #[test]
+fn how_soon_broken_promises_are_noticed_is_tried_on_recorded_answers() {
+    let gsm = data("zeroeval_gsm_44models.csv");
+    let asked = "--promise 0.9 --marks 100 --splits 3 --drift";
+    let asked: Vec<&str> = ["eval", "--replay", &gsm, "--members", CHEAP]
+        .into_iter()
+        .chain(asked.split(' '))
+        .collect();
+    let said = kd(&asked);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for word in ["nothing", "swap", "harder", "doubted", "in place of"] {
+        assert!(said.out.contains(word), "{word}\n{}", said.out);
+    }
+    let widest = said.out.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(120), "{}", said.out);
+    let said = kd(&[&asked[..], &["--json"]].concat());
+    let v: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(v["rows"].as_array().map(Vec::len), Some(4), "{v}");
+    assert_eq!(v["rows"][1]["change"], json!("swap"));
+    let alone = kd(&["eval", "--replay", &gsm, "--drift"]);
+    assert_eq!(alone.code, Some(2), "{}", alone.err);
+}
+
+#[test]
 fn promises_that_cannot_be_tried_are_refused() {
     let gsm = data("zeroeval_gsm_44models.csv");
     let many = kd(&[

@@ -258,7 +258,7 @@ fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
 
 /// Agreement of a vote, 0 to 1, drawn towards the middle where few voted (Krichevsky and Trofimov's estimate), to four
 /// places. No probability of being right.
-pub(super) fn agreement(backers: u64, voters: u64) -> f64 {
+pub(crate) fn agreement(backers: u64, voters: u64) -> f64 {
     if voters == 0 {
         return 0.0;
     }

@@ -6,7 +6,7 @@
 pub mod answer;
 pub(crate) mod blind;
 pub mod board;
-mod count;
+pub(crate) mod count;
 mod course;
 pub mod fact;
 mod forecast;

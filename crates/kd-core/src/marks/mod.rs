@@ -15,7 +15,7 @@ mod warranty;
 pub use drift::{PEACE, Watch};
 pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
-pub use standing::{Basis, LEVELS, Standing, State, standing};
+pub use standing::{Basis, LEVELS, PROBABILITY_MARKS, Standing, State, standing};
 pub use strength::{PULL, strengths};
 pub use verdict::model_of;
 pub use warranty::{Promise, Scored, Warranty, fit};

@@ -11,12 +11,16 @@ use super::warranty::{first_group, holds, ranked};
 use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
 use crate::Timestamp;
 use crate::eval::auto::Strength;
+use crate::eval::calibration::{Forecast, Isotonic};
 use crate::eval::weights::odds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The shares right that are promised, weakest first.
 pub const LEVELS: [f64; 5] = [0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// Tested marks from which a probability is told.
+pub const PROBABILITY_MARKS: usize = 50;
 
 /// What the marks say of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,9 @@ pub struct Standing {
     pub marks: u64,
     /// How sure the council is of this verdict: the lead in weights, -1 to 1. See [`super::score`].
     pub score: Option<f64>,
+    /// The probability that it is right, by how often verdicts were right that scored about as high. `None` from few marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
     /// The promise.
     #[serde(flatten)]
     pub state: State,
@@ -108,6 +115,10 @@ impl Standing {
                 marks(self.marks)
             ),
         };
+        if let Some(probability) = self.probability {
+            let rounded = (probability * 100.0).round().clamp(1.0, 99.0);
+            out.push_str(&format!("; probability of being right: about {rounded} %"));
+        }
         if let Some(at) = self.withdrawn {
             out.push_str(&format!(
                 "; an earlier promise was withdrawn on {}: later verdicts were wrong too often",
@@ -234,6 +245,8 @@ pub struct Basis {
     test: Vec<(Timestamp, Scored)>,
     /// The promises that hold, weakest first.
     found: Vec<(f64, Warranty)>,
+    /// From scores to the share right.
+    map: Isotonic,
     withdrawn: Option<Timestamp>,
 }
 
@@ -270,11 +283,15 @@ impl Basis {
             test.drain(..=at);
             found = fitted(&test, required);
         }
+        let forecasts: Vec<Forecast> = (test.iter())
+            .map(|(_, mark)| (mark.score, mark.right))
+            .collect();
         Self {
             kind: verdict.kind.clone(),
             count,
             required,
             weights,
+            map: Isotonic::fit(&forecasts),
             test,
             found,
             withdrawn,
@@ -291,6 +308,19 @@ impl Basis {
     pub fn right(&self, verdict: &Mark) -> Option<f64> {
         self.covering(scored(verdict, &self.weights))
             .map(|(right, _)| *right)
+    }
+
+    /// The probability that a verdict like the one it was learned for is right: how often tested verdicts were right that
+    /// scored about as high, never quite 0 or 1. `None` from fewer than [`PROBABILITY_MARKS`] of them.
+    pub fn probability(&self, verdict: &Mark) -> Option<f64> {
+        self.chance(scored(verdict, &self.weights)?)
+    }
+
+    fn chance(&self, score: f64) -> Option<f64> {
+        let n = self.test.len() as f64;
+        let edge = 1.0 / (n + 2.0);
+        let share = self.map.at(score).clamp(edge, 1.0 - edge);
+        (self.test.len() >= PROBABILITY_MARKS).then_some(share)
     }
 
     /// When an earlier promise was withdrawn.
@@ -334,6 +364,7 @@ impl Basis {
             kind: self.kind.clone(),
             marks: self.count,
             score: own,
+            probability: own.and_then(|score| self.chance(score)),
             state,
             withdrawn: self.withdrawn,
         }
@@ -501,6 +532,37 @@ mod tests {
             matches!(hopeless.state, State::None { more: None }),
             "{hopeless:?}"
         );
+    }
+
+    #[test]
+    fn a_probability_is_how_often_verdicts_as_sure_were_right() {
+        let marks = mixed(600, 100);
+        let sure = standing(&marks, &verdict(9999, 3, true), None);
+        let unsure = standing(&marks, &verdict(9999, 2, true), None);
+        let near = |told: Option<f64>, share: f64| {
+            assert!(told.is_some_and(|p| (p - share).abs() < 0.03), "{told:?}");
+        };
+        near(sure.probability, 0.98);
+        near(unsure.probability, 0.25);
+        assert!(
+            unsure
+                .words()
+                .ends_with("; probability of being right: about 25 %"),
+            "{}",
+            unsure.words()
+        );
+        let all_right = standing(&series(&[(3, 200, 0)]), &verdict(9999, 3, true), None);
+        assert!(all_right.probability < Some(1.0), "{all_right:?}");
+        assert!(
+            all_right.words().ends_with("about 99 %"),
+            "{}",
+            all_right.words()
+        );
+        // 66 marks leave 50 to test.
+        for (marks, told) in [(65, false), (66, true)] {
+            let few = standing(&series(&[(3, marks, 0)]), &verdict(9999, 3, true), None);
+            assert_eq!(few.probability.is_some(), told, "{few:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ Examples:
   kd eval --replay answers.csv --members ada,bob,cyd --rule plurality,log-odds,auto
   kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils beside their best member
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.8,0.9 --marks 100,400    whether promises are kept
+  kd eval --replay answers.csv --members ada,bob,cyd --promise 0.9 --drift    how soon broken promises are noticed
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
   kd eval --list                                                 list deciders and protocols to simulate
@@ -65,6 +66,9 @@ pub(crate) struct Eval {
     /// Number of times the questions are split into marked ones and others
     #[arg(long, value_name = "N", requires = "promise", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) splits: u32,
+    /// Change something after the marks, and count the marks until broken promises are withdrawn
+    #[arg(long, requires = "promise")]
+    pub(crate) drift: bool,
     /// Only debates recorded under this mode
     #[arg(long, requires = "replay")]
     pub(crate) mode: Option<String>,

@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use kd_core::eval::deciders::{DECIDERS, Way};
-use kd_core::eval::replay::{self, Empty, ReadError, Replay, Select, Table, Trial, read_debates};
+use kd_core::eval::replay::{
+    self, DriftTrial, Empty, ReadError, Replay, Select, Table, Trial, read_debates,
+};
 use kd_core::eval::simulate::protocols::PROTOCOLS;
 use kd_core::eval::simulate::{Spec, simulate};
 use kd_core::voting::RULES;
@@ -91,6 +93,9 @@ fn table(
     }
     let table = Table::read(text, empty(args)).map_err(|e| unreadable(path, e))?;
     let Some(n) = args.councils else {
+        if args.drift {
+            return drifts(out, args, path, text, &table, styles);
+        }
         let replay = table
             .council(&args.members)
             .map_err(|e| unreadable(path, e))?;
@@ -123,6 +128,46 @@ fn table(
     Ok(())
 }
 
+/// How soon broken promises are noticed. The change needs the other models of the file, so their answers are read too.
+fn drifts(
+    out: &mut impl Write,
+    args: &Eval,
+    path: &Path,
+    text: &str,
+    table: &Table,
+    styles: &Styles,
+) -> Result<(), Error> {
+    let trial = DriftTrial {
+        members: args.members.clone(),
+        promises: args.promise.clone(),
+        marks: args.marks.iter().map(|n| *n as usize).collect(),
+        splits: args.splits as usize,
+        seed: args.seed,
+    };
+    let all = table.council(&[]).map_err(|e| unreadable(path, e))?;
+    let found = replay::drifts(&all, &trial).map_err(|e| unreadable(path, e))?;
+    if args.json {
+        tried(out, path, text, &found)
+    } else {
+        Ok(words::drifts(out, &name(path), &found, styles)?)
+    }
+}
+
+/// A trial of promises as JSON.
+fn tried(
+    out: &mut impl Write,
+    path: &Path,
+    text: &str,
+    found: &impl serde::Serialize,
+) -> Result<(), Error> {
+    let mut value = serde_json::to_value(found).map_err(io::Error::from)?;
+    if let Some(object) = value.as_object_mut() {
+        object.insert("file".into(), json!(name(path)));
+        object.insert("sha256".into(), json!(replay::fingerprint(text)));
+    }
+    Ok(writeln!(out, "{}", json::text(&value, true)?)?)
+}
+
 fn promises(
     out: &mut impl Write,
     args: &Eval,
@@ -139,16 +184,10 @@ fn promises(
     };
     let found = replay::promises(replay, &trial).map_err(|e| unreadable(path, e))?;
     if args.json {
-        let mut value = serde_json::to_value(&found).map_err(io::Error::from)?;
-        if let Some(object) = value.as_object_mut() {
-            object.insert("file".into(), json!(name(path)));
-            object.insert("sha256".into(), json!(replay::fingerprint(text)));
-        }
-        writeln!(out, "{}", json::text(&value, true)?)?;
+        tried(out, path, text, &found)
     } else {
-        words::promises(out, &name(path), &found, styles)?;
+        Ok(words::promises(out, &name(path), &found, styles)?)
     }
-    Ok(())
 }
 
 fn report(

@@ -1,12 +1,14 @@
 //! Recorded answers: what members said to questions whose right answer is known.
 
 mod councils;
+mod drifts;
 mod promises;
 mod read;
 mod report;
 
 pub use councils::{Councils, Gain, councils};
-pub use promises::{Kept, Promises, Trial, promises};
+pub use drifts::{Change, DriftTrial, Drifts, Noticed, drifts};
+pub use promises::{Calibrated, Kept, Promises, Trial, promises};
 pub use read::{Empty, ReadError, Select, Table, read_csv, read_debates};
 pub use report::{
     Agreement, Council, Debate, Errors, MemberReport, Pattern, Report, Reward, RuleReport, Setup,

@@ -5,12 +5,14 @@
 
 use super::{ReadError, Replay};
 use crate::Timestamp;
+use crate::deliberation::count::agreement;
+use crate::eval::calibration::{Forecast, calibration};
 use crate::eval::deciders::{Halves, Setting, Way};
 use crate::eval::intervals::{Interval, wilson};
 use crate::marks::{Basis, By, LEVELS, Mark, Member, Promise, VERSION};
-use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
 /// What is tried.
@@ -43,6 +45,60 @@ pub struct Promises {
     pub risk: f64,
     /// For each promise and each number of marks.
     pub rows: Vec<Kept>,
+    /// For each number of marks.
+    pub calibration: Vec<Calibrated>,
+}
+
+/// Expected calibration errors on the questions that were not marked, ten bins, means over splits: 0 is best.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibrated {
+    /// Marks it was learned from.
+    pub marks: usize,
+    /// Of the agreement, taken for a probability.
+    pub agreement: f64,
+    /// Of the probability that the marks tell; `None` where they are too few.
+    pub probability: Option<f64>,
+    /// Of the same probabilities if they were true: questions are finite, so it is above 0.
+    pub ideal: Option<f64>,
+}
+
+/// Sums of errors over splits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Errors {
+    agreement: f64,
+    probability: f64,
+    ideal: f64,
+    told: usize,
+}
+
+impl Errors {
+    /// Adds the questions of a split that were not marked.
+    fn add(&mut self, basis: &Basis, rest: &[&Mark], chance: &mut ChaCha12Rng) {
+        let ece = |forecasts: &[Forecast]| calibration(forecasts).map_or(0.0, |found| found.ece);
+        let agreed = |mark: &&Mark| {
+            let backers = mark.members.iter().filter(|m| m.backs).count() as u64;
+            let voters = mark.members.iter().filter(|m| m.key.is_some()).count() as u64;
+            (agreement(backers, voters), mark.is_right())
+        };
+        self.agreement += ece(&rest.iter().map(agreed).collect::<Vec<_>>());
+        let told = |mark: &&Mark| Some((basis.probability(mark)?, mark.is_right()));
+        if let Some(told) = rest.iter().map(told).collect::<Option<Vec<Forecast>>>() {
+            self.told += 1;
+            self.probability += ece(&told);
+            let drawn = |(p, _): &Forecast| (*p, chance.random::<f64>() < *p);
+            self.ideal += ece(&told.iter().map(drawn).collect::<Vec<_>>());
+        }
+    }
+
+    fn row(self, marks: usize, splits: usize) -> Calibrated {
+        let told = (self.told > 0).then_some(self.told as f64);
+        Calibrated {
+            marks,
+            agreement: self.agreement / splits.max(1) as f64,
+            probability: told.map(|n| self.probability / n),
+            ideal: told.map(|n| self.ideal / n),
+        }
+    }
 }
 
 /// How one promise fared.
@@ -82,11 +138,6 @@ struct Count {
 /// # Errors
 /// A record without named members, a share that is none, and fewer questions than marks and one more.
 pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
-    let fail = |what: String, hint: &str| ReadError {
-        line: 1,
-        what,
-        hint: hint.into(),
-    };
     if !replay.named {
         return Err(fail(
             "promises need named members".into(),
@@ -99,7 +150,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
             "give a share above 0 and below 1",
         ));
     }
-    let all = verdicts(replay, trial.seed);
+    let all: Vec<Mark> = verdicts(replay, trial.seed).into_iter().flatten().collect();
     let Some(sample) = all.first() else {
         return Err(fail(
             "no question has an answer".into(),
@@ -123,9 +174,12 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
         .flat_map(|promise| trial.marks.iter().map(|marks| (*promise, *marks)))
         .collect();
     let mut counts = vec![Count::default(); cells.len()];
+    let mut errors = vec![Errors::default(); trial.marks.len()];
+    let mut outcomes = ChaCha12Rng::seed_from_u64(trial.seed);
+    outcomes.set_stream(u64::from_be_bytes(*b"outcomes"));
     for _ in 0..trial.splits {
         order.shuffle(&mut chance);
-        for marks in &trial.marks {
+        for (marks, errors) in trial.marks.iter().zip(&mut errors) {
             let (marked, rest) = order.split_at(*marks);
             let given: Vec<Mark> = (0i64..)
                 .zip(marked)
@@ -137,6 +191,8 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
             // A mark of the sample would be left out.
             let sample = rest.first().map_or(sample, |place| &all[*place]);
             let usual = Basis::of(&given, sample, None);
+            let unmarked: Vec<&Mark> = rest.iter().map(|at| &all[*at]).collect();
+            errors.add(&usual, &unmarked, &mut outcomes);
             let promised: Vec<Option<f64>> = rest.iter().map(|at| usual.right(&all[*at])).collect();
             for ((promise, n), count) in cells.iter().zip(&mut counts) {
                 if n != marks {
@@ -171,6 +227,9 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
         right: right as f64 / all.len() as f64,
         risk: Promise::of(LEVELS[0]).map_or(0.0, |promise| promise.risk),
         rows: cells.iter().zip(&counts).map(row).collect(),
+        calibration: (trial.marks.iter().zip(errors))
+            .map(|(marks, errors)| errors.row(*marks, trial.splits))
+            .collect(),
     })
 }
 
@@ -197,10 +256,18 @@ impl Count {
     }
 }
 
-/// The verdict of each question that anybody answered, marked right or wrong.
-fn verdicts(replay: &Replay, seed: u64) -> Vec<Mark> {
+pub(super) fn fail(what: String, hint: &str) -> ReadError {
+    ReadError {
+        line: 1,
+        what,
+        hint: hint.into(),
+    }
+}
+
+/// The verdict of each question, marked right or wrong; `None` where nobody answered.
+pub(super) fn verdicts(replay: &Replay, seed: u64) -> Vec<Option<Mark>> {
     let Some(way) = Way::find("plurality") else {
-        return Vec::new();
+        return vec![None; replay.questions.len()];
     };
     let halves = Halves::drawn(replay.questions.len(), seed);
     let decided = way.decide(&Setting {
@@ -213,7 +280,7 @@ fn verdicts(replay: &Replay, seed: u64) -> Vec<Mark> {
     chance.set_stream(u64::from_be_bytes(*b"___draws"));
     let numbered = (1u32..).zip(&replay.questions).zip(&decided);
     numbered
-        .filter_map(|((message, question), decision)| {
+        .map(|((message, question), decision)| {
             let winner = *decision.winners.choose(&mut chance)?;
             let member = |(name, answer): (&String, &Option<usize>)| Member {
                 name: name.clone(),
@@ -247,7 +314,6 @@ fn verdicts(replay: &Replay, seed: u64) -> Vec<Mark> {
 mod tests {
     use super::super::Question;
     use super::*;
-    use rand::RngExt;
 
     /// Three members whose agreement tells how likely they are right: all three in half of the questions.
     fn replay(sure: f64, split: f64) -> Replay {
@@ -325,6 +391,20 @@ mod tests {
             [few, many],
             "rows do not depend on each other"
         );
+    }
+
+    #[test]
+    fn what_marks_tell_is_calibrated_where_agreement_is_not() {
+        // Agreement says .93 and .63; it comes .8 and .3.
+        let found = promises(&replay(0.8, 0.3), &trial(0.9, 400)).expect("a record");
+        let [told] = &found.calibration[..] else {
+            panic!("{found:?}");
+        };
+        assert!(told.agreement > 0.15, "{told:?}");
+        assert!(told.probability.is_some_and(|ece| ece < 0.06), "{told:?}");
+        assert!(told.ideal < told.probability, "{told:?}");
+        let few = promises(&replay(0.8, 0.3), &trial(0.9, 60)).expect("a record");
+        assert_eq!(few.calibration[0].probability, None);
     }
 
     #[test]

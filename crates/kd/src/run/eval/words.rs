@@ -4,7 +4,7 @@ use super::Styles;
 use kd_core::eval::calibration::Calibration;
 use kd_core::eval::intervals::Interval;
 use kd_core::eval::paired::{Comparison, Verdict};
-use kd_core::eval::replay::{Council, Councils, Debate, MemberReport, Promises, Report};
+use kd_core::eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Promises, Report};
 use kd_core::eval::simulate::Simulated;
 use std::io::{self, Write};
 
@@ -445,6 +445,81 @@ pub(super) fn promises(
         out,
         "  in percent; each promise takes a risk of {} % to be broken",
         (p.risk * 1000.0).round() / 10.0
+    )?;
+    writeln!(
+        out,
+        "\nCalibration error (ECE, points) of what is told of the other questions"
+    )?;
+    let mut rows = vec![row([
+        "marks",
+        "agreement",
+        "probability",
+        "if it were true",
+    ])];
+    for told in &p.calibration {
+        let points = |ece: Option<f64>| ece.map_or_else(|| "–".to_owned(), pct);
+        rows.push(vec![
+            told.marks.to_string(),
+            pct(told.agreement),
+            points(told.probability),
+            points(told.ideal),
+        ]);
+    }
+    grid(out, &rows, styles)
+}
+
+/// How soon broken promises are noticed.
+pub(super) fn drifts(
+    out: &mut impl Write,
+    file: &str,
+    d: &Drifts,
+    styles: &Styles,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} · {} questions · {} members · {} splits · seed {}",
+        styles.bold(&clean(file)),
+        d.questions,
+        d.members.len(),
+        d.splits,
+        d.seed
+    )?;
+    let mut rows = vec![row([
+        "promise",
+        "marks",
+        "change",
+        "made",
+        "given",
+        "covered",
+        "wrong",
+        "gone",
+        "withdrawn",
+        "after",
+        "90 %",
+    ])];
+    for seen in &d.rows {
+        let promised = seen.promised as f64;
+        let of_them = |n: usize| pct(n as f64 / promised.max(1.0));
+        let delay = |at: Option<usize>| at.map_or_else(|| "–".to_owned(), |n| n.to_string());
+        rows.push(vec![
+            format!("{} %", (seen.promise * 1000.0).round() / 10.0),
+            seen.marks.to_string(),
+            seen.change.name().to_owned(),
+            pct(promised / d.splits.max(1) as f64),
+            format!("{:.0}", seen.looked),
+            format!("{:.0}", seen.covered),
+            seen.wrong.map_or_else(|| "–".to_owned(), pct),
+            of_them(seen.gone),
+            of_them(seen.withdrawn),
+            delay(seen.delay.map(|(median, _)| median)),
+            delay(seen.delay.map(|(_, most)| most)),
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    let (best, weakest) = (clean(&d.swap.0), clean(&d.swap.1));
+    writeln!(
+        out,
+        "  made: percent of splits; given, covered, wrong: marks after the change, those that the promise covers, and\n  percent of these that are wrong; gone: percent of the splits in which it was made; withdrawn: by the running test;\n  after: marks given until it went, median and nine tenths\n  swap: {weakest} answers in place of {best}; harder: only the harder half of the questions;\n  doubted: all verdicts with a dissent are marked, and one in five of the others"
     )
 }
 
