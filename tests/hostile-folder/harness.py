@@ -54,6 +54,9 @@ HAS_NET = os.environ.get("KD_HOSTILE_NET") == "1"
 HAS_PIDS = os.environ.get("KD_HOSTILE_PIDS") == "1"
 
 
+NO_COMMAND = ("error: unexpected argument", "error: unrecognized subcommand", "error: the following required arguments")
+
+
 class Held(Exception):
     """The case cannot be tried here; the text says what is missing."""
 
@@ -241,10 +244,14 @@ class Box:
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
-    def kd(self, *args: str, cwd: Path | None = None, input: str | None = None, env: dict[str, str] | None = None) -> Run:
-        """Runs the program to its end, or to the time-out."""
-        run = spawn([KD, *args], cwd or self.work, {**self.env, **(env or {})}, input, self.seconds, self.top)
+    def kd(self, *args: str, cwd: Path | None = None, input: str | None = None, env: dict[str, str] | None = None, seconds: float | None = None) -> Run:
+        """Runs the program to its end, or to the time-out. One that gets `seconds` is expected to go on until then."""
+        run = spawn([KD, *args], cwd or self.work, {**self.env, **(env or {})}, input, seconds or self.seconds, self.top)
+        run.timed_out = run.timed_out and seconds is None
         self.runs.append(run)
+        # A case that types what is no command tries nothing.
+        if run.code == 2 and any(line.startswith(NO_COMMAND) for line in run.err.splitlines()):
+            raise AssertionError(f"kd {' '.join(args)}: {run.told()}")
         return run
 
     def chat(self, *args: str, typed: str = "hello", cwd: Path | None = None, size: tuple[int, int] = (30, 100), until: str | None = None) -> "Screen":

@@ -121,9 +121,10 @@ def posted(payload: str) -> Callable[[Box], str | None]:
         db.execute("INSERT INTO log (forum, line) VALUES ('main', ?)", (json.dumps({"at": "2026-01-01T00:00:00Z", "forum": "main", "event": "run_started", "agent": text}),))
         db.commit()
         db.close()
-        reading = [("read",), ("read", "1"), ("read", "1", "--json"), ("search", "body"), ("log",), ("motions",), ("motions", "1"), ("motions", "--json"), ("audit",), ("fairness",), ("agents",), ("watch", "--timeout", "1")]
+        reading = [("read",), ("read", "1"), ("read", "1", "--json"), ("search", "body"), ("log",), ("motions",), ("motions", "1"), ("motions", "--json"), ("audit",), ("fairness",), ("agents",), ("watch",)]
         for argv in reading:
-            run = box.kd("forum", *argv, input="")
+            # It follows until somebody stops it.
+            run = box.kd("forum", *argv, input="", seconds=1 if argv == ("watch",) else None)
             if found := bad(run, f"forum {' '.join(argv)}"):
                 return found
         return box.costs()
