@@ -157,11 +157,17 @@ pub(crate) struct Said {
 
 impl Said {
     pub(crate) fn of(output: Output) -> Self {
-        Self {
+        let said = Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
+        };
+        // A test that types what is no command would see nothing of what it looks for.
+        for what in ["unexpected argument", "unrecognized subcommand"] {
+            let line = format!("error: {what}");
+            assert!(!said.err.starts_with(&line), "no command: {}", said.err);
         }
+        said
     }
 
     /// What a command says that gets this on its input, then the end of it. One that ends without having read it is no failure
