@@ -27,6 +27,9 @@ pub fn head(meta: &Meta, messages: usize) -> String {
     }
     let _ = writeln!(out, "- members: {}", escape_line(&meta.members.join(", ")));
     let _ = writeln!(out, "- messages: {messages}");
+    if meta.is_private() {
+        out.push_str("- private: asks only members on this machine\n");
+    }
     if let Some(fork) = meta.lineage() {
         let origin = format!("{} {}", fork.of, fork.words());
         let _ = writeln!(out, "- fork of: {}", escape_line(&origin));

@@ -77,6 +77,14 @@ fn a_private_thread_stays_private() {
     let home = home();
     let said = home.run(&["ask", "--private", "-m", "ann,bob", "Which?"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
+    for args in [&["council", "list"][..], &["show"], &["export"]] {
+        let plain = home.run(args).out;
+        assert!(plain.contains("private"), "{args:?}: {plain}");
+    }
+    for args in [&["council", "list", "--json"][..], &["show", "--json"]] {
+        let told = home.run(args).out;
+        assert!(told.contains("\"private\": true"), "{args:?}: {told}");
+    }
     let threads = home.threads();
     let rows: [(&[&str], &str); 5] = [
         (&["ask", "--continue", "-m", "ann,eve", "And now?"], ""),
@@ -110,6 +118,7 @@ fn a_private_thread_stays_private() {
     assert_eq!(count(), before);
     // Who answers here may be asked, and a thread becomes private by the flag.
     let open = home.run(&["ask", "-m", "ann", "Open?"]);
+    assert!(!home.run(&["show"]).out.contains("private"));
     assert_eq!(open.code, Some(0), "{}", open.err);
     let said = home.run(&["ask", "--continue", "--private", "-m", "bob", "And now?"]);
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -149,7 +149,7 @@ fn threads(out: &mut Outputs) {
             json!({"runs": [[{"fail": {"kind": "refused", "message": "no"}}]]}),
         ),
     ]);
-    out.add("ask", &home, &["ask", "--json", "First?"]);
+    out.add("ask", &home, &["ask", "--json", "--private", "First?"]);
     out.add("ask", &home, &["ask", "--json", "-c", "Second?"]);
     out.add("show", &home, &["show", "--json"]);
     out.add("status", &home, &["council", "status", "--json"]);

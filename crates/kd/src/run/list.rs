@@ -35,6 +35,8 @@ struct Row {
     fork: Option<Lineage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Origin>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    private: bool,
     /// How many forks above it are listed.
     #[serde(skip)]
     depth: usize,
@@ -136,6 +138,7 @@ fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row,
             .collect(),
         fork: open.meta().lineage(),
         imported: open.meta().origin(),
+        private: open.meta().is_private(),
         depth: 0,
         states,
     })
@@ -161,6 +164,9 @@ fn page(rows: &[Row], here: &Here) -> String {
         // What a long origin must not push off the line.
         if row.current {
             facts.push("current".into());
+        }
+        if row.private {
+            facts.push("private".into());
         }
         facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
         facts.extend(row.imported.as_ref().map(super::seal::origin));

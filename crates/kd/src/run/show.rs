@@ -58,6 +58,9 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         if let Some(origin) = thread.meta().origin() {
             object["imported"] = serde_json::json!(origin);
         }
+        if thread.meta().is_private() {
+            object["private"] = serde_json::json!(true);
+        }
         let forgotten = thread.meta().forgotten();
         if !forgotten.is_empty() {
             object["forgotten"] = serde_json::json!(forgotten);
@@ -167,7 +170,9 @@ impl Page<'_> {
         };
         let dot = self.styles.glyph("·", "-");
         let id = clean::line(&thread.id().0);
+        let private = "private: asks only members on this machine";
         let origins = [
+            (thread.meta().is_private()).then(|| private.to_owned()),
             (thread.meta().lineage()).map(|of| format!("fork of {}", super::fork::origin(&of))),
             (thread.meta().origin()).map(|of| super::seal::origin(&of)),
         ];
