@@ -641,7 +641,6 @@ pub struct Masker {
     given: usize,
     /// The byte before it.
     before: Option<u8>,
-    masked: Masked,
 }
 
 impl Masker {
@@ -659,11 +658,6 @@ impl Masker {
         self.give(secrets, true)
     }
 
-    /// What was masked so far.
-    pub fn masked(&self) -> &Masked {
-        &self.masked
-    }
-
     fn give(&mut self, secrets: &Secrets, is_whole: bool) -> String {
         let scan = secrets.scan(&self.held, self.before, is_whole);
         let (mut found, mut at, mut shown) = (scan.found, scan.at, scan.shown);
@@ -671,7 +665,8 @@ impl Masker {
         if self.held.len() - at > 2 * HELD_BYTES_MAX {
             (at, shown) = (self.held.len(), self.held.len());
         }
-        // What is given stays given.
+        // What is given stays given, also where the beginning of a shape turns out to hold a value.
+        found.retain(|secret| secret.to > self.given);
         for secret in &mut found {
             secret.from = secret.from.max(self.given);
         }
@@ -679,7 +674,8 @@ impl Masker {
         let mut out = String::with_capacity(shown - self.given);
         let after: Vec<Found> = found.into_iter().map(|s| s.after(self.given)).collect();
         let rest = &self.held[self.given..];
-        put(rest, &after, shown - self.given, &mut out, &mut self.masked);
+        let length = shown - self.given;
+        put(rest, &after, length, &mut out, &mut Masked::default());
         let at = self.held.floor_char_boundary(at);
         if at > 0 {
             self.before = self.held.as_bytes().get(at - 1).copied();

@@ -186,6 +186,23 @@ fn the_number_of_lines_stays_where_it_counts() {
 }
 
 #[test]
+fn a_value_that_is_part_of_the_beginning_of_a_shape_may_be_cut_anywhere() {
+    let secrets = Secrets::new(["PRIVATE KEY".to_owned()]);
+    let text = "a -----BEGIN PRIVATE KEY-b";
+    for cut in 0..=text.len() {
+        let mut masker = Masker::default();
+        let mut out = masker.push(&secrets, &text[..cut]);
+        out += &masker.push(&secrets, &text[cut..]);
+        out += &masker.end(&secrets);
+        // What was shown before it could be known stays.
+        assert!(
+            out.starts_with("a -----BEGIN PR") && out.ends_with("-b"),
+            "{cut}: {out}"
+        );
+    }
+}
+
+#[test]
 fn code_and_hashes_stay() {
     let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let texts = [
