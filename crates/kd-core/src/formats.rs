@@ -279,6 +279,14 @@ const fn printed(by: &'static str, schema: &'static str) -> Printed {
     }
 }
 
+/// An output that states no version.
+const fn unversioned(by: &'static str, schema: &'static str) -> Printed {
+    Printed {
+        field: "",
+        ..printed(by, schema)
+    }
+}
+
 /// An answered question.
 pub static ASK: Printed = printed("`kd ask --json`, `kd think --json`", "ask");
 /// A question that is asked in the background.
@@ -300,10 +308,7 @@ pub static SHOW: Printed = printed("`kd show --json`", "show");
 /// How far each member is.
 pub static STATUS: Printed = printed("`kd council status --json`", "status");
 /// Threads. The shape is that of kingdom-cli.
-pub static LIST: Printed = Printed {
-    field: "",
-    ..printed("`kd council list --json`", "list")
-};
+pub static LIST: Printed = unversioned("`kd council list --json`", "list");
 /// A fork.
 pub static FORK: Printed = printed("`kd fork --json`", "fork");
 /// A thread as one document.
@@ -327,55 +332,31 @@ pub static REVIEW: Printed = Printed {
     ..printed("`kd review --format json`", "review")
 };
 /// What each member lacks.
-pub static DOCTOR: Printed = Printed {
-    field: "",
-    ..printed("`kd doctor --json`", "doctor")
-};
+pub static DOCTOR: Printed = unversioned("`kd doctor --json`", "doctor");
 /// A count of ballots.
 pub static TALLY: Printed = printed("`kd vote tally --json`, one line for each poll", "tally");
 /// Counts compared with recorded winners.
 pub static CHECK: Printed = printed("`kd vote check --json`", "vote-check");
 /// The voting rules.
-pub static RULES: Printed = Printed {
-    field: "",
-    ..printed("`kd vote rules --json`", "rules")
-};
+pub static RULES: Printed = unversioned("`kd vote rules --json`", "rules");
 /// Settings.
-pub static SETTINGS: Printed = Printed {
-    field: "",
-    ..printed("`kd config show --json`", "settings")
-};
+pub static SETTINGS: Printed = unversioned("`kd config show --json`", "settings");
 /// Built-in models.
-pub static MODELS: Printed = Printed {
-    field: "",
-    ..printed("`kd model list --json`", "models")
-};
+pub static MODELS: Printed = unversioned("`kd model list --json`", "models");
 /// What is remembered.
 pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
 /// Threads of a forum.
-pub static FORUM_THREADS: Printed = Printed {
-    field: "",
-    ..printed("`kd forum read --json`", "forum-threads")
-};
+pub static FORUM_THREADS: Printed = unversioned("`kd forum read --json`", "forum-threads");
 /// A thread of a forum.
 pub static FORUM_THREAD: Printed = printed("`kd forum read THREAD --json`", "forum-thread");
 /// Posts of a forum that were found.
-pub static FORUM_HITS: Printed = Printed {
-    field: "",
-    ..printed("`kd forum search --json`", "forum-hits")
-};
+pub static FORUM_HITS: Printed = unversioned("`kd forum search --json`", "forum-hits");
 /// Members of a forum.
-pub static FORUM_MEMBERS: Printed = Printed {
-    field: "",
-    ..printed("`kd forum members --json`", "forum-members")
-};
+pub static FORUM_MEMBERS: Printed = unversioned("`kd forum members --json`", "forum-members");
 /// Rules of a forum.
 pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rules");
 /// An error.
-pub static ERROR: Printed = Printed {
-    field: "",
-    ..printed("an error, with any `--json`", "error")
-};
+pub static ERROR: Printed = unversioned("an error, with any `--json`", "error");
 
 /// All of them.
 pub static PRINTED: &[&Printed] = &[
