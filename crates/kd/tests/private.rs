@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::fs;
-use support::{Home, Said};
+use support::{Home, Said, git};
 
 /// A local member, one elsewhere, and an agent program that notes that it was started.
 fn home() -> Home {
@@ -35,16 +35,6 @@ fn refused(home: &Home, said: &Said, what: &str) {
 
 #[test]
 fn whoever_answers_elsewhere_is_refused_before_anything_is_written() {
-    let git = |home: &Home, args: &[&str]| {
-        let made = std::process::Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(args)
-            .current_dir(home.work())
-            .env("HOME", home.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output();
-        assert!(made.expect("git runs").status.success(), "{args:?}");
-    };
     for member in ["eve", "zed"] {
         let both = format!("ann,{member}");
         let rows: [&[&str]; 8] = [

@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
-use support::{Home, Said};
+use support::{Home, Said, git};
 
 /// A reply that fits every question of a review.
 fn reply(findings: &Value) -> Value {
@@ -27,29 +27,6 @@ fn finding(file: &str, line: usize, quote: &str, claim: &str) -> Value {
         "file": file, "lines": {"first": line, "last": line}, "quote": quote, "claim": claim,
         "severity": "major", "evidence": "An empty list reaches it.", "change": "check it first",
     })
-}
-
-fn git(home: &Home, args: &[&str]) {
-    let output = Command::new("git")
-        .args([
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@example.org",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        .args(args)
-        .current_dir(home.work())
-        .env("HOME", home.path())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .expect("git runs");
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 fn write(home: &Home, path: &str, text: &str) {

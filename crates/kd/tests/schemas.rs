@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use support::Home;
+use support::{Home, git};
 
 const QUESTION: &str = "Is it safe?";
 
@@ -71,20 +70,6 @@ fn council() -> Home {
     });
     fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
     home
-}
-
-fn git(home: &Home, args: &[&str]) {
-    let identity = ["user.name=t", "user.email=t@example.org"];
-    let done = Command::new("git")
-        .args(identity.iter().flat_map(|one| ["-c", one]))
-        .args(["-c", "init.defaultBranch=main"])
-        .args(args)
-        .current_dir(home.work())
-        .env("HOME", home.path())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .expect("git runs");
-    assert!(done.status.success(), "{args:?}: {done:?}");
 }
 
 /// Deliberations, and what is done with their records.

@@ -5,8 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use support::{Home, Said};
+use support::{Home, Said, git};
 
 /// Put together here, so that no file of the repository holds what looks like a key.
 fn token() -> String {
@@ -147,20 +146,10 @@ fn a_secret_in_a_reviewed_change_is_masked() {
     let text = json!({"findings": [finding], "votes": votes, "pairs": []}).to_string();
     let says = json!({"runs": [[{"text": text}, {"finish": {}}]]});
     let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
-    let git = |args: &[&str]| {
-        let made = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(args)
-            .current_dir(home.work())
-            .env("HOME", home.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output();
-        assert!(made.expect("git runs").status.success(), "{args:?}");
-    };
-    git(&["init", "-q"]);
+    git(&home, &["init", "-q"]);
     fs::write(home.work().join("a.rs"), "fn a() {}\n").expect("written");
-    git(&["add", "a.rs"]);
-    git(&["commit", "-qm", "a"]);
+    git(&home, &["add", "a.rs"]);
+    git(&home, &["commit", "-qm", "a"]);
     fs::write(
         home.work().join("a.rs"),
         format!("const T: &str = \"{token}\";\n"),

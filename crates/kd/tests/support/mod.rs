@@ -148,6 +148,20 @@ pub(crate) fn checkout(folder: &Path) {
     assert!(made.expect("git can be run").success());
 }
 
+/// Runs git in the folder of a home, as somebody whose own settings do not count.
+pub(crate) fn git(home: &Home, args: &[&str]) {
+    let done = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+        .args(["-c", "init.defaultBranch=main"])
+        .args(args)
+        .current_dir(home.work())
+        .env("HOME", home.path())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git runs");
+    assert!(done.status.success(), "{args:?}: {done:?}");
+}
+
 /// What a run said and how it ended.
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
