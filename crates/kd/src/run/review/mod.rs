@@ -13,7 +13,7 @@ use self::watching::{Seen, Watching};
 use super::ask::{clock_seed, new_layout, notice_line};
 use super::here::{self, Here};
 use super::seats::REVIEW;
-use super::{first, infile, model, outfile, seats, secrets, spending, stage, trust};
+use super::{first, infile, model, outfile, seats, secrets, stage, trust};
 use crate::args::ask::Ask;
 use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
@@ -269,7 +269,6 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         }
         loaded.notices.iter().for_each(|notice| notice_line(notice));
     }
-    spending::check(&loaded.config, args.quiet, &roster)?;
     model::make_ready(&loaded.config, args.offline, args.quiet, &roster)?;
     if seated.built_in && !args.quiet {
         first::notice(layout.is_none());
