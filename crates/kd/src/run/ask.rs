@@ -15,6 +15,7 @@ use kd_backends::Hands;
 use kd_core::config::{Config, Mode};
 use kd_core::last_round::RoundKind;
 use kd_core::mention::mentions;
+use kd_core::secrets::Secrets;
 use kd_core::spending::{Ceiling, Cost, Price};
 use kd_core::{Address, Budget, LastRound, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
@@ -39,6 +40,8 @@ pub(super) struct Plan {
     pub(super) roster: Roster,
     place: Place,
     config: Config,
+    /// What is masked.
+    secrets: Secrets,
     /// The newest round, where its members are asked again.
     last: Option<LastRound>,
 }
@@ -91,6 +94,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         roster,
         place,
         config,
+        secrets,
         last,
     } = plan(&mut args, job, here)?;
     let quiet = args.output.quiet;
@@ -109,8 +113,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
         let engine = Engine::new(Hands::new(&config, super::here::agents()));
-        let masked = secrets::of(&config, args.privacy.allow_secrets);
-        let engine = engine.telling(here.held_event()).masking(masked);
+        let engine = engine.telling(here.held_event()).masking(secrets);
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
@@ -188,8 +191,8 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         Job::Review(question) => Some(question),
         Job::Retry => None,
     };
+    let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);
     if let Some(question) = &mut question {
-        let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);
         secrets::mask(&masked, question, args.output.quiet);
     }
     if let Some(question) = &question {
@@ -248,6 +251,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         last,
         roster: seated.roster,
         config: loaded.config,
+        secrets: masked,
         place,
     })
 }

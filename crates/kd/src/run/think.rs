@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use kd_core::config::Config;
 use kd_core::duet::seats::{DuetWishes, Seats, seat};
 use kd_core::duet::{DuetLimits, OpenDuet};
+use kd_core::secrets::Secrets;
 use kd_core::{Address, Duet, Op};
 use kd_engine::{Engine, Opening, Session};
 use kd_store::Thread;
@@ -60,7 +61,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         to: Address::All,
     };
     let ended = stage::perform(&args.output, args.council, here, stage::UNASKED, || {
-        let session = open(&args, &loaded.config, seats, thread, here)?;
+        let session = open(&args, &loaded.config, seats, thread, masked, here)?;
         session.send(say)?;
         Ok(session)
     })?;
@@ -75,6 +76,7 @@ fn open(
     config: &Config,
     seats: Seats,
     thread: Thread,
+    masked: Secrets,
     here: &Here,
 ) -> Result<Session, Error> {
     let limits = DuetLimits::of(&config.think, &seats);
@@ -87,7 +89,6 @@ fn open(
     };
     let opening = opening(config, seats, &thread, limits)?;
     let hands = kd_backends::Hands::new(config, super::here::agents());
-    let masked = secrets::of(config, args.privacy.allow_secrets);
     let engine = Engine::new(hands)
         .telling(here.held_event())
         .masking(masked);
