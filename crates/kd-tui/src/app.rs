@@ -6,7 +6,7 @@ mod slash;
 
 use crate::complete::Candidates;
 use crate::editor::Editor;
-use crate::keys::{Input, Reply};
+use crate::keys::{Code, Input, Key, Reply};
 use crate::log::Log;
 use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker, ThreadRow};
@@ -25,6 +25,11 @@ use std::time::Duration;
 const TOAST: Duration = Duration::from_secs(6);
 /// How long the first Ctrl+C counts.
 const TWICE: Duration = Duration::from_secs(2);
+
+/// How long until a time, so that it has passed then.
+fn remaining(now: Timestamp, until: Timestamp) -> Duration {
+    crate::panels::since(now, until) + Duration::from_millis(1)
+}
 
 /// What the screen is told before it begins.
 #[derive(Clone, Debug)]
@@ -181,7 +186,10 @@ pub struct App {
     ready: bool,
     /// The members were told of the message that is being written.
     prepared: bool,
-    ctrl_c: Option<Timestamp>,
+    /// Until when a further Ctrl+C leaves.
+    armed: Option<Timestamp>,
+    /// When the members were told to stop.
+    stopped: Option<Timestamp>,
     /// What was sent and is not in the thread yet.
     unsaid: Option<String>,
 }
@@ -210,7 +218,8 @@ impl App {
             outbox: Vec::new(),
             ready: false,
             prepared: false,
-            ctrl_c: None,
+            armed: None,
+            stopped: None,
             unsaid: None,
             settings,
         }
@@ -306,12 +315,13 @@ impl App {
         let toast = self
             .toast
             .as_ref()
-            .map(|(_, until)| crate::panels::since(self.now, *until) + Duration::from_millis(1));
+            .map(|(_, until)| remaining(self.now, *until));
         let second = self.log.is_alive().then(|| {
             let into = u64::from(self.now.subsec_nanosecond().unsigned_abs());
             Duration::from_nanos(1_000_000_000 - into.min(999_999_999))
         });
-        toast.into_iter().chain(second).min()
+        let armed = self.armed.map(|until| remaining(self.now, until));
+        toast.into_iter().chain(second).chain(armed).min()
     }
 
     /// Older messages that should be fetched because the reader comes near them.
@@ -329,6 +339,20 @@ impl App {
             self.toast = None;
             self.dirty = true;
         }
+        if self.armed.is_some_and(|until| until <= now) {
+            self.armed = None;
+            self.dirty = true;
+        }
+    }
+
+    /// Whether Ctrl+C leaves now.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed.is_some()
+    }
+
+    /// Whether Esc stops something.
+    pub(crate) fn can_stop(&self) -> bool {
+        self.log.view.is_busy() || !self.log.view.waiting.is_empty()
     }
 
     /// Tells something for a while.
@@ -377,6 +401,9 @@ impl App {
             _ => {}
         }
         self.dirty = true;
+        if input != Input::Key(Key::plain(Code::Char('c')).ctrl()) {
+            self.armed = None;
+        }
         match &mut self.screen {
             Screen::Picker(picker) => {
                 let picked = match input {

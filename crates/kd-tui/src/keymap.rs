@@ -48,6 +48,7 @@ pub enum Action {
     Copy,
     CopyCode,
     Rewind,
+    Read,
     Help,
     Redraw,
     Suspend,
@@ -100,13 +101,16 @@ pub const KEYS: &[Row] = &[
         Action::Escape,
         Some((
             "Esc",
-            "clear the input; else stop everybody; else read (j k n p g G, 1-9, c, r, u)",
+            "stop the members (a draft stays); else clear the input",
         )),
     ),
     row(
         &[c('c').ctrl()],
         Action::Interrupt,
-        Some(("Ctrl+C", "clear the input; twice leaves")),
+        Some((
+            "Ctrl+C",
+            "clear the input; else stop the members; once more leaves",
+        )),
     ),
     row(
         &[c('d').ctrl()],
@@ -116,7 +120,7 @@ pub const KEYS: &[Row] = &[
     row(
         &[p(Code::Tab)],
         Action::Complete,
-        Some(("Tab", "complete @member, /command, @file; else read")),
+        Some(("Tab", "complete @member, /command, @file")),
     ),
     row(&[p(Code::Tab).shift()], Action::CompleteBack, None),
     row(
@@ -245,6 +249,14 @@ pub const KEYS: &[Row] = &[
         Action::Copy,
         Some(("F8", "copy the newest answer (/copy does more)")),
     ),
+    row(
+        &[p(Code::F(2))],
+        Action::Read,
+        Some((
+            "F2",
+            "read: letters scroll and copy (j k n p g G, 1-9 0, t, c C, u)",
+        )),
+    ),
     row(&[p(Code::F(1))], Action::Help, Some(("F1", "this help"))),
     row(
         &[c('l').ctrl()],
@@ -258,7 +270,7 @@ pub const KEYS: &[Row] = &[
     ),
 ];
 
-/// Single letters while reading.
+/// Single letters while reading. None of them asks a member: that could cost money.
 pub const READING: &[(char, Action)] = &[
     ('k', Action::LineUp),
     ('j', Action::LineDown),
@@ -269,7 +281,6 @@ pub const READING: &[(char, Action)] = &[
     ('p', Action::KingBefore),
     ('n', Action::KingAfter),
     ('t', Action::Thinking),
-    ('r', Action::Retry),
     ('c', Action::Copy),
     ('C', Action::CopyCode),
     ('u', Action::Rewind),

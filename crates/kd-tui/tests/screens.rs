@@ -3,6 +3,7 @@
 
 use kd_core::event::{Outcome, Purpose};
 use kd_core::message::{Address, Provenance};
+use kd_core::slash::Fork;
 use kd_core::view::View;
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Op, Record, SeatName, Status, ThreadId, Timestamp,
@@ -410,7 +411,7 @@ fn reading_one_member_while_something_comes() {
         });
     }
     snapshot("focus", &mut play);
-    play.keys(b"\t");
+    play.keys(b"\x1bOQ");
     snapshot("reading", &mut play);
 }
 
@@ -643,17 +644,120 @@ fn a_paste_never_sends_and_is_one_edit() {
     assert_eq!(play.app.editor.text(), "a");
 }
 
+fn answered(play: &mut Play, turn: u64, name: &str, body: &str) {
+    play.hear(Event::MessageAdded {
+        message: message(turn as u32 + 1, name, body),
+        turn: Some(TurnId(turn)),
+        found: false,
+    });
+    play.hear(Event::TurnFinished {
+        turn: TurnId(turn),
+        seat: seat(name),
+        message: Some(turn as u32 + 1),
+        usage: None,
+    });
+}
+
 #[test]
-fn escape_clears_then_stops_then_reads() {
+fn escape_stops_and_leaves_the_draft_alone() {
     let mut play = Play::new(vec![]);
     play.turn(1, "claude");
     play.keys(b"words");
+    assert!(
+        play.shows("Esc: interrupt"),
+        "the hint is there with a draft"
+    );
+    assert_eq!(play.keys(b"\x1b"), [Effect::Send(Op::Interrupt)]);
+    assert_eq!(play.app.editor.text(), "words");
+    answered(&mut play, 1, "claude", "half");
     assert_eq!(play.keys(b"\x1b"), []);
-    assert!(play.app.editor.is_empty());
+    assert_eq!(play.app.editor.text(), "words", "one press too many");
+    play.later(3);
+    assert_eq!(play.keys(b"\x1b"), []);
+    assert!(play.app.editor.is_empty(), "nobody speaks: it clears");
     play.keys(b"\x1f");
     assert_eq!(play.app.editor.text(), "words", "undo brings it back");
+}
+
+#[test]
+fn ctrl_c_clears_then_stops_then_leaves() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    play.keys(b"words");
+    assert_eq!(play.keys(b"\x03"), []);
+    assert!(play.app.editor.is_empty());
+    assert!(!play.shows("once more leaves"), "clearing arms nothing");
+    assert_eq!(play.keys(b"\x03"), [Effect::Send(Op::Interrupt)]);
+    assert!(play.shows("Ctrl+C once more leaves"));
+    assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
+    assert!(play.app.interrupted);
+}
+
+#[test]
+fn any_other_key_and_time_take_back_the_wish_to_leave() {
+    let mut play = Play::new(vec![]);
+    assert_eq!(play.keys(b"\x03"), []);
+    assert!(play.shows("Ctrl+C once more leaves"));
+    play.keys(b"def");
+    assert!(!play.shows("once more leaves"), "a key disarms it");
+    assert_eq!(play.keys(b"\x03"), [], "this one clears");
+    assert!(play.app.editor.is_empty());
+    assert_eq!(play.keys(b"\x03"), []);
+    let left = play.app.next_change().expect("the hint ends by itself");
+    assert!(left <= Duration::from_millis(2001), "{left:?}");
+    play.later(3);
+    assert!(!play.shows("once more leaves"), "it no longer holds");
+    assert_eq!(play.keys(b"\x03"), []);
+    play.keys(b"\x1b[200~pasted\x1b[201~");
+    assert_eq!(play.keys(b"\x03"), [], "a paste disarms it too");
+}
+
+#[test]
+fn only_f2_reads_and_no_letter_there_asks_a_member() {
+    let failed = |play: &mut Play| {
+        play.turn(1, "claude");
+        let mut failed = message(2, "claude", "*Error*");
+        failed.status = Some(Status::Error);
+        play.hear(Event::MessageAdded {
+            message: failed,
+            turn: Some(TurnId(1)),
+            found: false,
+        });
+        play.hear(Event::TurnFailed {
+            turn: TurnId(1),
+            seat: seat("claude"),
+            failure: Failure::new(FailureKind::RateLimit, "429"),
+            message: Some(2),
+        });
+    };
+    let mut play = Play::new(vec![message(1, "king", "Which?")]);
+    failed(&mut play);
+    let asks = |fx: &Effect| matches!(fx, Effect::Send(_) | Effect::Aside(..));
+    assert!(!play.keys(b"\x1b\tretry this").iter().any(asks));
+    assert_eq!(play.app.editor.text(), "retry this");
+    for letter in (b' '..=b'~').map(char::from) {
+        let mut play = Play::new(vec![message(1, "king", "Which?")]);
+        failed(&mut play);
+        assert!(play.shows("F2: read"));
+        play.keys(b"\x1bOQ");
+        assert!(play.app.reading);
+        let fx = play.keys(letter.to_string().as_bytes());
+        assert!(!fx.iter().any(asks), "{letter}: {fx:?}");
+    }
+    play.keys(b"\x15\x1bOQ");
+    assert!(play.shows("Esc: write"));
     play.keys(b"\x1b");
-    assert_eq!(play.keys(b"\x1b"), [Effect::Send(Op::Interrupt)]);
+    assert!(!play.app.reading);
+    play.keys(b"\x1bOQ");
+    assert_eq!(play.keys(b"\x1b[15~").len(), 1, "F5 works there too");
+}
+
+#[test]
+fn a_letter_of_the_reading_mode_rewinds_into_a_fork() {
+    let mut play = Play::new(long(8));
+    assert_eq!(play.keys(b"\x1bOQu"), [Effect::Fork(Fork::Rewind(1))]);
+    play.turn(1, "claude");
+    assert_eq!(play.keys(b"u"), [], "not while they speak");
 }
 
 #[test]
@@ -666,9 +770,6 @@ fn quit_waits_and_a_second_one_does_not() {
     );
     assert!(play.shows("leaving after claude"));
     assert_eq!(play.keys(b"\x1b"), [Effect::Leave]);
-    let mut play = Play::new(vec![]);
-    assert_eq!(play.keys(b"\x03"), []);
-    assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl App {
             Action::Copy => self.copy(&Part::Last, fx),
             Action::CopyCode => self.copy(&Part::Code, fx),
             Action::Rewind => self.fork(Fork::Rewind(1), fx),
+            Action::Read => self.reading = !self.reading,
             Action::Help => self.screen = Screen::Help(0),
             Action::Redraw => fx.push(Effect::Redraw),
             Action::Suspend => fx.push(Effect::Suspend),
@@ -194,33 +195,48 @@ impl App {
         }
         if self.leaving {
             fx.push(Effect::Leave);
+        } else if self.reading {
+            self.reading = false;
+        } else if self.can_stop() {
+            self.stop(fx);
+        } else if self.has_just_stopped() {
+            // One press too many is no wish to lose the draft.
         } else if !self.editor.is_empty() {
-            self.editor.clear();
-            self.tell("cleared; Ctrl+_ brings it back");
-        } else if self.log.view.is_busy() || !self.log.view.waiting.is_empty() {
-            self.send(Op::Interrupt, fx);
+            self.clear();
         } else if self.log.focus.is_some() {
             self.log.set_focus(None);
-        } else {
-            self.reading = !self.reading;
         }
     }
 
+    /// Stops the members. What is being written stays.
+    fn stop(&mut self, fx: &mut Vec<Effect>) {
+        self.stopped = Some(self.now);
+        self.send(Op::Interrupt, fx);
+    }
+
+    fn has_just_stopped(&self) -> bool {
+        self.stopped
+            .is_some_and(|at| crate::panels::since(at, self.now) < TWICE)
+    }
+
+    fn clear(&mut self) {
+        self.editor.clear();
+        self.tell("cleared; Ctrl+_ brings it back");
+    }
+
     fn ctrl_c(&mut self, fx: &mut Vec<Effect>) {
-        let again = self
-            .ctrl_c
-            .is_some_and(|at| crate::panels::since(at, self.now) < TWICE);
-        if again || self.leaving {
+        self.candidates = None;
+        if self.leaving || self.armed.is_some() {
             self.interrupted = true;
             fx.push(Effect::Leave);
-            return;
+        } else if !self.editor.is_empty() {
+            self.clear();
+        } else {
+            if self.can_stop() {
+                self.stop(fx);
+            }
+            self.armed = self.now.checked_add(TWICE).ok();
         }
-        self.ctrl_c = Some(self.now);
-        if !self.editor.is_empty() {
-            self.editor.clear();
-        }
-        self.candidates = None;
-        self.tell("Ctrl+C once more leaves; Esc stops the members");
     }
 
     pub(super) fn quit(&mut self, fx: &mut Vec<Effect>) {
@@ -248,7 +264,7 @@ impl App {
 
     fn tab(&mut self, back: bool, files: &dyn Fn(&str) -> Vec<String>) {
         if self.editor.is_empty() {
-            self.reading = !self.reading;
+            self.tell("Tab completes @member, /command and @file; F2 reads");
             return;
         }
         if self.candidates.is_none() {

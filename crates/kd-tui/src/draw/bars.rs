@@ -97,6 +97,9 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
         let whom = speaking.join(", ");
         parts.push((strong, format!("leaving after {whom}{dot}Esc: at once")));
     } else {
+        if app.is_armed() {
+            parts.push((strong, "Ctrl+C once more leaves".to_owned()));
+        }
         if let Some((toast, _)) = &app.toast {
             parts.push((strong, clean::line(toast)));
         }
@@ -122,16 +125,16 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
                 "1-9: one member",
                 "c: copy",
                 "t: thinking",
-                "r: retry",
                 "Esc: write",
+                "F5: retry",
                 "?: help",
             ]
+        } else if app.can_stop() {
+            &["Esc: interrupt", "Enter: send", newline, "F1: help"]
         } else if !app.editor.is_empty() {
             &["Enter: send", newline, "Esc: clear", "Tab: complete"]
-        } else if !speaking.is_empty() {
-            &["Esc: interrupt", "Enter: send", newline, "F1: help"]
         } else {
-            &["Enter: send", newline, "Esc: read", "F1: help", "/quit"]
+            &["Enter: send", newline, "F2: read", "F1: help", "/quit"]
         };
         parts.extend(keys.iter().map(|k| (dim, (*k).to_owned())));
     }
