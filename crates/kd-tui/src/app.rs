@@ -2,8 +2,10 @@
 //! loop carries out. Pure: no clock, no terminal, no engine.
 
 mod chat;
+mod search;
 mod slash;
 
+pub use self::search::Search;
 use crate::complete::Candidates;
 use crate::editor::Editor;
 use crate::keys::{Code, Input, Key, Reply};
@@ -96,6 +98,8 @@ pub enum Msg {
     Forked(String),
     /// Something was done: what to tell.
     Told(String),
+    /// The same for what should stay and be read in full: a line in the log.
+    Noted(String),
     /// The text that comes back from the editor.
     Edited(String),
 }
@@ -157,6 +161,8 @@ pub struct App {
     pub editor: Editor,
     /// What could be written.
     pub candidates: Option<Candidates>,
+    /// A search among sent messages.
+    pub search: Option<Search>,
     /// What fills the screen.
     pub screen: Screen,
     /// Colours.
@@ -201,6 +207,7 @@ impl App {
             log: Log::default(),
             editor: Editor::new(settings.sent.clone()),
             candidates: None,
+            search: None,
             screen: Screen::Chat,
             theme: settings.theme,
             thread: None,
@@ -271,6 +278,7 @@ impl App {
                 fx.push(Effect::Open(Some(id)));
             }
             Msg::Told(what) => self.tell(what),
+            Msg::Noted(what) => self.note(what),
             Msg::Edited(text) => {
                 self.editor.set(text.trim_end_matches('\n'));
                 self.dirty = true;
@@ -373,6 +381,7 @@ impl App {
         self.ready = false;
         self.prepared = false;
         self.reading = false;
+        self.search = None;
         self.leaving = false;
         if self.editor.is_empty() && !opening.draft.is_empty() {
             self.editor.set(&opening.draft);
@@ -424,6 +433,8 @@ impl App {
             }
             Screen::Help(_) => self.help_input(&input),
             Screen::Chat => match input {
+                Input::Key(key) if self.search.is_some() => self.search_key(key),
+                Input::Paste(text) if self.search.is_some() => self.search_paste(&text),
                 Input::Key(key) => self.key(key, files, fx),
                 Input::Paste(text) => {
                     self.reading = false;

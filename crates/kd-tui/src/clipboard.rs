@@ -1,16 +1,54 @@
-//! Copying so that it arrives: the bytes of OSC 52, through tmux and screen where we are inside of them, and which
-//! programs of this machine could take the text instead.
+//! Copying so that it arrives: the bytes of OSC 52, plain and through tmux and screen where we are inside of them, and
+//! which programs of this machine take the text as well, or instead. Only a program confirms that it took a text.
 
 /// Terminals refuse more than this in one OSC 52.
 const OSC_MAX: usize = 74_994;
 
-/// The sequence that puts a text into the clipboard of the terminal, wherever that is; none if the text is too long.
+/// The sequences that put a text into the clipboard of the terminal, wherever that is; none if the text is too long.
+/// tmux takes the plain one (`set-clipboard on`), hands on the wrapped one (`allow-passthrough on`), or ignores both.
 pub fn osc52(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let encoded = base64(text.as_bytes());
     if encoded.len() > OSC_MAX {
         return None;
     }
-    Some(through(&format!("\x1b]52;c;{encoded}\x07"), env))
+    let plain = format!("\x1b]52;c;{encoded}\x07");
+    let wrapped = through(&plain, env);
+    Some(if is_in_tmux(env) {
+        plain + &wrapped
+    } else {
+        wrapped
+    })
+}
+
+/// Whether we run inside of tmux.
+pub fn is_in_tmux(env: &dyn Fn(&str) -> Option<String>) -> bool {
+    env("TMUX").is_some_and(|v| !v.is_empty())
+}
+
+/// What came of copying a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// This program took it.
+    Taken(&'static str),
+    /// It was sent to the terminal, and nothing confirms that it arrived.
+    Sent,
+    /// It is in this file.
+    File(String),
+    /// Nothing took it: why.
+    Failed(String),
+}
+
+impl Copied {
+    /// What to tell; `what` was copied.
+    pub fn told(&self, what: &str) -> String {
+        match self {
+            Self::Taken("tmux") => format!("copied {what} into tmux's buffer (prefix ] pastes)"),
+            Self::Taken(program) => format!("copied {what} by {program}"),
+            Self::Sent => format!("sent {what} to the terminal's clipboard (OSC 52)"),
+            Self::File(path) => format!("no clipboard took {what}; saved in {path}"),
+            Self::Failed(why) => why.clone(),
+        }
+    }
 }
 
 /// A sequence for the outer terminal, wrapped so that tmux or screen hand it on.
@@ -29,6 +67,11 @@ pub fn through(sequence: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
 pub fn programs(env: &dyn Fn(&str) -> Option<String>) -> Vec<&'static [&'static str]> {
     let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
     let mut programs: Vec<&[&str]> = Vec::new();
+    if is_in_tmux(env) {
+        // Into a buffer of tmux, and from there by its own way to the terminal's clipboard (`-w`, since tmux 3.2).
+        programs.push(&["tmux", "load-buffer", "-w", "-"]);
+        programs.push(&["tmux", "load-buffer", "-"]);
+    }
     if cfg!(target_os = "macos") {
         programs.push(&["pbcopy"]);
     }
@@ -120,13 +163,35 @@ mod tests {
         );
         assert_eq!(
             osc52("foo", &env("TMUX")).as_deref(),
-            Some("\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\")
+            Some("\x1b]52;c;Zm9v\x07\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\"),
+            "plain, and handed on"
         );
         assert_eq!(
             osc52("foo", &env("STY")).as_deref(),
             Some("\x1bP\x1b]52;c;Zm9v\x07\x1b\\")
         );
         assert_eq!(osc52(&"x".repeat(80_000), &env("X")), None);
+    }
+
+    #[test]
+    fn tmux_is_given_the_text_in_its_own_way() {
+        let first = programs(&env("TMUX"));
+        assert_eq!(
+            first.first().map(|p| p.join(" ")).as_deref(),
+            Some("tmux load-buffer -w -")
+        );
+        assert!(programs(&env("X")).iter().all(|p| p[0] != "tmux"));
+    }
+
+    #[test]
+    fn only_what_is_confirmed_is_called_copied() {
+        let told = |copied: Copied| copied.told("the answer");
+        assert_eq!(
+            told(Copied::Sent),
+            "sent the answer to the terminal's clipboard (OSC 52)"
+        );
+        assert_eq!(told(Copied::Taken("xclip")), "copied the answer by xclip");
+        assert!(told(Copied::File("/x/copied.md".into())).ends_with("saved in /x/copied.md"));
     }
 
     #[test]

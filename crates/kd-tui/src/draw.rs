@@ -18,6 +18,8 @@ use ratatui_core::buffer::Buffer;
 const INPUT_PART: u16 = 3;
 /// From this height on, rules part the header and the input from the log.
 const RULES_FROM: u16 = 18;
+/// What stands before the words of a search.
+const SEARCH: &str = "search: ";
 /// The most candidates that are shown.
 const OFFERS: usize = 6;
 
@@ -67,7 +69,8 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     }
     let rows = app.editor.rows(app.input_columns());
     let most = (area.height / INPUT_PART).max(1);
-    let input = (rows.len().min(usize::from(u16::MAX)) as u16).clamp(1, most);
+    let wanted = if app.search.is_some() { 1 } else { rows.len() };
+    let input = (wanted.min(usize::from(u16::MAX)) as u16).clamp(1, most);
     let bottom = area.height - input;
     let status_y = bottom - 1;
     let log_rows = status_y.saturating_sub(rules).saturating_sub(top);
@@ -82,6 +85,12 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
         &bars::status(app, &look, area.width.into()),
     );
     offers(app, &look, &mut pen, status_y);
+    if let Some(search) = &app.search {
+        let lead = Span::new(Style::new().bold(), SEARCH);
+        let line = [lead, Span::plain(clean::text(search.query()).into_owned())];
+        let x = pen.line(0, bottom, area.width, &line);
+        return Some((x.min(area.width - 1), bottom));
+    }
     let (row, column) = app.editor.place(&rows);
     let first = row.saturating_sub(usize::from(input) - 1);
     for (i, range) in rows.iter().enumerate().skip(first).take(input.into()) {
@@ -230,20 +239,23 @@ fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_
 
 /// What could be written, above the status line.
 fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
-    let Some(candidates) = &app.candidates else {
-        return;
-    };
-    let rows = candidates
-        .list
-        .len()
-        .min(OFFERS)
-        .min(below.saturating_sub(1).into());
-    let first = candidates.chosen.saturating_sub(rows.saturating_sub(1));
     let width = pen.buffer.area.width;
-    for (i, (text, what)) in candidates.list.iter().enumerate().skip(first).take(rows) {
+    let (list, picked) = match (&app.search, &app.candidates) {
+        (Some(search), _) => {
+            let fitting = search.fitting(app.editor.sent());
+            let line = |text: &&str| excerpt(text, search.query(), width.into());
+            let list = fitting.iter().map(|text| (line(text), String::new()));
+            (list.collect(), search.chosen())
+        }
+        (None, Some(candidates)) => (candidates.list.clone(), candidates.chosen),
+        (None, None) => return,
+    };
+    let rows = list.len().min(OFFERS).min(below.saturating_sub(1).into());
+    let first = picked.saturating_sub(rows.saturating_sub(1));
+    for (i, (text, what)) in list.iter().enumerate().skip(first).take(rows) {
         let y = below - rows as u16 + (i - first) as u16;
         pen.repeat(0, width, y, " ", Style::new());
-        let chosen = i == candidates.chosen;
+        let chosen = i == picked;
         let style = if chosen {
             Style::new().invert()
         } else {
@@ -261,4 +273,21 @@ fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
         ];
         pen.line(0, y, width, &clip_spans(&line, width.into()));
     }
+}
+
+/// One line of a text, from its beginning or, if that would hide the first word of a search, from shortly before it.
+fn excerpt(text: &str, query: &str, width: usize) -> String {
+    let line = clean::line(text);
+    let lower = line.to_lowercase();
+    let word = query.split_whitespace().next().unwrap_or_default();
+    let at = lower.find(&word.to_lowercase()).unwrap_or_default();
+    let before = lower[..at].chars().count();
+    if before + wrap::width(word) + 4 < width {
+        return line;
+    }
+    let rest: String = line
+        .chars()
+        .skip(before.saturating_sub(width / 4))
+        .collect();
+    format!("…{rest}")
 }

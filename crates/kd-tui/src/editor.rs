@@ -58,6 +58,11 @@ impl Editor {
         &self.text
     }
 
+    /// What was sent before, oldest first.
+    pub fn sent(&self) -> &[String] {
+        &self.sent
+    }
+
     /// Where the cursor stands, in bytes.
     pub fn cursor(&self) -> usize {
         self.cursor
@@ -207,19 +212,14 @@ impl Editor {
 
     /// Shows an older (-1) or newer (1) sent message. One that was begun is searched by what is written. False if there
     /// is none.
-    pub fn recall(&mut self, step: i32, within: bool) -> bool {
+    pub fn recall(&mut self, step: i32) -> bool {
         let (from, written) = match &self.recall {
             Some((at, written)) => (*at, written.clone()),
             None => (self.sent.len(), self.text.clone()),
         };
         let fits = |i: &usize| {
             let sent = &self.sent[*i];
-            *sent != self.text
-                && if within {
-                    sent.contains(&written)
-                } else {
-                    sent.starts_with(&written)
-                }
+            *sent != self.text && sent.starts_with(&written)
         };
         let found = if step < 0 {
             (0..from).rev().find(fits)
@@ -420,13 +420,13 @@ mod tests {
     fn what_was_sent_comes_back_and_what_was_written_is_kept() {
         let mut editor = Editor::new(vec!["first".into(), "second".into(), "first again".into()]);
         editor.insert("fi");
-        assert!(editor.recall(-1, false));
+        assert!(editor.recall(-1));
         assert_eq!(editor.text(), "first again");
-        assert!(editor.recall(-1, false));
+        assert!(editor.recall(-1));
         assert_eq!(editor.text(), "first", "`second` does not begin with `fi`");
-        assert!(!editor.recall(-1, false));
-        assert!(editor.recall(1, false));
-        assert!(editor.recall(1, false));
+        assert!(!editor.recall(-1));
+        assert!(editor.recall(1));
+        assert!(editor.recall(1));
         assert_eq!(editor.text(), "fi");
     }
 
@@ -463,8 +463,8 @@ mod tests {
                     13 => { editor.vertical(1, columns); }
                     14 => editor.go(Move::WordLeft),
                     15 => editor.go(Move::WordRight),
-                    16 => { editor.recall(-1, false); }
-                    _ => { editor.recall(1, true); }
+                    16 => { editor.recall(-1); }
+                    _ => { editor.recall(1); }
                 }
                 let rows = editor.rows(columns);
                 let (row, _) = editor.place(&rows);

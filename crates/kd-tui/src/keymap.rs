@@ -132,7 +132,10 @@ pub const KEYS: &[Row] = &[
     row(
         &[c('r').ctrl()],
         Action::Search,
-        Some(("Ctrl+R", "what you sent before, with what is written in it")),
+        Some((
+            "Ctrl+R",
+            "search what you sent; again: older, Enter takes it",
+        )),
     ),
     row(&[p(Code::Left), c('b').ctrl()], Action::Left, None),
     row(&[p(Code::Right), c('f').ctrl()], Action::Right, None),

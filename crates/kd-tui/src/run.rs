@@ -4,7 +4,7 @@
 //! drawn, nothing is written, and nothing wakes up.
 
 use crate::app::{App, Effect, Msg, Screen};
-use crate::clipboard;
+use crate::clipboard::{self, Copied};
 use crate::desk::Desk;
 use crate::draw::draw;
 use crate::keys::{Input, Reply};
@@ -436,8 +436,13 @@ impl Stage {
     fn copy(&mut self, text: &str, what: &str) {
         let desk = self.desk.clone();
         let env = |name: &str| desk.var(name);
-        let told = copy(&self.terminal, text, what, &env, &|text| desk.spill(text));
-        self.tell(Msg::Told(told));
+        let copied = copy(&self.terminal, text, &env, &|text| desk.spill(text));
+        let told = copied.told(what);
+        self.tell(match copied {
+            // A path is told in full.
+            Copied::File(_) => Msg::Noted(told),
+            _ => Msg::Told(told),
+        });
     }
 
     fn edit(&mut self, text: &str) {
@@ -558,30 +563,25 @@ fn feed(program: &[&str], text: &str) -> bool {
     child.wait().is_ok_and(|status| status.success()) && written
 }
 
-/// Copies a text by the terminal, else by a program, else into a file. Returns what to tell.
+/// Copies a text by the terminal and by a program, else into a file.
 pub(crate) fn copy(
     terminal: &Terminal,
     text: &str,
-    what: &str,
     env: &dyn Fn(&str) -> Option<String>,
     spill: &dyn Fn(&str) -> Result<String, String>,
-) -> String {
-    if let Some(bytes) = clipboard::osc52(text, env).filter(|_| clipboard::takes_osc52(env))
-        && terminal.write(bytes.as_bytes()).is_ok()
-    {
-        let through = match env("TMUX") {
-            Some(_) => ", through tmux",
-            None => "",
-        };
-        return format!("copied {what} by the terminal (OSC 52{through})");
-    }
+) -> Copied {
+    let sent = clipboard::osc52(text, env)
+        .filter(|_| clipboard::takes_osc52(env))
+        .is_some_and(|bytes| terminal.write(bytes.as_bytes()).is_ok());
+    // A program says whether it took the text; the terminal does not.
     let mut programs = clipboard::programs(env).into_iter();
-    if let Some(program) = programs.find(|p| feed(p, text)) {
-        return format!("copied {what} by {}", program[0]);
-    }
-    match spill(text) {
-        Ok(path) => format!("no clipboard took {what}: it stands in {path}"),
-        Err(why) => why,
+    match programs.find(|p| feed(p, text)) {
+        Some(program) => Copied::Taken(program[0]),
+        None if sent => Copied::Sent,
+        None => match spill(text) {
+            Ok(path) => Copied::File(path),
+            Err(why) => Copied::Failed(why),
+        },
     }
 }
 

@@ -694,6 +694,66 @@ fn ctrl_c_clears_then_stops_then_leaves() {
 }
 
 #[test]
+fn ctrl_r_searches_and_takes_without_sending() {
+    let mut play = Play::new(vec![]);
+    let sent = [
+        "Which markdown?",
+        "a long\nmarkup question",
+        "short one",
+        "short one",
+    ];
+    for text in sent {
+        play.keys(text.replace('\n', "\x1b\r").as_bytes());
+        play.keys(b"\r");
+    }
+    play.keys(b"draft of mine");
+    play.keys(b"\x12");
+    assert!(play.shows("1 of 4"), "four texts, one of them sent twice");
+    snapshot("search", &mut play);
+    play.keys(b"MARK");
+    let shown = play.screen((80, 24));
+    assert!(
+        shown.contains("search: MARK") && shown.contains("1 of 2"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("› a long markup question"),
+        "newest first: {shown}"
+    );
+    play.keys(b"\x12");
+    assert!(play.shows("› Which markdown?") && play.shows("2 of 2"));
+    play.keys(b"\x12");
+    assert!(play.shows("2 of 2"), "the oldest is the end");
+    play.keys(b"\x13");
+    assert!(play.shows("1 of 2"), "Ctrl+S goes back");
+    assert_eq!(play.keys(b"\x1b"), [], "nothing is stopped or sent");
+    assert_eq!(play.app.editor.text(), "draft of mine", "as it was");
+    play.keys(b"\x12mark\x12");
+    let fx = play.keys(b"\r");
+    assert!(!fx.iter().any(|fx| matches!(fx, Effect::Send(_))), "{fx:?}");
+    assert_eq!(play.app.editor.text(), "Which markdown?");
+    play.keys(b"\x1f");
+    assert_eq!(
+        play.app.editor.text(),
+        "draft of mine",
+        "undo brings it back"
+    );
+    play.keys(b"\x12no such words");
+    assert!(play.shows("nothing that you sent has these words"));
+    assert_eq!(play.keys(b"\r"), [], "nothing to take");
+    play.keys(b"\x03");
+    assert_eq!(play.app.editor.text(), "draft of mine");
+}
+
+#[test]
+fn a_search_shows_the_place_it_found_in_a_long_message() {
+    let mut play = Play::new(vec![]);
+    play.keys(format!("{}needle here\r", "hay ".repeat(60)).as_bytes());
+    play.keys(b"\x12needle");
+    assert!(play.screen((40, 12)).contains("needle here"));
+}
+
+#[test]
 fn any_other_key_and_time_take_back_the_wish_to_leave() {
     let mut play = Play::new(vec![]);
     assert_eq!(play.keys(b"\x03"), []);

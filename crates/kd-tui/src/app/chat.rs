@@ -62,7 +62,8 @@ impl App {
             }
             Action::Up | Action::Down => self.vertical(action == Action::Up),
             Action::Search => {
-                self.editor.recall(-1, true);
+                self.reading = false;
+                self.search = Some(super::Search::default());
             }
             Action::LineStart | Action::LineEnd if !empty => {
                 keymap::edit(&mut self.editor, action);
@@ -258,7 +259,7 @@ impl App {
         let step = if up { -1 } else { 1 };
         let columns = self.input_columns();
         if !self.editor.vertical(step, columns) {
-            self.editor.recall(step, false);
+            self.editor.recall(step);
         }
     }
 

@@ -52,9 +52,10 @@ impl App {
     }
 
     /// A line in the log that is not part of the thread.
-    fn note(&mut self, text: String) {
+    pub(super) fn note(&mut self, text: String) {
         self.log.follow();
         self.log.view.fold(&Event::Noticed { text });
+        self.dirty = true;
     }
 
     fn members_told(&self) -> String {

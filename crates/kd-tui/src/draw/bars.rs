@@ -93,7 +93,16 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
         .map(|g| g.seat.as_str())
         .collect();
     let mut parts: Vec<(Style, String)> = Vec::new();
-    if app.leaving {
+    if let Some(search) = &app.search {
+        let found = search.fitting(app.editor.sent()).len();
+        let told = match found {
+            0 => "nothing that you sent has these words".to_owned(),
+            _ => format!("{} of {found}", search.chosen() + 1),
+        };
+        parts.push((strong, told));
+        let keys = ["Enter: take", "Ctrl+R: older", "Ctrl+S: newer", "Esc: back"];
+        parts.extend(keys.map(|key| (dim, key.to_owned())));
+    } else if app.leaving {
         let whom = speaking.join(", ");
         parts.push((strong, format!("leaving after {whom}{dot}Esc: at once")));
     } else {

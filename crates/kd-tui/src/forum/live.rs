@@ -124,7 +124,7 @@ impl Screen {
                 let library = self.library.clone();
                 let env = |name: &str| library.var(name);
                 let spill = |_: &str| Err("no clipboard took it".to_owned());
-                let told = run::copy(&self.terminal, &text, &what, &env, &spill);
+                let told = run::copy(&self.terminal, &text, &env, &spill).told(&what);
                 self.reader.tell(&told);
             }
             Effect::Edit(text) => {
