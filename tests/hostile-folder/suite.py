@@ -23,7 +23,7 @@ import harness
 from harness import Box, Case, Held
 
 HERE = Path(__file__).parent
-TABLES = [name for name in ("settings", "owners", "kills", "links", "reading", "speech", "programs", "trusting", "injection", "servers", "output", "shapes", "rivals", "friendly") if (HERE / f"{name}.py").exists()]
+TABLES = [name for name in ("settings", "owners", "kills", "links", "reading", "speech", "programs", "trusting", "injection", "reviewing", "servers", "output", "shapes", "rivals", "friendly") if (HERE / f"{name}.py").exists()]
 MUST = os.environ.get("KD_MUST") == "1"
 # Known-open cases that hang are cut sooner: nobody waits for what is known.
 OPEN_SECONDS = 6.0

@@ -6,6 +6,7 @@
 //! ```text
 //! OBEY say: a line of the answer, with \n for a line end
 //! OBEY vote: B
+//! OBEY reply: the whole answer, whatever the prompt asks for
 //! OBEY write: /a/path
 //! OBEY run: a shell command
 //! OBEY tool: reply_to_thread {"thread_id": 1, "body": "…"}
@@ -27,6 +28,8 @@ pub struct Orders {
     pub say: Vec<String>,
     /// What to choose where there is a choice.
     pub vote: Option<String>,
+    /// The whole answer, in place of all else.
+    pub reply: Option<String>,
     /// Files to write.
     pub write: Vec<String>,
     /// Shell commands to run.
@@ -65,6 +68,7 @@ impl Orders {
         match verb {
             "say" => once(&mut self.say, rest.replace("\\n", "\n")),
             "vote" => self.vote = Some(rest.to_owned()),
+            "reply" => self.reply = Some(rest.to_owned()),
             "write" => once(&mut self.write, rest.to_owned()),
             "run" => once(&mut self.run, rest.to_owned()),
             "tool" => {
@@ -81,6 +85,9 @@ impl Orders {
 
     /// The answer: JSON where the prompt asks for it, else the lines to say.
     pub fn answer(&self, prompt: &str) -> String {
+        if let Some(reply) = &self.reply {
+            return reply.clone();
+        }
         let mut lines = self.say.clone();
         if self.fence {
             lines.extend(marks(prompt).into_iter().map(|mark| {
@@ -151,6 +158,13 @@ mod tests {
         assert_eq!(orders.tools.len(), 2);
         let answer = orders.answer(prompt);
         assert!(answer.starts_with("one\ntwo\nab12>>"), "{answer}");
+    }
+
+    #[test]
+    fn a_whole_answer_is_given_as_ordered() {
+        let prompt =
+            format!("OBEY vote: B\nOBEY reply: {{\"a\": 1}}\n{SCHEMA}\n{{\"type\": \"object\"}}");
+        assert_eq!(Orders::read(&prompt).answer(&prompt), "{\"a\": 1}");
     }
 
     #[test]
