@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::git;
 use kd_core::search_path;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,8 @@ pub struct GitCommand {
     /// Names of the filters that are switched off.
     filters: Vec<String>,
     limit: Duration,
+    /// Variables of git that this one gets besides [`VARIABLES`].
+    more: Vec<(&'static str, OsString)>,
 }
 
 impl GitCommand {
@@ -137,6 +140,7 @@ impl GitCommand {
             folder: folder.to_path_buf(),
             filters: Vec::new(),
             limit: LOOK_TIME_MAX,
+            more: Vec::new(),
         }
     }
 
@@ -174,6 +178,44 @@ impl GitCommand {
         }
     }
 
+    /// This git with a diff applied to a commit, and the tree that it gives. Index and new objects are in `scratch`, a
+    /// folder of the caller: the repository stays as it is, and the tree is known only to the git that is returned.
+    ///
+    /// # Errors
+    /// When the diff does not apply to the commit, or git fails.
+    pub fn applied(
+        &self,
+        commit: &str,
+        diff: &Path,
+        scratch: &Path,
+    ) -> Result<(Self, String), Error> {
+        let objects = self.read(&[
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "objects",
+        ])?;
+        let own = scratch.join("objects");
+        std::fs::create_dir_all(&own).map_err(Error::io("make", &own))?;
+        let mut git = self.clone();
+        git.more = vec![
+            ("GIT_INDEX_FILE", scratch.join("index").into()),
+            ("GIT_OBJECT_DIRECTORY", own.into()),
+            (
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                objects.trim_end_matches(['\n', '\r']).into(),
+            ),
+        ];
+        let diff = diff.to_str().ok_or_else(|| Error::Git {
+            path: self.folder.clone(),
+            why: format!("{} is no UTF-8", diff.display()),
+        })?;
+        git.read(&["read-tree", commit])?;
+        git.read(&["apply", "--cached", "--whitespace=nowarn", "--", diff])?;
+        let tree = git.read(&["write-tree"])?;
+        Ok((git, tree.trim().to_owned()))
+    }
+
     /// A command, ready to be started.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("git");
@@ -189,7 +231,10 @@ impl GitCommand {
                 command.env_remove(name);
             }
         }
-        command.envs(VARIABLES).arg("--no-pager");
+        command
+            .envs(VARIABLES)
+            .envs(self.more.iter().map(|(name, value)| (*name, value)))
+            .arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }

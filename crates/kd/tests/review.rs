@@ -182,6 +182,132 @@ fn every_way_to_name_the_change_reads_the_same_change() {
     }
 }
 
+/// The change of `topic` as a file beside the repository.
+fn patch(home: &Home) -> std::path::PathBuf {
+    let out = Command::new("git")
+        .args(["diff", "main", "topic"])
+        .current_dir(home.work())
+        .output()
+        .expect("git runs");
+    let path = home.path().join("one.patch");
+    std::fs::write(&path, out.stdout).expect("written");
+    path
+}
+
+/// Everything below `.git`, with its content.
+fn repository(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![home.work().join(".git")];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => found.push((path.clone(), std::fs::read(&path).expect("a file"))),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_diff_that_applies_is_checked_against_whole_files_and_leaves_the_repository_alone() {
+    let home = home();
+    let text = format!(
+        "{BEFORE}{}fn last() {{\n    far();\n}}\n",
+        "// x\n".repeat(40)
+    );
+    git(&home, &["checkout", "-q", "main"]);
+    write(&home, "src/mean.rs", &text);
+    git(&home, &["commit", "-qam", "longer"]);
+    git(&home, &["checkout", "-qB", "topic"]);
+    write(&home, "src/mean.rs", &text.replacen(BEFORE, AFTER, 1));
+    git(&home, &["commit", "-qam", "two"]);
+    git(&home, &["checkout", "-q", "main"]);
+    // A line that the diff does not show.
+    let far = finding("src/mean.rs", 45, "    far();", "It is never defined.");
+    let script = reply(&json!([far]));
+    for name in ["ann", "bob"] {
+        std::fs::write(home.path().join(format!("{name}.json")), script.to_string())
+            .expect("written");
+    }
+    let path = patch(&home);
+    let path = path.to_str().expect("UTF-8");
+    let before = repository(&home);
+    let review = |notice: bool| {
+        let said = home.run(&["review", "--pr", path, "--format", "json"]);
+        ok(&said);
+        assert_eq!(
+            said.err.contains("only the lines of the diff are known"),
+            notice,
+            "{}",
+            said.err
+        );
+        said.json()["report"]["findings"].as_array().map(Vec::len)
+    };
+    assert_eq!(review(false), Some(1));
+    assert_eq!(repository(&home), before, "the repository is as it was");
+    assert_eq!(
+        std::fs::read_to_string(home.work().join("src/mean.rs")).expect("a file"),
+        text
+    );
+    // On the branch itself the diff is there already: it applies to the base.
+    git(&home, &["checkout", "-q", "topic"]);
+    assert_eq!(review(false), Some(1));
+    // Where lines have moved since, the numbers of the diff are no longer those of the files.
+    git(&home, &["checkout", "-q", "main"]);
+    write(&home, "src/mean.rs", &format!("// new\n\n{text}"));
+    git(&home, &["commit", "-qam", "moved"]);
+    assert_eq!(review(true), Some(0));
+    // Where the lines are others, it does not apply.
+    write(&home, "src/mean.rs", "other\n");
+    git(&home, &["commit", "-qam", "other"]);
+    assert_eq!(review(true), Some(0));
+}
+
+#[test]
+fn a_hostile_diff_writes_nothing() {
+    let home = home();
+    git(&home, &["checkout", "-q", "main"]);
+    let new = |path: &str| {
+        format!(
+            "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+        )
+    };
+    let binary = "diff --git a/big b/big\nnew file mode 100644\nindex 0000000..1111111\nGIT binary patch\nliteral 9000000000\nzcmV\n\n";
+    let link = "diff --git a/out b/out\nnew file mode 120000\n--- /dev/null\n+++ b/out\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at end of file\n";
+    let before = repository(&home);
+    for text in [
+        new("../outside"),
+        new(".git/hooks/post-checkout"),
+        new("/tmp/absolute"),
+        link.to_owned(),
+        format!("{link}{}", new("out/under")),
+        format!("{}{binary}", new("small")),
+    ] {
+        write(&home, "hostile.diff", &text);
+        let said = home.run(&["review", "--pr", "hostile.diff", "--dry-run"]);
+        assert!(
+            matches!(said.code, Some(0 | 2)),
+            "{text}: {}{}",
+            said.out,
+            said.err
+        );
+        std::fs::remove_file(home.work().join("hostile.diff")).expect("removed");
+        assert_eq!(repository(&home), before, "{text}");
+        let outside = [
+            home.work().join("../outside"),
+            home.work().join("out"),
+            "/tmp/absolute".into(),
+        ];
+        assert!(
+            outside.iter().all(|path| path.symlink_metadata().is_err()),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn formats_files_and_conditions() {
     let home = home();

@@ -1,6 +1,6 @@
 //! `kd doctor`: who is called, all at once, and the table of what came of it.
 
-use super::here::{Here, os_var};
+use super::here::Here;
 use super::mcp::FAREWELL;
 use super::trust;
 use crate::args::doctor::Doctor;
@@ -20,8 +20,6 @@ use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::forum::account::{Role, Standing};
 use kd_core::seating::{self, LOCAL, Wishes};
 use kd_core::{Member, SeatName};
-use kd_store::UserDirs;
-use kd_store::user_dirs::make_private;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +32,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let loaded = trust::settings(here, found.as_ref())?;
     trust::check(&loaded.project, trust::Named::only(&args.members))?;
     let config = loaded.config;
-    let scratch = scratch()?;
+    let scratch = super::scratch::folder("kd-doctor-")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(super::WORKERS)
         .enable_all()
@@ -217,19 +215,6 @@ async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
         }
     });
     join_all(calls).await
-}
-
-/// A folder for the agents: in the user's own state, where nobody else can put files above it, if there is one.
-fn scratch() -> Result<tempfile::TempDir, Error> {
-    let own = UserDirs::from_env(&os_var).runtime().ok();
-    let own = own.filter(|at| make_private(at).is_ok());
-    let mut name = tempfile::Builder::new();
-    name.prefix("kd-doctor-");
-    let made = match own {
-        Some(own) => name.tempdir_in(own),
-        None => name.tempdir(),
-    };
-    made.map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))
 }
 
 /// Whether a member answers, and is held to reading as far as was seen.

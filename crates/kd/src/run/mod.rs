@@ -33,6 +33,7 @@ mod question;
 mod reset;
 mod retry;
 mod review;
+mod scratch;
 mod screen;
 mod seal;
 mod seats;

@@ -10,6 +10,7 @@ use crate::face::review::kept::Place;
 use crate::face::words::count;
 use crate::run::infile;
 use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
+use crate::run::scratch;
 use kd_core::diff::{self, Diff, FileDiff, LineKind};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of `--pr FILE`.
 const FILE_BYTES_MAX: u64 = 32 << 20;
+/// How git writes a change of a file that is not text.
+const BINARY: &str = "GIT binary patch";
 /// Context that gives whole files: more lines than a file that is compared can have.
 const WHOLE: &str = "--unified=20000000";
 /// Names whose uses are looked for, uses of each that are shown, and bytes of a line.
@@ -59,8 +62,15 @@ struct Sides {
     head: String,
     base_commit: Option<String>,
     head_commit: Option<String>,
-    /// Whether the working tree is the side after the change.
-    is_work: bool,
+    after: After,
+}
+
+/// Where the files are as they are after the change.
+enum After {
+    Work,
+    Index,
+    /// A commit or a tree.
+    Tree(String),
 }
 
 impl Change {
@@ -85,28 +95,78 @@ impl Change {
         Ok(change)
     }
 
+    /// The change of a diff. Where it applies to a commit that git has here, the whole files are known.
     fn of_file(path: &Path, folder: &Path) -> Result<Self, Error> {
-        let named = path.display();
+        let named = path.display().to_string();
         let text = infile::read(path, FILE_BYTES_MAX)
             .map_err(|e| Error::usage(format!("the diff {named} cannot be read")).because(e))?;
-        let diff = parse(&String::from_utf8_lossy(&text), &named.to_string())?;
+        let diff = parse(&String::from_utf8_lossy(&text), &named)?;
         let git = GitCommand::new(folder).ok();
         let top = git.as_ref().and_then(|git| git.top().ok());
+        let git = git.zip(top.as_deref()).map(|(git, top)| git.at(top));
+        if let Some(git) = &git
+            && let Some(change) = Self::applied(git, &diff, &text, &named, top.as_deref())?
+        {
+            return Ok(change);
+        }
+        let why = if git.is_some() {
+            "the diff does not apply to HEAD or to the base branch"
+        } else {
+            "there is no repository here"
+        };
         Ok(Self {
             base: "the lines that it removes".into(),
-            head: named.to_string(),
+            head: named,
             base_commit: None,
             head_commit: None,
             lines: lines(&diff),
             diff,
             uses: Vec::new(),
-            notices: vec![
-                "only the lines of the diff are known: quotes of other lines cannot be checked"
-                    .into(),
-            ],
-            git: git.filter(|_| top.is_some()),
+            notices: vec![format!(
+                "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
+            )],
+            git,
             top,
         })
+    }
+
+    /// The change of a diff that applies, with the same line numbers, to HEAD or to the commit where its branch left its base.
+    fn applied(
+        git: &GitCommand,
+        diff: &Diff,
+        text: &[u8],
+        named: &str,
+        top: Option<&Path>,
+    ) -> Result<Option<Self>, Error> {
+        // Git would unpack these, however large they say they are.
+        if String::from_utf8_lossy(text).contains(BINARY) {
+            return Ok(None);
+        }
+        let scratch = scratch::folder("kd-review-")?;
+        let file = scratch.path().join("diff");
+        std::fs::write(&file, text)
+            .map_err(|e| Error::new("io", Exit::Error, "the diff cannot be copied").because(e))?;
+        let usual = usual_base(git).ok();
+        for base in std::iter::once("HEAD").chain(usual.as_deref()) {
+            let Ok(id) = commit(git, base) else { continue };
+            let Ok((applied, tree)) = git.applied(&id, &file, scratch.path()) else {
+                continue;
+            };
+            let sides = Sides {
+                args: vec![id.clone(), tree.clone()],
+                base: base.to_owned(),
+                head: named.to_owned(),
+                base_commit: Some(id),
+                head_commit: None,
+                after: After::Tree(tree),
+            };
+            let change = Self::of_sides(&applied, sides, top)?;
+            if agrees(diff, &change.lines) {
+                let git = Some(git.clone());
+                return Ok(Some(Self { git, ..change }));
+            }
+        }
+        Ok(None)
     }
 
     fn of_git(args: &Review, folder: &Path) -> Result<Self, Error> {
@@ -114,14 +174,18 @@ impl Change {
         let top = git.top().map_err(|e| failed(&e).next(NO_GIT))?;
         let git = git.at(&top);
         let sides = Sides::of(args, &git)?;
-        let shown = git_diff(&git, &sides, &["--unified=5", "--function-context"])?;
-        let whole = git_diff(&git, &sides, &[WHOLE])?;
+        Self::of_sides(&git, sides, Some(&top))
+    }
+
+    fn of_sides(git: &GitCommand, sides: Sides, top: Option<&Path>) -> Result<Self, Error> {
+        let shown = git_diff(git, &sides, &["--unified=5", "--function-context"])?;
+        let whole = git_diff(git, &sides, &[WHOLE])?;
         let diff = parse(&shown, "git diff")?;
         let lines = lines(&parse(&whole, "git diff").unwrap_or_else(|_| diff.clone()));
-        let uses = uses(&git, &sides, &diff);
+        let uses = uses(git, &sides, &diff);
         let mut notices = Vec::new();
-        if sides.is_work {
-            notices.extend(unknown(&git)?);
+        if matches!(sides.after, After::Work) {
+            notices.extend(unknown(git)?);
         }
         Ok(Self {
             base: sides.base,
@@ -132,8 +196,8 @@ impl Change {
             lines,
             uses,
             notices,
-            git: Some(git),
-            top: Some(top),
+            git: Some(git.clone()),
+            top: top.map(Path::to_path_buf),
         })
     }
 
@@ -275,8 +339,8 @@ impl Sides {
                 base: from,
                 head: to,
                 base_commit: Some(base),
-                head_commit: Some(head),
-                is_work: false,
+                head_commit: Some(head.clone()),
+                after: After::Tree(head),
             });
         }
         let head = commit(git, "HEAD")?;
@@ -287,7 +351,7 @@ impl Sides {
                 head: "the index".into(),
                 base_commit: Some(head),
                 head_commit: None,
-                is_work: false,
+                after: After::Index,
             });
         }
         let base = match args.branch.as_deref() {
@@ -302,7 +366,7 @@ impl Sides {
             head: if is_clean { "HEAD" } else { "the working tree" }.to_owned(),
             base_commit: Some(since),
             head_commit: is_clean.then_some(head),
-            is_work: true,
+            after: After::Work,
         })
     }
 }
@@ -352,6 +416,31 @@ fn parse(text: &str, named: &str) -> Result<Diff, Error> {
             .because(e)
             .next("make it with `git diff`, `git format-patch --stdout` or `diff -u`")
     })
+}
+
+/// Whether every line of a diff stands where the diff says it does. Git also applies one whose lines have moved since, and
+/// code hosts then know the lines by the numbers of the diff.
+fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool {
+    let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
+    for file in &diff.files {
+        *changes.entry(file.path()).or_default() += 1;
+    }
+    // A series of commits changes a file more than once; its numbers are those of each commit.
+    let once = diff
+        .files
+        .iter()
+        .filter(|file| file.new.is_some() && changes[file.path()] == 1);
+    once.filter(|file| !file.path().starts_with(".kd/"))
+        .all(|file| {
+            let known = lines.get(file.path());
+            let same = |(number, line): &(u32, &str)| {
+                known.is_some_and(|known| known.get(number).is_some_and(|l| l == line))
+            };
+            file.after()
+                .iter()
+                .map(|(n, l)| (*n, *l))
+                .all(|line| same(&line))
+        })
 }
 
 fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
@@ -449,17 +538,17 @@ fn uses(git: &GitCommand, sides: &Sides, diff: &Diff) -> Vec<String> {
             "-e",
             &name,
         ];
-        match (&sides.head_commit, sides.is_work) {
-            (Some(head), false) => args.push(head),
-            (None, false) => args.insert(1, "--cached"),
-            (_, true) => {}
+        match &sides.after {
+            After::Tree(id) => args.push(id),
+            After::Index => args.insert(1, "--cached"),
+            After::Work => {}
         }
         args.extend(["--", ".", ":(exclude,top).kd"]);
         let found = git.read(&args).unwrap_or_default();
         let elsewhere = found.lines().filter_map(|line| {
-            let line = match &sides.head_commit {
-                Some(head) => line.strip_prefix(&format!("{head}:")).unwrap_or(line),
-                None => line,
+            let line = match &sides.after {
+                After::Tree(id) => line.strip_prefix(&format!("{id}:")).unwrap_or(line),
+                After::Index | After::Work => line,
             };
             let (path, _) = line.split_once(':')?;
             let line: String = one_line(line).chars().take(USE_BYTES_MAX).collect();

@@ -1,0 +1,20 @@
+//! Scratch folders, removed when they are dropped.
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::run::here::os_var;
+use kd_store::UserDirs;
+use kd_store::user_dirs::make_private;
+
+/// A new folder: in the user's own state, where nobody else can put files above it, if there is one.
+pub(super) fn folder(prefix: &str) -> Result<tempfile::TempDir, Error> {
+    let own = UserDirs::from_env(&os_var).runtime().ok();
+    let own = own.filter(|at| make_private(at).is_ok());
+    let mut name = tempfile::Builder::new();
+    name.prefix(prefix);
+    let made = match own {
+        Some(own) => name.tempdir_in(own),
+        None => name.tempdir(),
+    };
+    made.map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))
+}
