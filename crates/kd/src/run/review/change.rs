@@ -32,6 +32,8 @@ const LINES_MAX: u32 = 1_000_000;
 const UNKNOWN_MAX: u32 = 4_000_000;
 /// Files in the list that goes with each part.
 const LISTED_MAX: usize = 200;
+/// Functions that the list names of a file.
+const OUTLINE_MAX: usize = 8;
 /// Files that a notice names.
 const NAMED_MAX: usize = 5;
 
@@ -242,10 +244,14 @@ impl Change {
         )
     }
 
-    /// The change as members see it: each part with the list of all files, and uses of changed functions elsewhere.
+    /// The change as members see it: each part with the list of all files, and uses of changed functions elsewhere. Where
+    /// there are several parts, the list names the functions of each file too: a member sees what the other parts change.
     pub(super) fn parts(&self) -> Vec<String> {
         let parts = diff::split(&self.diff, diff::PART_BYTES_MAX);
-        let summary = self.diff.summary();
+        let summary = match parts.len() {
+            0 | 1 => self.diff.summary(),
+            _ => self.outline(),
+        };
         let all = summary.lines().count();
         let mut list: String = summary.split_inclusive('\n').take(LISTED_MAX).collect();
         if all > LISTED_MAX {
@@ -268,6 +274,31 @@ impl Change {
             )
         };
         parts.into_iter().enumerate().map(text).collect()
+    }
+
+    /// The list of all files, with the functions that the diff shows of each.
+    fn outline(&self) -> String {
+        let summary = self.diff.summary();
+        let rows = summary.lines().zip(&self.diff.files).map(|(row, file)| {
+            let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+            let mut names: Vec<String> = Vec::new();
+            for name in lines.filter_map(|line| defined(&line.text)) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            let more = if names.len() > OUTLINE_MAX {
+                ", …"
+            } else {
+                ""
+            };
+            names.truncate(OUTLINE_MAX);
+            match names.is_empty() {
+                true => format!("{row}\n"),
+                false => format!("{row}: {}{more}\n", names.join(", ")),
+            }
+        });
+        rows.collect()
     }
 
     /// The files whose text would have too many lines that are not known: a small diff can name millions of them.
@@ -601,4 +632,48 @@ fn place(file: &FileDiff) -> Option<Place> {
         file: new,
         rows,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(functions: usize) -> Change {
+        let mut text = String::new();
+        for file in ["one", "two"] {
+            text +=
+                &format!("--- a/src/{file}.rs\n+++ b/src/{file}.rs\n@@ -0,0 +1,{functions} @@\n");
+            for at in 0..functions {
+                text += &format!("+fn {file}_{at}() {{ /* {} */ }}\n", "x".repeat(1000));
+            }
+        }
+        let diff = diff::read(&text).expect("a diff");
+        Change {
+            base: String::new(),
+            head: String::new(),
+            base_commit: None,
+            head_commit: None,
+            lines: lines(&diff),
+            diff,
+            uses: Vec::new(),
+            notices: Vec::new(),
+            git: None,
+            top: None,
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_large_change_names_the_functions_of_the_others() {
+        let parts = change(80).parts();
+        assert!(parts.len() > 1);
+        for part in &parts {
+            for file in ["one", "two"] {
+                let row = format!("src/{file}.rs (+80 -0): {file}_0, {file}_1,");
+                assert!(part.contains(&row), "{row}: {}", &part[..400]);
+            }
+            assert!(part.contains("one_7, …\n"), "{}", &part[..400]);
+        }
+        let [whole] = change(2).parts().try_into().expect("one part");
+        assert!(whole.contains("src/one.rs (+2 -0)\n"));
+    }
 }
