@@ -287,7 +287,10 @@ impl Traits {
         }
         let (common, one, other) = shares(&self.words[a], &self.words[b], &self.word_weights);
         let mut score = 0.0;
-        if one > 0.0 && other > 0.0 {
+        if left.claim.trim().to_lowercase() == right.claim.trim().to_lowercase() {
+            // Also where no word of it counts.
+            score = 1.0;
+        } else if one > 0.0 && other > 0.0 {
             score += 0.5 * common / (one * other).sqrt() + 0.5 * common / one.min(other);
         }
         let (common, one, other) = shares(&self.names[a], &self.names[b], &self.name_weights);

@@ -15,6 +15,8 @@ pub(crate) const CODE: &str = "fn total(items: &[Item]) -> u32 {\n    let mut su
 /// What a member replies.
 pub(crate) enum Reply {
     Text(String),
+    /// In pieces as a model writes them, after a first attempt that broke off; nothing at the end repeats it.
+    Streamed(String),
     Fail,
 }
 
@@ -104,6 +106,28 @@ fn take(
                             choices: Vec::new(),
                         },
                     }),
+                    Reply::Streamed(text) => {
+                        let letters: Vec<char> = text.chars().collect();
+                        let half: String = letters[..letters.len() / 2].iter().collect();
+                        let pieces = letters.chunks(3).map(|piece| piece.iter().collect());
+                        let text = |text: String| Delta::Text { text };
+                        let mut deltas = vec![
+                            text(half),
+                            Delta::Retrying {
+                                attempt: 1,
+                                after: std::time::Duration::ZERO,
+                                failure: Failure::new(FailureKind::Overloaded, "dropped"),
+                            },
+                        ];
+                        deltas.extend(pieces.map(text));
+                        deltas.push(Delta::Finished {
+                            finish: Finish::Stop,
+                            text: None,
+                            usage: None,
+                            choices: Vec::new(),
+                        });
+                        inputs.extend(deltas.into_iter().map(|delta| Input::Delta { turn, delta }));
+                    }
                     Reply::Fail => inputs.push_back(Input::Failed {
                         turn,
                         failure: Failure::new(FailureKind::Timeout, "no answer"),

@@ -106,6 +106,33 @@ fn findings_are_checked_merged_voted_on_and_reported() {
 }
 
 #[test]
+fn replies_in_pieces_are_read_as_whole_ones() {
+    let members = ["ann", "bob", "cyd"];
+    let whole = run(review(&members), scripted);
+    let pieces = run(review(&members), |name, request| {
+        match scripted(name, request) {
+            Reply::Text(text) => Reply::Streamed(text),
+            other => other,
+        }
+    });
+    assert_eq!(pieces.report, whole.report);
+}
+
+#[test]
+fn the_same_claim_is_one_finding_however_short() {
+    for claim in ["x", "No.", "的", "It is so"] {
+        let ran = run(review(&["ann", "bob"]), |_, request| {
+            Reply::Text(match kind(request) {
+                "findings" => findings(&[finding("src/sum.rs", 3, LOOP, claim)]),
+                _ => votes(request, |_| "real"),
+            })
+        });
+        assert_eq!(ran.report.findings.len(), 1, "{claim}");
+        assert_eq!(ran.report.findings[0].makers().len(), 2, "{claim}");
+    }
+}
+
+#[test]
 fn members_that_fail_are_told_and_end_nothing() {
     for (reply, why) in [
         (None, "no answer"),
