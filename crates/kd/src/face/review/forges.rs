@@ -102,7 +102,7 @@ fn body(kept: &Kept, others: &[String]) -> String {
     let mut body = format!(
         "`kd review`: {} by {}.",
         count(shown.len() as u64, "finding"),
-        count(kept.asked() as u64, "member")
+        kept.reviewers()
     );
     if !alone.is_empty() {
         body += &format!(

@@ -1,5 +1,6 @@
 //! A report as it is kept, with what its formats need and no model said: commits, and the lines of the diff.
 
+use crate::face::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
 
@@ -45,15 +46,25 @@ impl Place {
 }
 
 impl Kept {
-    /// Members that were asked.
-    pub(crate) fn asked(&self) -> usize {
-        self.report.members.len()
+    /// Members whose reviews came, of how many: `3 members`, or `1 of 3 members`.
+    pub(crate) fn reviewers(&self) -> String {
+        let all = count(self.report.members.len() as u64, "member");
+        match self.reviewed() == self.report.members.len() {
+            true => all,
+            false => format!("{} of {all}", self.reviewed()),
+        }
     }
 
-    /// The findings that are shown, and those that only one of several members saw: no other found them or voted for them.
+    /// Members whose reviews came.
+    pub(crate) fn reviewed(&self) -> usize {
+        let members = self.report.members.iter();
+        members.filter(|member| member.failed.is_none()).count()
+    }
+
+    /// The findings that are shown, and those that only one of several reviewers saw: no other found them or voted for them.
     pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
-            self.asked() > 1 && finding.agreeing() < 2 && finding.votes_for(Vote::Real) == 0
+            self.reviewed() > 1 && finding.agreeing() < 2 && finding.votes_for(Vote::Real) == 0
         };
         let (alone, shown) = self.report.findings.iter().partition(alone);
         (shown, alone)

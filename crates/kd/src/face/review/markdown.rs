@@ -25,7 +25,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
         text(&report.base),
         text(&report.head),
         count(shown.len() as u64, "finding"),
-        count(kept.asked() as u64, "member"),
+        kept.reviewers(),
         count(files as u64, "file"),
     );
     for finding in &shown {

@@ -60,7 +60,7 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
 fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String> {
     let (files, added, removed) = kept.size;
     let report = &kept.report;
-    let of = count(kept.asked() as u64, "member");
+    let of = kept.reviewers();
     let found = match shown {
         0 => "no finding".to_owned(),
         n => count(n as u64, "finding"),

@@ -104,6 +104,28 @@ fn kept(texts: &[&str]) -> Kept {
     }
 }
 
+#[test]
+fn what_a_single_reviewer_found_is_shown_and_the_heading_counts_reviewers() {
+    let mut alone = kept(&[]);
+    alone
+        .report
+        .findings
+        .retain(|finding| finding.makers() == ["bob"]);
+    assert_eq!(
+        alone.folded().0.len(),
+        0,
+        "two others reviewed and did not find it"
+    );
+    for member in &mut alone.report.members {
+        member.failed = (member.name != "bob").then(|| "no call left".to_owned());
+    }
+    assert_eq!(alone.folded().0.len(), 1);
+    for format in [Format::Terminal, Format::Markdown, Format::Github] {
+        let text = document(&alone, format, false).expect("text");
+        assert!(text.contains("by 1 of 3 members"), "{text}");
+    }
+}
+
 /// Every body of Markdown that a code host or a reader renders.
 fn rendered(kept: &Kept) -> Vec<String> {
     let mut bodies = vec![document(kept, Format::Markdown, true).expect("text")];

@@ -156,7 +156,7 @@ fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
         id: finding.id.clone(),
         verdict,
         agreeing: finding.agreeing(),
-        of: u32::try_from(kept.asked()).unwrap_or(u32::MAX),
+        of: u32::try_from(kept.reviewed()).unwrap_or(u32::MAX),
         thread: kept.thread.clone(),
         at: Timestamp::now(),
     })?;
