@@ -219,6 +219,24 @@ impl Hands {
         is_agent(&member.backend)
     }
 
+    /// Why a member cannot answer, as far as this shows without calling anybody: no program, no key in the environment, no
+    /// model. The built-in model, key files and key commands count as present.
+    pub fn missing(&self, member: &Member) -> Option<Failure> {
+        if TABLE.iter().any(|(own, _)| *own == member.backend) {
+            return None;
+        }
+        if self.is_agent(member) {
+            return self.program(member).err();
+        }
+        let Some(service) = self.service(&member.backend) else {
+            return Some(self.unknown(&member.backend));
+        };
+        if member.model.is_none() && service.model.is_none() {
+            return Some(no_model(member));
+        }
+        service.missing_key()
+    }
+
     /// Where the program is that answers for this member.
     ///
     /// # Errors
@@ -274,19 +292,7 @@ impl Hands {
             return Err(self.unknown(&member.backend));
         };
         let Some(model) = member.model.clone().or_else(|| service.model.clone()) else {
-            return Err(Failure::new(
-                FailureKind::Invalid,
-                format!("`{}` names no model of `{}`", member.name, member.backend),
-            )
-            .advise(format!(
-                "set `agents.{}.model` or `providers.{}.model`",
-                member
-                    .launch
-                    .agent
-                    .as_deref()
-                    .unwrap_or(member.name.as_str()),
-                member.backend
-            )));
+            return Err(no_model(member));
         };
         let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
         let limit = service.limit.clone();
@@ -343,6 +349,19 @@ impl Hands {
             names.join(", ")
         ))
     }
+}
+
+fn no_model(member: &Member) -> Failure {
+    let agent = member.launch.agent.as_deref();
+    let agent = agent.unwrap_or(member.name.as_str());
+    let backend = &member.backend;
+    Failure::new(
+        FailureKind::Invalid,
+        format!("`{}` names no model of `{backend}`", member.name),
+    )
+    .advise(format!(
+        "set `agents.{agent}.model` or `providers.{backend}.model`"
+    ))
 }
 
 /// Deadlines only: what runs in this process is not asked again.
@@ -468,6 +487,49 @@ mod tests {
             failure(&hands, &member("nosuch", None)).kind,
             FailureKind::Missing
         );
+    }
+
+    #[test]
+    fn what_is_missing_shows_before_anybody_is_called() {
+        let config: Config = serde_json::from_value(serde_json::json!({
+            "providers": {
+                "near": {"wire": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m"},
+                "filed": {"wire": "openai", "base_url": "https://f.example/v1", "model": "m", "key_file": "/nowhere/key"},
+            },
+        }))
+        .unwrap();
+        let env = Env::of([("PATH", "/nowhere"), ("ANTHROPIC_API_KEY", "k")]);
+        let options = Options {
+            env,
+            ..Options::default()
+        };
+        let hands = Hands::new(&config, options);
+        for (backend, model, said, next) in [
+            ("claude_code", None, "program `claude`", "npm install"),
+            ("acp", None, "names no program", "agents.ada.command"),
+            (
+                "openai",
+                Some("m"),
+                "no key for `openai`",
+                "export OPENAI_API_KEY=",
+            ),
+            ("anthropic", None, "names no model", "agents.ada.model"),
+            ("opanai", None, "no backend", "openai"),
+        ] {
+            let failure = hands.missing(&member(backend, model)).expect(backend);
+            assert!(failure.message.contains(said), "{failure:?}");
+            assert!(failure.hint().contains(next), "{failure:?}");
+        }
+        for (backend, model) in [
+            ("local", None),
+            ("scripted", None),
+            ("near", None),
+            ("filed", None),
+            ("ollama", Some("m")),
+            ("anthropic", Some("m")),
+        ] {
+            assert_eq!(hands.missing(&member(backend, model)), None, "{backend}");
+        }
     }
 
     #[test]

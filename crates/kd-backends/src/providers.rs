@@ -263,19 +263,36 @@ impl Service {
                     return Ok(Some(key));
                 }
             }
-            if self.keyed {
-                return Err(Failure::new(
-                    FailureKind::Auth,
-                    format!("there is no key for `{}`", self.name),
-                )
-                .advise(self.key_advice()));
+            match self.keyed {
+                true => Err(self.no_key()),
+                false => Ok(None),
             }
-            Ok(None)
         };
         self.key.get_or_try_init(look).await.cloned()
     }
 
-    /// What to do about a missing or wrong key.
+    /// The failure of a service whose key can only be in the environment and is not. Reads no file, runs no command.
+    pub(crate) fn missing_key(&self) -> Option<Failure> {
+        let is_unset = |source: &KeySource| match source {
+            KeySource::Env(names) => !names.iter().any(|name| self.env.get(name).is_some()),
+            KeySource::File(_) | KeySource::Command(_) => false,
+        };
+        (self.keyed && self.sources.iter().all(is_unset)).then(|| self.no_key())
+    }
+
+    fn no_key(&self) -> Failure {
+        let advice = match self.sources.as_slice() {
+            [KeySource::Env(names)] => format!("export {}=…", names.join("=… or ")),
+            _ => self.key_advice(),
+        };
+        Failure::new(
+            FailureKind::Auth,
+            format!("there is no key for `{}`", self.name),
+        )
+        .advise(advice)
+    }
+
+    /// What to do about a wrong key, or a missing one.
     pub(crate) fn key_advice(&self) -> String {
         let places: Vec<String> = self.sources.iter().map(ToString::to_string).collect();
         match places.is_empty() {
@@ -433,7 +450,9 @@ mod tests {
             .unwrap_err();
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(
-            failure.hint().contains("GEMINI_API_KEY or GOOGLE_API_KEY"),
+            failure
+                .hint()
+                .contains("export GEMINI_API_KEY=… or GOOGLE_API_KEY=…"),
             "{failure:?}"
         );
         assert!(

@@ -626,13 +626,7 @@ impl AgentCli {
         };
         found.map(|at| (at, Vec::new())).ok_or_else(|| {
             let name = set.as_deref().unwrap_or(program.names[0]);
-            missing(
-                name,
-                &format!(
-                    "install it with {}, or take the member out of `council.members`",
-                    program.install
-                ),
-            )
+            missing(name, &format!("install it with {}", program.install))
         })
     }
 

@@ -233,11 +233,17 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if !writers.is_empty() && !args.output.quiet {
         notice_line(&format!("may change files here: {}", writers.join(", ")));
     }
-    model::make_ready(
+    let to = match &op {
+        Op::Say { to, .. } => to.clone(),
+        _ => Address::All,
+    };
+    let asked = seated.roster.members().iter();
+    model::make_ready_for(
         &loaded.config,
         args.model.offline,
         args.output.quiet,
         &seated.roster,
+        asked.filter(|member| to.is_for(&member.name)),
     )?;
     if seated.built_in && !args.output.quiet {
         first::notice(found.is_none());

@@ -174,7 +174,10 @@ impl Room<'_> {
         let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
         // Both may have to wait for the network, each in a runtime of its own.
         tokio::task::block_in_place(|| {
-            model::make_ready(&self.config, self.args.model.offline, false, &seated.roster)?;
+            // A thread can be read whether its members can answer or not.
+            let new = seated.roster.members().iter().filter(|_| old.is_none());
+            let offline = self.args.model.offline;
+            model::make_ready_for(&self.config, offline, false, &seated.roster, new)?;
             if seated.built_in {
                 first::notice(std::mem::take(&mut self.told));
             }

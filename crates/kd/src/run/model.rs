@@ -15,7 +15,7 @@ use kd_backends::delivery::{self, FetchError, How, Progress, Via};
 use kd_backends::{Env, Hands};
 use kd_core::config::{Config, LocalConfig};
 use kd_core::seating::LOCAL;
-use kd_core::{Member, Roster};
+use kd_core::{Failure, Member, Roster};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -63,9 +63,21 @@ pub(super) fn make_ready(
     quiet: bool,
     roster: &Roster,
 ) -> Result<(), Error> {
+    make_ready_for(config, offline, quiet, roster, roster.members())
+}
+
+/// The same where the question is for these members of the council; none where it is not known yet.
+pub(super) fn make_ready_for<'a>(
+    config: &Config,
+    offline: bool,
+    quiet: bool,
+    roster: &Roster,
+    asked: impl IntoIterator<Item = &'a Member>,
+) -> Result<(), Error> {
     spending::check(config, quiet, roster)?;
     let seats = roster.members().iter().chain(roster.chair());
     stay_here(config, seats.clone())?;
+    somebody_is_there(config, asked)?;
     let local = seats.filter(|m| m.backend == LOCAL);
     fetch_missing(config, offline, quiet, local.map(|m| m.model.as_deref()))
 }
@@ -88,6 +100,40 @@ pub(super) fn stay_here<'a>(
         })?;
     }
     Ok(())
+}
+
+/// Fails where every one of these members lacks its program, its key or its model: one line for each cause, and one that
+/// installs or signs in.
+fn somebody_is_there<'a>(
+    config: &Config,
+    members: impl IntoIterator<Item = &'a Member>,
+) -> Result<(), Error> {
+    let hands = Hands::new(config, kd_backends::Options::default());
+    let mut causes: Vec<(Vec<&str>, Failure)> = Vec::new();
+    for member in members {
+        let Some(failure) = hands.missing(member) else {
+            return Ok(());
+        };
+        match causes.iter_mut().find(|(_, known)| *known == failure) {
+            Some((names, _)) => names.push(member.name.as_str()),
+            None => causes.push((vec![member.name.as_str()], failure)),
+        }
+    }
+    let lines = |text: fn(&Failure) -> &str| {
+        let line = |(names, failure): &(Vec<&str>, Failure)| match causes.len() {
+            1 => text(failure).to_owned(),
+            _ => format!("{}: {}", names.join(", "), text(failure)),
+        };
+        causes.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = causes.iter().flat_map(|(names, _)| names.clone()).collect();
+    let what = format!("no member can answer: {}", names.join(", "));
+    Err(Error::new("no_seat", Exit::NoSeat, what)
+        .because(lines(|failure| &failure.message))
+        .next(lines(Failure::hint)))
 }
 
 /// Fetches the models of the built-in backend that are not here; `None` is the configured one.

@@ -70,7 +70,10 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         _ => None,
     };
     let seated = desk.seat_in(first.as_ref().map(|thread| desk.goes_on(thread)))?;
-    model::make_ready(&desk.config, args.model.offline, false, &seated.roster)?;
+    // A thread can be read whether its members can answer or not.
+    let new = seated.roster.members().iter().filter(|_| first.is_none());
+    let offline = args.model.offline;
+    model::make_ready_for(&desk.config, offline, false, &seated.roster, new)?;
     if seated.built_in {
         first::notice(opened.created);
     }
@@ -267,7 +270,7 @@ impl Desk for House {
             let (thread, roster) = opened?;
             // Reads the whole thread: the screen is up meanwhile.
             let joining = tokio::task::spawn_blocking(move || {
-                model::make_ready(&config, offline, true, &roster).map_err(line)?;
+                model::make_ready_for(&config, offline, true, &roster, []).map_err(line)?;
                 let queue = layout.queue_folder(thread.path());
                 let open = OpenCouncil {
                     thread: thread.id().clone(),
