@@ -9,16 +9,27 @@ mod run;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use kd_tui::text as render;
-use std::io::Write;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Before anything else: this process may have been started to keep an agent.
     kd_backends::transport::keeper::enter();
-    match args::Cli::try_parse() {
+    match args::Cli::try_parse_from(arguments()) {
         Ok(cli) => run::main(cli).into(),
         Err(error) => refuse(&error),
     }
+}
+
+/// The command line. `kd` alone is `kd chat` where somebody can chat.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if arguments.len() == 1 && is_terminal {
+        arguments.push("chat".into());
+    }
+    arguments
 }
 
 /// Help, version, or what is wrong with the command line.

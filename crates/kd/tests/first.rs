@@ -2,8 +2,100 @@
 
 mod support;
 
+use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
 use serde_json::json;
-use support::Home;
+use std::io::Write;
+use std::sync::mpsc::Receiver;
+use support::{Home, PATIENCE, Said, pty};
+
+/// `kd` in a terminal, in an environment of these variables.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    bytes: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    master: Box<dyn MasterPty + Send>,
+}
+
+impl Terminal {
+    fn open(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Self {
+        let terminal = native_pty_system()
+            .openpty(pty::size(80, 40))
+            .expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
+        command.args(args);
+        command.cwd(home.work());
+        command.env_clear();
+        let own = home.path().to_str().expect("text");
+        let fixed = [
+            ("HOME", own),
+            ("PATH", "/usr/bin:/bin"),
+            ("TERM", "xterm-256color"),
+            ("LANG", "C.UTF-8"),
+            // Nobody answers there.
+            ("OLLAMA_HOST", "127.0.0.1:1"),
+            (support::SANDBOX, "false"),
+        ];
+        for (name, value) in fixed.iter().chain(env) {
+            command.env(name, value);
+        }
+        let child = terminal.slave.spawn_command(command).expect("it runs");
+        Self {
+            child,
+            keys: terminal.master.take_writer().expect("a keyboard"),
+            bytes: pty::listen(terminal.master.as_ref()),
+            screen: vt100::Parser::new(40, 80, 0),
+            master: terminal.master,
+        }
+    }
+
+    /// Waits until the screen shows all of these.
+    fn wait_for(&mut self, words: &[&str]) -> String {
+        loop {
+            let shown = self.screen.screen().contents();
+            if words.iter().all(|word| shown.contains(word)) {
+                return shown;
+            }
+            match self.bytes.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.screen.process(&bytes),
+                Err(_) => panic!("{words:?} never came:\n{shown}"),
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("typed");
+    }
+
+    /// The exit code, and the screen at the end.
+    fn end(mut self) -> (u32, String) {
+        let code = self.child.wait().expect("it ends").exit_code();
+        drop(self.keys);
+        drop(self.master);
+        while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) {
+            self.screen.process(&bytes);
+        }
+        (code, self.screen.screen().contents())
+    }
+}
+
+#[test]
+fn kd_alone_opens_the_chat_on_a_terminal_and_prints_its_help_in_a_pipe() {
+    let home = Home::scripted(&[("ada", json!({"runs": [[{"text": "Well met."}]]}))]);
+    let mut chat = Terminal::open(&home, &[], &[]);
+    chat.wait_for(&["Enter: send"]);
+    chat.press("Hello?\r");
+    chat.wait_for(&["Well met."]);
+    chat.press("/quit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("go on: kd chat"), "{shown}");
+
+    let piped = Said::fed(home.kd(&[]), "");
+    assert_eq!(piped.code, Some(2));
+    assert!(piped.err.contains("Usage: kd"), "{}", piped.err);
+    assert_eq!(home.threads().len(), 1);
+}
 
 #[test]
 fn members_that_cannot_answer_are_told_before_a_thread_is_opened() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  kd chat                      continue the current thread, or start the first
+  kd                           continue the current thread, or start the first
+  kd chat                      the same
   kd chat --new                start a new thread
   kd chat a94d                 continue the thread council-a94d…
   kd chat --plain              plain lines, for screen readers and slow connections

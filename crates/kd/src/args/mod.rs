@@ -38,7 +38,7 @@ Examples:
   git diff | kd ask \"Is this change safe?\"
   kd ask --continue \"And for ten users?\"
   kd ask --members claude,codex \"Which of these schemas would you keep?\"
-  kd chat                      chat with the council
+  kd                           chat with the council; in a pipe, this help
   kd deliberate \"…\"            plan, opinions, review, vote, conclusion
   kd council show              show the messages of the newest turn
   kd init                      set up your own agents and models
