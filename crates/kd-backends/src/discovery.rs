@@ -104,9 +104,20 @@ pub fn programs_for_models(env: &Env, config: &Config) -> BTreeSet<&'static str>
         .collect()
 }
 
-/// The models of an Ollama at `OLLAMA_HOST` or its usual port; none when nobody answers there.
+/// Where an Ollama is looked for: `host:port` of `OLLAMA_HOST`, else its usual port on this machine.
+pub fn ollama_at(env: &Env) -> String {
+    ollama_address(env.get("OLLAMA_HOST").as_deref())
+}
+
+/// `providers.ollama.base_url` for the Ollama that is looked for; `None` where it is the usual one.
+pub fn ollama_base_url(env: &Env) -> Option<String> {
+    let at = ollama_at(env);
+    (at != ollama_address(None)).then(|| format!("http://{at}/v1"))
+}
+
+/// The models of the Ollama at that address; none when nobody answers there.
 async fn ollama(env: &Env) -> Option<Vec<String>> {
-    let address = ollama_address(env.get("OLLAMA_HOST").as_deref());
+    let address = ollama_at(env);
     let mut socket = timeout(CONNECT_LIMIT, TcpStream::connect(&address))
         .await
         .ok()?
@@ -212,6 +223,8 @@ mod tests {
         assert_eq!(found[3].what, What::Key("GOOGLE_API_KEY".into()));
         assert!(!format!("{found:?}").contains("sk-secret"));
         assert!(!ran.exists(), "a program was started");
+        assert_eq!(ollama_base_url(&env), Some(format!("{}/v1", fake.url())));
+        assert_eq!(ollama_base_url(&Env::of([("A", "b")])), None);
         assert_eq!(fake.seen()[0].path, "/api/tags");
     }
 

@@ -26,6 +26,11 @@ pub struct Known {
     pub base_url: &'static str,
     /// The variables that hold its key; none when it needs no key.
     pub key_env: &'static [&'static str],
+    /// Where users get a key; empty when it needs none.
+    pub key_page: &'static str,
+    /// The model that a user who names none is offered: cheap, and good enough to argue. `None` where nobody can know
+    /// which are there.
+    pub suggested: Option<&'static str>,
 }
 
 /// The services that are known by name. `providers.<name>` changes a row or adds one.
@@ -35,30 +40,40 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::OpenAi,
         base_url: "https://api.openai.com/v1",
         key_env: &["OPENAI_API_KEY"],
+        key_page: "https://platform.openai.com/api-keys",
+        suggested: Some("gpt-5-mini"),
     },
     Known {
         name: "anthropic",
         wire: Wire::Anthropic,
         base_url: "https://api.anthropic.com/v1",
         key_env: &["ANTHROPIC_API_KEY"],
+        key_page: "https://console.anthropic.com/settings/keys",
+        suggested: Some("claude-sonnet-4-5"),
     },
     Known {
         name: "gemini_api",
         wire: Wire::Gemini,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        key_page: "https://aistudio.google.com/apikey",
+        suggested: Some("gemini-2.5-flash"),
     },
     Known {
         name: "openrouter",
         wire: Wire::OpenAi,
         base_url: "https://openrouter.ai/api/v1",
         key_env: &["OPENROUTER_API_KEY"],
+        key_page: "https://openrouter.ai/settings/keys",
+        suggested: Some("openrouter/auto"),
     },
     Known {
         name: "ollama",
         wire: Wire::OpenAi,
         base_url: "http://127.0.0.1:11434/v1",
         key_env: &[],
+        key_page: "",
+        suggested: None,
     },
 ];
 

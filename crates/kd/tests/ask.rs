@@ -400,9 +400,9 @@ fn init_seats_what_is_found_and_keeps_what_is_there() {
     let (code, _, err) = kd(&["init"]);
     assert_eq!(code, 2, "without a terminal it cannot ask: {err}");
     let (code, _, err) = kd(&["init", "--yes"]);
-    assert_eq!(code, 2, "a service needs a model: {err}");
-    assert!(err.contains("kd init --members openai=MODEL"), "{err}");
-    let (code, _, err) = kd(&["init", "--members", "openai=gpt-5,skeptic"]);
+    assert_eq!(code, 0, "a service has a suggested model: {err}");
+    assert!(err.contains("each answer of openai costs money"), "{err}");
+    let (code, _, err) = kd(&["init", "--force", "--members", "openai=gpt-5,skeptic"]);
     assert_eq!(code, 0, "{err}");
     let text = std::fs::read_to_string(home.work().join(".kd/config.local.json")).expect("written");
     assert!(

@@ -165,3 +165,53 @@ fn members_that_cannot_answer_are_told_before_a_thread_is_opened() {
     let some = home.run(&["ask", "--members", "ada,claude", "hi"]);
     assert_eq!(some.code, Some(5), "{}", some.err);
 }
+
+#[test]
+fn init_that_finds_nothing_lists_what_it_looked_for() {
+    let home = Home::scripted(&[]);
+    let init = || {
+        let mut command = home.kd(&["init"]);
+        command.env("PATH", home.path());
+        command.env("OLLAMA_HOST", "127.0.0.1:1");
+        command
+    };
+    let said = Said::of(init().output().expect("it runs"));
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    for what in [
+        "claude\n      npm install -g @anthropic-ai/claude-code, then claude once to log in",
+        "codex\n      npm install -g @openai/codex, then codex login",
+        "  gemini\n",
+        "  opencode\n",
+        "  agent or cursor-agent\n",
+        "127.0.0.1:1\n      install it from https://ollama.com/download",
+        "OPENAI_API_KEY\n      export OPENAI_API_KEY=…  (key: https://",
+        "GEMINI_API_KEY or GOOGLE_API_KEY\n",
+        "its advice is worthless",
+    ] {
+        assert!(said.err.contains(what), "{what}: {}", said.err);
+    }
+    assert!(!home.work().join(".kd/config.local.json").exists());
+}
+
+#[test]
+fn init_suggests_a_model_and_an_empty_answer_takes_it() {
+    let home = Home::scripted(&[]);
+    let key = ("OPENAI_API_KEY", "sk-never-sent");
+    let mut init = Terminal::open(&home, &["init"], &[key]);
+    init.wait_for(&["1. openai", "members? numbers"]);
+    init.press("\r");
+    init.wait_for(&["model of openai? [gpt-5-mini]"]);
+    init.press("\r");
+    let (code, shown) = init.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("openai (gpt-5-mini) is a member"), "{shown}");
+    let file = home.work().join(".kd/config.local.json");
+    let written = std::fs::read_to_string(&file).expect("written");
+    assert!(written.contains(r#""model": "gpt-5-mini""#), "{written}");
+    assert!(!written.contains("sk-never"), "{written}");
+
+    let mut named = home.kd(&["init", "--force", "--yes", "--members", "openai"]);
+    let named = Said::of(named.env(key.0, key.1).output().expect("it runs"));
+    assert_eq!(named.code, Some(0), "{}", named.err);
+    assert!(named.err.contains("openai (gpt-5-mini)"), "{}", named.err);
+}

@@ -209,12 +209,12 @@ fn kd_init_asks_who_shall_sit_and_writes_what_was_chosen() {
     command.cwd(&work);
     let mut child = pty.slave.spawn_command(command).expect("it runs");
     let mut screen = Screen::new(pty.master.as_ref(), 100, 24);
-    screen.wait_for(&["1. claude", "2. codex", "who shall sit?"]);
+    screen.wait_for(&["1. claude", "2. codex", "members? numbers"]);
     let mut keys = pty.master.take_writer().expect("a keyboard");
     keys.write_all(b"7\n").expect("typed");
-    screen.wait_for(&["please write numbers from 1 to 2"]);
+    screen.wait_for(&["please type numbers from 1 to 2"]);
     keys.write_all(b"2\n").expect("typed");
-    screen.wait_for(&["codex sits now"]);
+    screen.wait_for(&["codex is a member now"]);
     assert_eq!(child.wait().expect("it ends").exit_code(), 0);
     let written = std::fs::read_to_string(work.join(".kd/config.local.json")).expect("written");
     assert!(

@@ -5,8 +5,11 @@ use crate::args::init::Init;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
+use crate::render::wrap::wrap;
 use kd_backends::Env;
-use kd_backends::discovery::{Discovered, What, discover};
+use kd_backends::adapters::programs::PROGRAMS;
+use kd_backends::discovery::{Discovered, What, discover, ollama_at, ollama_base_url};
+use kd_backends::providers::{KNOWN, known};
 use kd_core::config::{InitSeat, Layer, render_init};
 use kd_core::roles;
 use kd_core::seating::LOCAL;
@@ -14,8 +17,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 /// Models of one Ollama that are offered: more would bury the rest of the list.
 const OLLAMA_MAX: usize = 5;
+/// Columns for a command on the narrowest of terminals.
+const ROOM_MIN: usize = 20;
 
-pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
+pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let offers: Vec<InitSeat> = look_around()?.iter().flat_map(seats).collect();
     let mut left_out: Vec<String> = Vec::new();
     let mut chosen = if !args.members.is_empty() {
@@ -24,11 +29,12 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
             .map(|name| named(name, &offers))
             .collect::<Result<_, _>>()?
     } else if offers.is_empty() {
-        writeln!(
-            io::stderr(),
-            "nothing was found (no agent program, no Ollama, no key): the built-in model keeps all seats, and nothing is written"
-        )?;
-        return Ok(());
+        let columns = super::terminal::size_of_stderr();
+        let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
+        for line in looked_for(&Env::process(), columns) {
+            writeln!(io::stderr(), "{line}")?;
+        }
+        return Ok(Exit::NoSeat);
     } else if args.yes {
         let ready: Vec<InitSeat> = offers
             .iter()
@@ -56,6 +62,9 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
     };
     let mut names = std::collections::BTreeSet::new();
     chosen.retain(|seat: &InitSeat| names.insert(seat.name.clone()));
+    for seat in &mut chosen {
+        seat.model = seat.model.take().or_else(|| suggested(seat));
+    }
     if let Some(seat) = chosen.iter().find(|s| needs_model(s)) {
         return Err(
             Error::usage(format!("{} serves several models: name one", seat.name))
@@ -78,18 +87,32 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
         .next("change it with `kd config set KEY VALUE`, or replace it with `kd init --force`"));
     }
     let file = kd_store::config::create(&paths, layer, &render_init(&chosen), args.force)?;
-    let names: Vec<&str> = chosen.iter().map(|s| s.name.as_str()).collect();
-    let sit = if names.len() == 1 { "sits" } else { "sit" };
+    let name = |seat: &InitSeat| match (&seat.key_env, &seat.model) {
+        (Some(_), Some(model)) => format!("{} ({})", seat.name, clean::line(model)),
+        _ => seat.name.clone(),
+    };
+    let names: Vec<String> = chosen.iter().map(name).collect();
+    let are = if names.len() == 1 {
+        "is a member"
+    } else {
+        "are members"
+    };
     writeln!(
         io::stderr(),
-        "{} {sit} now; written to {}",
+        "{} {are} now; written to {}",
         names.join(", "),
         file.display()
     )?;
+    let paid = chosen.iter().filter(|seat| seat.key_env.is_some());
+    let paid: Vec<&str> = paid.map(|seat| seat.name.as_str()).collect();
+    if !paid.is_empty() {
+        let paid = paid.join(", ");
+        writeln!(io::stderr(), "each answer of {paid} costs money")?;
+    }
     if !left_out.is_empty() {
         writeln!(
             io::stderr(),
-            "left out, because they serve several models: {}; seat one with `kd init --force --members {}=MODEL,…`",
+            "left out, because each answer costs money: {}; to add one: kd init --force --members {},…",
             left_out.join(", "),
             left_out[0]
         )?;
@@ -98,7 +121,50 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<(), Error> {
         io::stderr(),
         "try it: kd ask \"…\"; change it: kd config set KEY VALUE"
     )?;
-    Ok(())
+    Ok(Exit::Done)
+}
+
+/// What is looked for, in lines of at most `columns`: each thing with the command that installs it or signs in.
+fn looked_for(env: &Env, columns: usize) -> Vec<String> {
+    let programs = PROGRAMS.iter().map(|program| {
+        let how = program.install.replace('`', "");
+        (program.names.join(" or "), how)
+    });
+    let keys = KNOWN.iter().filter(|known| !known.key_env.is_empty());
+    let keys = keys.map(|known| {
+        let first = known.key_env[0];
+        let how = format!("export {first}=…  (key: {})", known.key_page);
+        (known.key_env.join(" or "), how)
+    });
+    let ollama = (
+        ollama_at(env),
+        "install it from https://ollama.com/download, then ollama pull llama3.2".to_owned(),
+    );
+    let parts: [(&str, Vec<(String, String)>); 3] = [
+        ("agent programs on the PATH:", programs.collect()),
+        ("an Ollama that answers:", vec![ollama]),
+        ("keys in the environment:", keys.collect()),
+    ];
+    let mut lines = vec!["nothing that can answer was found, and nothing is written".to_owned()];
+    for (title, rows) in parts {
+        lines.extend([String::new(), title.to_owned()]);
+        for (what, how) in rows {
+            lines.push(format!("  {what}"));
+            let how = wrap(&how, columns.saturating_sub(6).max(ROOM_MIN));
+            lines.extend(how.into_iter().map(|line| format!("      {line}")));
+        }
+    }
+    let end = "One of them is enough; then `kd init` again. Until then the built-in demo model answers: it shows how a \
+               council works, its advice is worthless.";
+    lines.push(String::new());
+    lines.extend(wrap(end, columns));
+    lines
+}
+
+/// The model for a service when the user names none.
+fn suggested(seat: &InitSeat) -> Option<String> {
+    let known = known(&seat.backend).filter(|_| needs_model(seat))?;
+    known.suggested.map(str::to_owned)
 }
 
 /// What is on this machine.
@@ -134,11 +200,15 @@ fn seats(found: &Discovered) -> Vec<InitSeat> {
         What::Ollama(models) => models
             .iter()
             .take(OLLAMA_MAX)
-            .map(|m| {
-                seat(
+            .map(|m| InitSeat {
+                base_url: ollama_base_url(&Env::process()),
+                ..seat(
                     m,
                     Some(m.clone()),
-                    format!("{m}, served by the Ollama on this machine"),
+                    format!(
+                        "{m}, served by the Ollama at {}",
+                        ollama_at(&Env::process())
+                    ),
                 )
             })
             .collect(),
@@ -229,18 +299,32 @@ fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
         )?;
     }
     loop {
-        let answer = ask(&mut err, "who shall sit? numbers, for example 1,3 [all]: ")?;
+        let answer = ask(&mut err, "members? numbers, for example 1,3 [all]: ")?;
         match picked(&answer, offers.len()) {
             Some(places) => {
                 let mut chosen: Vec<InitSeat> =
                     places.into_iter().map(|i| offers[i].clone()).collect();
                 for seat in chosen.iter_mut().filter(|s| needs_model(s)) {
-                    let model = ask(&mut err, &format!("which model of {}? ", seat.name))?;
-                    seat.model = Some(model).filter(|m| !m.is_empty());
+                    seat.model = Some(ask_model(&mut err, seat)?);
                 }
                 return Ok(chosen);
             }
-            None => writeln!(err, "please write numbers from 1 to {}", offers.len())?,
+            None => writeln!(err, "please type numbers from 1 to {}", offers.len())?,
+        }
+    }
+}
+
+/// Asks for the model of a service until there is one; Enter takes the suggested one.
+fn ask_model(err: &mut impl Write, seat: &InitSeat) -> Result<String, Error> {
+    let suggested = suggested(seat);
+    let default = suggested.as_deref().map(|model| format!(" [{model}]"));
+    let question = format!("model of {}?{} ", seat.name, default.unwrap_or_default());
+    loop {
+        let model = ask(err, &question)?;
+        match (model.is_empty(), &suggested) {
+            (false, _) => return Ok(model),
+            (true, Some(suggested)) => return Ok(suggested.clone()),
+            (true, None) => writeln!(err, "please type the name of a model")?,
         }
     }
 }
@@ -275,6 +359,27 @@ fn picked(answer: &str, count: usize) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_looked_for_fits_the_terminal() {
+        let env = Env::of([("A", "b")]);
+        let wide = looked_for(&env, usize::MAX).len();
+        for columns in [200, 80, 60] {
+            let lines = looked_for(&env, columns);
+            assert!(lines.iter().all(|line| line.chars().count() <= columns));
+            assert!(lines.len() >= wide);
+        }
+        let words = PROGRAMS.len() + KNOWN.len();
+        assert!(wide > 2 * words, "{wide}");
+    }
+
+    #[test]
+    fn every_service_with_a_key_has_a_model_to_suggest_and_a_page_for_its_key() {
+        for known in KNOWN.iter().filter(|known| !known.key_env.is_empty()) {
+            assert!(known.suggested.is_some(), "{}", known.name);
+            assert!(known.key_page.starts_with("https://"), "{}", known.name);
+        }
+    }
 
     #[test]
     fn answers_and_names_are_read_as_meant() {

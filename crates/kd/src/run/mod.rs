@@ -112,7 +112,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Import(args) => seal::import(&args, here)?,
         Command::Fsck(args) => return fsck::run(&args, here),
         Command::Debug(args) => return debug::run(&args.command),
-        Command::Init(args) => init::run(&args, here)?,
+        Command::Init(args) => return init::run(&args, here),
         Command::Trust(args) => return trust::run(&args, here),
         Command::Config(args) => return config::run(&args.command, here),
         Command::Model(args) => return model::run(&args.command, here),
