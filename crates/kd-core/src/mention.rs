@@ -1,9 +1,24 @@
 //! Finds whom a text addresses: `@member`, several of them, or `@all`.
 //!
-//! In: a text and the names that are known. Out: the names it mentions, in the order of first mention. Code is
-//! skipped, and so are addresses such as `somebody@example.org`.
+//! Input: a text and the known names. Output: the names it mentions, in the order of first mention. An `@` is text in code,
+//! in quotes, in mail addresses, paths and URLs, and before any other word.
 
 use crate::ids::{ALL, KING, SeatName};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Pairs of quotation marks.
+const QUOTES: [(char, char); 9] = [
+    ('"', '"'),
+    ('\'', '\''),
+    ('“', '”'),
+    ('„', '“'),
+    ('‘', '’'),
+    ('«', '»'),
+    ('‹', '›'),
+    ('「', '」'),
+    ('『', '』'),
+];
 
 /// What a text mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,23 +27,50 @@ pub struct Mentions {
     pub all: bool,
     /// Known names, each once, in the order of first mention.
     pub seats: Vec<SeatName>,
-    /// Words after an `@` that name nobody here.
-    pub unknown: Vec<String>,
+    /// The word after the `@` that begins the text, if it names nobody here.
+    pub stranger: Option<String>,
+}
+
+impl Mentions {
+    /// The notice for a text that begins with a misspelt name of a member.
+    pub fn near_miss(&self, known: &[&SeatName]) -> Option<String> {
+        let word = self.stranger.as_ref()?;
+        let near = nearest(word, known)?;
+        Some(format!(
+            "no member is called @{word}, so it is read as text; did you mean @{near}?"
+        ))
+    }
 }
 
 /// Reads the mentions of a text. Case does not matter where the exact name is not known.
 pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
     let mut found = Mentions::default();
-    let mut fenced = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-            continue;
+    let mut fence: Option<(char, usize)> = None;
+    let mut paragraph = 0..0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let range = at..at + line.len();
+        at = range.end;
+        let bare = line.trim();
+        let mark = fence_mark(bare);
+        let closes = match (fence, mark) {
+            (Some((c, min)), Some((other, count))) => c == other && count >= min,
+            _ => false,
+        };
+        let words = fence.is_none() && mark.is_none() && !bare.is_empty() && !bare.starts_with('>');
+        if closes {
+            fence = None;
+        } else if fence.is_none() {
+            fence = mark;
         }
-        if !fenced {
-            read_line(line, known, &mut found);
+        if words && paragraph.end == range.start {
+            paragraph.end = range.end;
+        } else {
+            read_paragraph(text, paragraph, known, &mut found);
+            paragraph = if words { range } else { at..at };
         }
     }
+    read_paragraph(text, paragraph, known, &mut found);
     found
 }
 
@@ -48,55 +90,194 @@ pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
         .map(|(_, seat)| seat)
 }
 
-fn read_line(line: &str, known: &[&SeatName], found: &mut Mentions) {
-    let mut code = false;
-    let mut before = ' ';
-    for (at, c) in line.char_indices() {
-        if c == '`' {
-            code = !code;
+/// The mark and the length of a line that opens or closes a block of code.
+fn fence_mark(line: &str) -> Option<(char, usize)> {
+    let c = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let count = line.chars().take_while(|other| *other == c).count();
+    // A line such as ```` ```x``` ```` is a span of code.
+    let rest = &line[count..];
+    (count >= 3 && !rest.contains('`')).then_some((c, count))
+}
+
+fn read_paragraph(text: &str, range: Range<usize>, known: &[&SeatName], found: &mut Mentions) {
+    let leads = text[..range.start].trim().is_empty();
+    let text = &text[range];
+    if !text.contains('@') {
+        return;
+    }
+    let mut hidden = code_spans(text);
+    hidden.extend(quoted(text, &hidden));
+    hidden.sort_by_key(|span| span.start);
+    let (mut span, mut before, mut path, mut mention_end) = (0, ' ', false, 0);
+    let mut end_max = 0;
+    for (at, c) in text.char_indices() {
+        while let Some(next) = hidden.get(span).filter(|next| next.start <= at) {
+            end_max = end_max.max(next.end);
+            span += 1;
         }
-        if c == '@' && !code && !before.is_alphanumeric() && !matches!(before, '_' | '@' | '/') {
-            let rest = &line[at + 1..];
+        if c.is_whitespace() || is_east_asian(c) {
+            path = false;
+        } else if matches!(c, '/' | '\\') {
+            path |= mention_end != at;
+        } else if c == '@' && at >= end_max && !path && may_precede(before, at, mention_end) {
+            let rest = &text[at + 1..];
             let end = rest.find(|c: char| !is_name_char(c)).unwrap_or(rest.len());
-            read_name(&rest[..end], known, found);
+            let (run, after) = rest.split_at(end);
+            if !goes_on(after) {
+                if let Some(len) = read_name(run, known, found) {
+                    mention_end = at + 1 + len;
+                } else if leads && text[..at].trim().is_empty() {
+                    let run = run.trim_end_matches(['.', '-', '_']);
+                    found.stranger = Some(run.to_owned()).filter(|run| !run.is_empty());
+                }
+            }
         }
         before = c;
     }
 }
 
-fn read_name(run: &str, known: &[&SeatName], found: &mut Mentions) {
-    let run = run.trim_end_matches(['.', '-', '_']);
-    // `@claude.It` means claude: try the whole run, then what stands before each full stop.
-    let mut name = run;
-    while !name.is_empty() {
-        if name.eq_ignore_ascii_case(ALL) {
-            found.all = true;
-            return;
+/// Whether an `@` after this character can begin a mention.
+fn may_precede(before: char, at: usize, mention_end: usize) -> bool {
+    match before {
+        // `@ann/@bob` are two mentions.
+        '/' => mention_end + 1 == at,
+        '_' | '@' | '\\' | '=' | '+' | '-' | '~' | '%' | '&' | '#' | '$' => false,
+        c => !c.is_alphanumeric() || is_east_asian(c),
+    }
+}
+
+/// Whether the text behind a name makes it the beginning of a path or of an address.
+fn goes_on(after: &str) -> bool {
+    let mut chars = after.chars();
+    match chars.next() {
+        Some('@') => true,
+        Some('/' | '\\') => chars
+            .next()
+            .is_some_and(|c| is_name_char(c) && !is_east_asian(c)),
+        _ => false,
+    }
+}
+
+/// Notes the name at the start of a run of letters; returns its length, or `None` if it names nobody.
+fn read_name(run: &str, known: &[&SeatName], found: &mut Mentions) -> Option<usize> {
+    let named = |name: &str| prefix_len(run, name).filter(|len| ends_here(&run[*len..]));
+    let best = known
+        .iter()
+        .filter_map(|seat| Some((named(seat.as_str())?, run.starts_with(seat.as_str()), seat)))
+        .max_by_key(|(len, exact, _)| (*len, *exact));
+    if let Some((len, _, seat)) = best {
+        if !found.seats.contains(seat) {
+            found.seats.push((*seat).clone());
         }
-        if name.eq_ignore_ascii_case(KING) {
-            return;
+        return Some(len);
+    }
+    if let Some(len) = named(ALL) {
+        found.all = true;
+        return Some(len);
+    }
+    named(KING)
+}
+
+/// The length of the start of a text that equals a name, whatever the case.
+fn prefix_len(text: &str, name: &str) -> Option<usize> {
+    let mut rest = text.chars();
+    for c in name.chars() {
+        let other = rest.next()?;
+        if c != other && !c.to_lowercase().eq(other.to_lowercase()) {
+            return None;
         }
-        let exact = known.iter().find(|s| s.as_str() == name);
-        let seat = exact.or_else(|| {
-            known
-                .iter()
-                .find(|s| s.as_str().to_lowercase() == name.to_lowercase())
-        });
-        if let Some(seat) = seat {
-            if !found.seats.contains(seat) {
-                found.seats.push((*seat).clone());
+    }
+    Some(text.len() - rest.as_str().len())
+}
+
+/// Whether a name ends before the rest of a run: at punctuation, at the next sentence, or at letters of a script that puts no
+/// spaces between words. `claude.md` and `claude-code` are other words than `claude`.
+fn ends_here(rest: &str) -> bool {
+    if rest.trim_matches(['.', '-', '_']).is_empty() || rest.starts_with("--") {
+        return true;
+    }
+    let next = rest.trim_start_matches('.').chars().next();
+    match next {
+        Some(c) if is_east_asian(c) => true,
+        Some(c) => rest.starts_with("..") || rest.starts_with('.') && c.is_uppercase(),
+        None => true,
+    }
+}
+
+/// Spans of code between runs of backticks of one length.
+fn code_spans(text: &str) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    let mut next = vec![None; runs.len()];
+    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate().rev() {
+        next[at] = seen.insert(run.len(), at);
+    }
+    let (mut spans, mut at) = (Vec::new(), 0);
+    while at < runs.len() {
+        match next[at] {
+            Some(end) => {
+                spans.push(runs[at].start..runs[end].end);
+                at = end + 1;
             }
-            return;
+            None => at += 1,
         }
-        name = name.rfind('.').map_or("", |dot| &name[..dot]);
     }
-    if !run.is_empty() && !found.unknown.iter().any(|u| u == run) {
-        found.unknown.push(run.to_owned());
+    spans
+}
+
+/// Spans of text in quotation marks outside code. A mark without its partner quotes nothing.
+fn quoted(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut open: [Option<usize>; QUOTES.len()] = [None; QUOTES.len()];
+    let (mut spans, mut span, mut before) = (Vec::new(), 0, ' ');
+    for (at, c) in text.char_indices() {
+        while code.get(span).is_some_and(|code| code.end <= at) {
+            span += 1;
+        }
+        if code.get(span).is_some_and(|code| code.start <= at) {
+            before = c;
+            continue;
+        }
+        for (kind, (opens, closes)) in QUOTES.into_iter().enumerate() {
+            // An apostrophe and the sign of inches stand behind a letter or a digit, or before one.
+            let twins = opens == closes;
+            let after = || text[at + c.len_utf8()..].chars().next().unwrap_or(' ');
+            if let Some(start) = open[kind].filter(|_| c == closes) {
+                if !matches!(c, '"' | '\'' | '’') || !is_word(after()) {
+                    spans.push(start..at + c.len_utf8());
+                    open[kind] = None;
+                }
+            } else if c == opens
+                && open[kind].is_none()
+                && (!twins || !is_word(before) && !after().is_whitespace())
+            {
+                open[kind] = Some(at);
+            }
+        }
+        before = c;
     }
+    spans
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() && !is_east_asian(c)
 }
 
 fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// Letters and punctuation of Chinese, Japanese and Korean, which stand without spaces.
+fn is_east_asian(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0x2E80..=0x9FFF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFF00..=0xFFEF | 0x2_0000..=0x3_FFFF
+    )
 }
 
 #[cfg(test)]
@@ -104,39 +285,130 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Mentions {
-        let names = ["claude", "gpt-5.1", "codex"].map(|n| SeatName::new(n).unwrap());
+        let names = ["claude", "gpt-5.1", "codex", "小明"].map(|n| SeatName::new(n).unwrap());
         mentions(text, &names.iter().collect::<Vec<_>>())
     }
 
-    #[test]
-    fn names_are_found_where_people_write_them() {
-        for (text, seats) in [
-            ("@claude what do you think?", vec!["claude"]),
-            (
-                "ask @codex, then @claude. And @codex again",
-                vec!["codex", "claude"],
-            ),
-            ("(@gpt-5.1.)", vec!["gpt-5.1"]),
-            ("@Claude: hello", vec!["claude"]),
-            ("@claude.It is so", vec!["claude"]),
-            (
-                "mail a@claude.com or `@codex` \n```\n@claude\n```\n",
-                vec![],
-            ),
-            ("@claude-code is another", vec![]),
-        ] {
-            let found: Vec<_> = read(text).seats.iter().map(ToString::to_string).collect();
-            assert_eq!(found, seats, "{text:?}");
-        }
-        assert!(read("hey @all").all);
-        assert_eq!(read("@king @media @cluade").unknown, ["media", "cluade"]);
+    /// What a text addresses, in words.
+    fn whom(text: &str) -> String {
+        let found = read(text);
+        let all = found.all.then_some("all");
+        let seats = found.seats.iter().map(SeatName::as_str);
+        all.into_iter().chain(seats).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn a_near_miss_finds_its_name_and_a_far_word_none() {
+    fn known_names_address_where_people_write_them() {
+        for (text, expected) in [
+            ("@claude what do you think?", "claude"),
+            ("  \n @claude indented", "claude"),
+            ("ask @codex, then @claude. And @codex again", "codex claude"),
+            ("What do you say, @claude?", "claude"),
+            ("@claude, go", "claude"),
+            ("(@claude) go", "claude"),
+            ("(@gpt-5.1.)", "gpt-5.1"),
+            ("@Claude: hello", "claude"),
+            ("@CLAUDE hello", "claude"),
+            ("**@claude** and _then_ @codex", "claude codex"),
+            ("@claude.It is so", "claude"),
+            ("@claude... hm", "claude"),
+            ("@claude...hm", "claude"),
+            ("@claude -- hm", "claude"),
+            ("@claude--hm", "claude"),
+            ("@claude's plan", "claude"),
+            ("cc:@claude", "claude"),
+            ("@claude/@codex", "claude codex"),
+            ("@claude\n@codex", "claude codex"),
+            ("hey @all", "all"),
+            ("@ALL, and @codex", "all codex"),
+            // Without spaces.
+            ("@claude，你好", "claude"),
+            ("（@claude）你好", "claude"),
+            ("请@claude看看", "claude"),
+            ("@claudeさん、どう思う？", "claude"),
+            ("@小明你好", "小明"),
+            ("A/B方案，@claude怎么看？", "claude"),
+            ("、@codex。", "codex"),
+            // Marks without their partner quote nothing.
+            ("a 5\" pipe, @claude", "claude"),
+            ("it's @claude's, isn't it", "claude"),
+            ("`a, @claude", "claude"),
+            ("say \"hi, @claude", "claude"),
+            ("\"yes\" and @claude", "claude"),
+            ("read `x` and/or y: @claude", "claude"),
+            ("see src/main.rs @claude", "claude"),
+            ("```\nx\n```\n@claude", "claude"),
+            ("> said before\n\n@claude", "claude"),
+            ("```a``` @claude", "claude"),
+        ] {
+            assert_eq!(whom(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_at_sign_is_text_everywhere_else() {
+        for text in [
+            "npm i @types/node is broken",
+            "What does @dataclass do in Python?",
+            "npm i @claude/sdk",
+            "mail a@b.example",
+            "mail a@claude and a.b+@claude",
+            "git@claude:repo",
+            "@claude@mastodon.example wrote",
+            "`@claude` and ``a ` @claude``",
+            "```\n@claude\n```\n",
+            "~~~ py\n@claude\n```\n@codex\n~~~",
+            "```never closed\n@claude",
+            "\"@claude\"",
+            "write \"ask @claude first\" on it",
+            "'@claude'",
+            "“@claude” „@claude“ «@claude» ‘@claude’",
+            "「@claude」『@claude』",
+            "> @claude said so",
+            "https://x.example/@claude",
+            "https://x.example/?by=@claude",
+            "x.example/@claude",
+            "./@claude and a\\@claude",
+            "curl --data=@claude",
+            "read @claude.md",
+            "@claude-code is another",
+            "@claudette is another",
+            "HEAD@{1} and @ claude",
+            "@@claude",
+            "@king hears",
+            "snake_@claude",
+        ] {
+            assert_eq!(whom(text), "", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_name_that_begins_the_text_can_be_misspelt() {
         let names = ["claude", "codex"].map(|n| SeatName::new(n).unwrap());
         let known: Vec<_> = names.iter().collect();
+        for (text, near) in [
+            ("@cluade hi", true),
+            ("\n @Cluade, hi", true),
+            ("hi @cluade", false),
+            ("@media queries", false),
+            ("@cluade/sdk", false),
+            ("`@cluade`", false),
+            ("@king hi", false),
+            ("@claude and @cluade", false),
+        ] {
+            let notice = mentions(text, &known).near_miss(&known);
+            assert_eq!(notice.is_some(), near, "{text:?}");
+            assert!(notice.is_none_or(|n| n.contains("did you mean @claude?")));
+        }
         assert_eq!(nearest("cluade", &known), Some(&names[0]));
         assert_eq!(nearest("media", &known), None);
+    }
+
+    #[test]
+    fn long_hostile_texts_are_read_soon() {
+        let rising: String = (1..1500).map(|n| "`".repeat(n) + "@claude ").collect();
+        for text in ["@claude/".repeat(200_000), "\"'«@".repeat(200_000), rising] {
+            let _ = read(&text);
+        }
     }
 }

@@ -140,6 +140,34 @@ fn answers_go_to_stdout_and_all_else_to_stderr() {
 }
 
 #[test]
+fn an_at_sign_that_names_no_member_is_text() {
+    let home = Home::new(&[("ann", GOOD), ("bob", GOOD)]);
+    let both = |words: &[&str]| {
+        let (code, out, err) = home.run(words);
+        assert_eq!(code, 0, "{words:?}: {err}");
+        (out.contains("ann | Use") && out.contains("bob | Use"), err)
+    };
+    for question in [
+        "What does @dataclass do?",
+        "npm i @types/node",
+        "say \"@ann\"",
+    ] {
+        let (all, err) = both(&["ask", question]);
+        assert!(all && !err.contains("did you mean"), "{question}: {err}");
+    }
+    let (all, err) = both(&["ask", "@anm, is it so?"]);
+    assert!(all && err.contains("did you mean @ann?"), "{err}");
+    assert!(!both(&["ask", "Is it so, @Ann?"]).0);
+    for command in ["think", "deliberate"] {
+        let (code, _, err) = home.run(&[command, "What does @dataclass do?"]);
+        assert!(
+            code != 2 && !err.contains("nobody here"),
+            "{command}: {err}"
+        );
+    }
+}
+
+#[test]
 fn every_end_has_its_exit_code() {
     for (members, code) in [
         (&[("ada", GOOD), ("bob", BAD)][..], 5),
@@ -158,7 +186,7 @@ fn every_end_has_its_exit_code() {
     let home = Home::new(&[("ada", GOOD)]);
     for (args, code) in [
         (&["ask", "x", "--members", "nobody"][..], 2),
-        (&["ask", "@adda x"], 2),
+        (&["ask", "--to", "adda", "x"], 2),
         (&["ask", "x", "--to", "nobody"], 2),
         (&["ask"], 2),
         (&["ask", "x", "--thread", "nosuch"], 1),
@@ -200,7 +228,7 @@ fn json_is_one_object_and_errors_are_objects_too() {
     );
     assert_eq!(home.threads().len(), 1);
 
-    let (code, out, err) = home.run(&["ask", "--json", "@nobody x"]);
+    let (code, out, err) = home.run(&["ask", "--json", "--to", "nobody", "x"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
     assert_eq!(
         (

@@ -389,7 +389,7 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
     let home = Home::scripted(&[
         (
             "ann",
-            json!({"runs": [[{"text": "Yes.\n\nBecause it is small."}], [{"text": "Nothing to add."}]]}),
+            json!({"runs": [[{"text": "Yes.\n\nBecause it is small."}], [{"text": "Nothing to add."}], [{"text": "Nothing to add."}]]}),
         ),
         (
             "bob",
@@ -417,7 +417,7 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
         );
     }
     assert!(said.err.contains("go on: kd chat council-"), "{}", said.err);
-    assert_eq!(whole(&home.threads()[0]).len(), 7);
+    assert_eq!(whole(&home.threads()[0]).len(), 10);
 
     let id = home.threads()[0]
         .file_name()

@@ -65,6 +65,10 @@ impl Council {
         if body.is_empty() {
             return Err("the message is empty".into());
         }
+        let near_miss = match &to {
+            Address::All => self.near_miss(&body),
+            _ => None,
+        };
         let (to, call) = self.address(&body, to)?;
         if self.waiting.len() >= self.limits.waiting_max {
             return Err(format!(
@@ -72,6 +76,7 @@ impl Council {
                 self.waiting.len()
             ));
         }
+        fx.events.extend(near_miss.map(super::notice));
         let id = self.queue.next_id(now);
         // What is kept is told when it is kept.
         let mut told = false;
@@ -162,13 +167,6 @@ impl Council {
             }
             Address::All => {
                 let said = mentions(body, &known);
-                for word in &said.unknown {
-                    if let Some(seat) = nearest(word, &known) {
-                        return Err(format!(
-                            "nobody here is called @{word}: did you mean @{seat}?"
-                        ));
-                    }
-                }
                 if said.all {
                     return self.someone(Address::All, Call::All);
                 }
@@ -194,6 +192,12 @@ impl Council {
             return Err("the message is addressed to nobody".into());
         }
         Ok((Address::Seats(named), Call::Named))
+    }
+
+    /// The notice for a message that begins with a misspelt name of a member.
+    fn near_miss(&self, body: &str) -> Option<String> {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        mentions(body, &known).near_miss(&known)
     }
 
     /// Refuses what is for everybody when everybody is muted.

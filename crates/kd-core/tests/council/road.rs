@@ -242,7 +242,6 @@ fn what_other_processes_write_extends_the_history_once() {
 fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
     let mut bench = Bench::new(Setup::default());
     bench.say("  \n ");
-    bench.say("@cluade hello");
     bench.op(Op::Mute {
         seat: seat("kodex"),
     });
@@ -261,7 +260,6 @@ fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
         bench.refusals(),
         [
             "the message is empty",
-            "nobody here is called @cluade: did you mean @claude?",
             "nobody here is called kodex: did you mean codex?",
             "codex is not muted",
             "codex is not speaking",
@@ -272,7 +270,7 @@ fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
     assert!(bench.drafts.is_empty() && bench.asked.is_empty());
     bench.op(Op::Close);
     bench.say("late");
-    assert_eq!(bench.refusals().len(), 8);
+    assert_eq!(bench.refusals().len(), 7);
     assert!(bench.council.is_idle());
 }
 
@@ -281,4 +279,17 @@ fn css_rules_and_mail_addresses_are_no_mentions() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why does @media not apply? Ask me@example.org");
     assert_eq!(bench.speaking().len(), 3);
+    assert!(bench.notices().is_empty());
+}
+
+#[test]
+fn a_misspelt_name_at_the_start_is_text_with_a_notice() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("@cluade hello");
+    assert_eq!(bench.speaking().len(), 3);
+    assert_eq!(
+        bench.notices(),
+        ["no member is called @cluade, so it is read as text; did you mean @claude?"]
+    );
+    assert!(bench.refusals().is_empty());
 }

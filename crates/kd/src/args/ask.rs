@@ -16,7 +16,8 @@ Examples:
   kd ask -o answer.md \"Compare A and B\"          also save the answers as Markdown
   kd ask --json \"Yes or no?\" | jq -r '.answers[].text'
 
-@NAME in the question asks only that member. In `backticks` it is plain text.";
+@NAME of a member anywhere in the question asks only that member. In code, quotes,
+paths and addresses, and before any other word, @ is plain text.";
 
 /// Ask the council a question
 #[derive(Debug, Default, Args)]

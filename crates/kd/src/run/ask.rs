@@ -207,10 +207,18 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
             body: question.text,
             to: Address::parse(exactly),
         },
-        (Some(question), None) => Op::Say {
-            to: seats::address(&question, &args.to, &seated.roster)?,
-            body: question.text,
-        },
+        (Some(question), None) => {
+            let to = seats::address(&question, &args.to, &seated.roster)?;
+            // The council tells it of a message for everybody.
+            if to != Address::All && !args.output.quiet {
+                let miss = seats::near_miss(&question, &seated.roster);
+                miss.iter().for_each(|notice| notice_line(notice));
+            }
+            Op::Say {
+                to,
+                body: question.text,
+            }
+        }
         (None, _) => {
             if let Some(thread) = &old {
                 last = retriable(thread)?;
