@@ -468,6 +468,14 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd/src/run/forum/talk.rs", "a file that the user named"),
     ("kd/src/run/forum/token.rs", "the user's own runtime folder"),
+    (
+        "kd/src/run/review/change.rs",
+        "a diff in a scratch folder of its own",
+    ),
+    (
+        "kd-store/src/git_command.rs",
+        "makes a scratch folder that it is given",
+    ),
     ("kd/src/run/serve.rs", "a file that the user named"),
     ("kd/src/run/vote.rs", "a file that the user named"),
 ];
