@@ -343,6 +343,7 @@ RAISED = [
     ("providers.mine.attempts", 2, 20, 1),
     ("forum.max_tool_calls", 5, 1000, 2),
     ("limits.usd", 1.0, 1000.0, 0.5),
+    ("limits.usd_per_day", 1.0, 1000.0, 0.5),
     ("limits.calls", 10, 9000, 5),
     ("limits.tokens", 1000, 900000000, 500),
 ]

@@ -9,6 +9,7 @@ use crate::dialects;
 use crate::env::Env;
 use crate::hands::Hands;
 use futures::StreamExt;
+use kd_core::ledger::Billing;
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Member, Prompt, Request};
 use serde::Serialize;
@@ -46,6 +47,10 @@ pub struct Report {
     pub streams: Option<bool>,
     /// Whether it was kept from writing a file; absent where it did not try, or is no agent.
     pub read_only: Option<bool>,
+    /// How it is paid.
+    pub billing: Billing,
+    /// The same in words.
+    pub billed_to: Option<String>,
     /// What keeps it from writing: see [`Hands::read_only_by`]; absent where it is no agent or is not there.
     pub held_by: Option<HeldBy>,
     /// The same in words.
@@ -70,6 +75,8 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
         found: true,
         ..Report::default()
     };
+    let (billing, billed_to) = hands.billing(member);
+    (report.billing, report.billed_to) = (billing, Some(billed_to));
     let agent = hands.is_agent(member);
     if agent {
         match hands.program(member) {

@@ -11,10 +11,12 @@ use crate::checkout::GitData;
 use crate::env::Env;
 use crate::guard::{Backoff, Paid, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
-use crate::spending::Spending;
+use crate::spending::{Day, Spending};
 use crate::transport::http::Http;
 use crate::transport::rights;
 use kd_core::config::{Config, LocalConfig, ProviderConfig};
+use kd_core::ledger::{Billing, Ledger, Payer};
+use kd_core::prices::Prices;
 use kd_core::{Failure, FailureKind, Member};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ pub struct Options {
     pub trusted: bool,
     /// How services are asked again; `providers.<name>.attempts` overrides the number of attempts.
     pub backoff: Backoff,
+    /// Where requests are written down, and what may be spent in a day.
+    pub ledger: Option<Arc<dyn Ledger>>,
     /// Where git keeps the data of a checkout outside of it. Without it agents in a sandbox cannot read that of linked
     /// worktrees and submodules.
     pub git_data: Option<GitData>,
@@ -42,6 +46,7 @@ pub struct Options {
 /// agent cannot be taken for another here.
 pub struct Hands {
     providers: BTreeMap<String, ProviderConfig>,
+    prices: Prices,
     local: LocalConfig,
     pub(crate) env: Env,
     clients: Arc<Clients>,
@@ -76,6 +81,7 @@ impl Hands {
     pub fn new(config: &Config, options: Options) -> Self {
         Self {
             providers: config.providers.clone(),
+            prices: config.prices.clone(),
             local: config.local.clone(),
             env: options.env,
             clients: Arc::default(),
@@ -87,7 +93,13 @@ impl Hands {
             trusted: options.trusted,
             sandbox: config.council.sandbox,
             private: config.council.private,
-            spending: Spending::new(config.limits.ceiling()),
+            spending: Spending::recorded(
+                config.limits.ceiling(),
+                Day {
+                    ledger: options.ledger,
+                    usd: config.limits.usd_per_day,
+                },
+            ),
             backoff: options.backoff,
             git_data: options.git_data,
         }
@@ -165,6 +177,37 @@ impl Hands {
             && let Some(warm) = self.warm(member, &program)
         {
             warm.prepare(member.writable);
+        }
+    }
+
+    /// How a member is paid, and the same in words: "its own login".
+    pub fn billing(&self, member: &Member) -> (Billing, String) {
+        if TABLE.iter().any(|(own, _)| *own == member.backend) {
+            return (Billing::Free, "nobody: it runs here".to_owned());
+        }
+        if !self.is_agent(member) {
+            let billing = self
+                .service(&member.backend)
+                .map(|service| service.billing());
+            return match billing.unwrap_or_default() {
+                Billing::Free => (Billing::Free, "nobody: it runs here".to_owned()),
+                Billing::Unknown => (Billing::Unknown, "unknown".to_owned()),
+                billing => (billing, format!("your key of {}", member.backend)),
+            };
+        }
+        let keys = agent_cli::program(&member.backend).and_then(|program| program.keys);
+        let Some(keys) = keys else {
+            return (
+                Billing::Unknown,
+                "the account in its own settings".to_owned(),
+            );
+        };
+        match keys.iter().find(|name| self.env.on(name)) {
+            Some(name) => (Billing::Key, format!("the key of its environment ({name})")),
+            None => (
+                Billing::Login,
+                "its own login (a subscription, or its account)".to_owned(),
+            ),
         }
     }
 
@@ -296,12 +339,13 @@ impl Hands {
         };
         let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
         let limit = service.limit.clone();
+        let payer = payer(member, Some(model.clone()), service.billing());
         let dialect = adapters::dialect(service.wire);
         let mut backend: Arc<dyn Backend> = Arc::new(Silence::new(Arc::new(Http::new(
             service,
             dialect,
             model,
-            spending.clone(),
+            spending.paid_by(payer),
         ))));
         if let Some(limit) = limit {
             backend = Arc::new(Rate::new(backend, limit));
@@ -327,6 +371,7 @@ impl Hands {
             self.providers.get(name),
             &self.env,
             &self.clients,
+            &self.prices,
         )?);
         services.insert(name.to_owned(), Arc::clone(&service));
         Some(service)
@@ -364,6 +409,16 @@ fn no_model(member: &Member) -> Failure {
     ))
 }
 
+/// Who is asked, for the ledger.
+fn payer(member: &Member, model: Option<String>, billing: Billing) -> Payer {
+    Payer {
+        member: member.name.to_string(),
+        service: member.backend.clone(),
+        model,
+        billing,
+    }
+}
+
 /// Deadlines only: what runs in this process is not asked again.
 fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
     Arc::new(Total::new(Arc::new(Silence::new(backend))))
@@ -376,7 +431,8 @@ fn local_seat(
 ) -> Result<Arc<dyn Backend>, Failure> {
     let model = member.model.as_deref();
     let local = Local::new(Arc::clone(&hands.engines), &hands.local, model, &hands.env);
-    Ok(timed(Arc::new(Paid::new(Arc::new(local), spending))))
+    let spending = spending.paid_by(payer(member, member.model.clone(), Billing::Free));
+    Ok(timed(Arc::new(Paid::new(Arc::new(local), &spending))))
 }
 
 /// One player for each member, so that its calls play one run after another.
@@ -397,7 +453,9 @@ fn scripted_seat(
             player
         }
     };
-    Ok(timed(Arc::new(Paid::new(player, spending))))
+    drop(players);
+    let spending = spending.paid_by(payer(member, None, Billing::Free));
+    Ok(timed(Arc::new(Paid::new(player, &spending))))
 }
 
 /// Programs retry by themselves, so they are not asked again.
@@ -414,7 +472,8 @@ fn agent_program(
         None => Arc::new(program),
     };
     let agent = member.launch.agent.as_deref().unwrap_or(&member.backend);
-    let paid = Paid::program(backend, spending, agent, budget);
+    let spending = spending.paid_by(payer(member, member.model.clone(), hands.billing(member).0));
+    let paid = Paid::program(backend, &spending, agent, budget);
     let watched = Untouched::new(Arc::new(paid), hands.env.clone(), hands.folder.clone());
     Ok(timed(Arc::new(watched)))
 }

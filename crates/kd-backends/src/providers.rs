@@ -5,6 +5,8 @@ use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
 use crate::transport::http::AskedForm;
 use kd_core::config::{Price, ProviderConfig, Wire};
+use kd_core::ledger::Billing;
+use kd_core::prices::{Prices, Tariff};
 use kd_core::{Delta, Failure, FailureKind, Usage, spending};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -149,7 +151,9 @@ pub(crate) struct Service {
     sources: Vec<KeySource>,
     /// Whether a call without a key is hopeless.
     keyed: bool,
-    prices: BTreeMap<String, Price>,
+    /// As configured; what else it charges is in the table.
+    config: ProviderConfig,
+    table: Prices,
     /// Whether it is told what of a prompt to keep.
     pub(crate) keeps_prompts: bool,
     /// Whether its models run on this machine by themselves.
@@ -184,6 +188,7 @@ impl Service {
         config: Option<&ProviderConfig>,
         env: &Env,
         clients: &Arc<Clients>,
+        table: &Prices,
     ) -> Option<Self> {
         let row = known(name);
         if row.is_none() && config.is_none() {
@@ -240,7 +245,8 @@ impl Service {
             keyed: !sources.is_empty()
                 || (config.base_url.is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
             sources,
-            prices: config.prices.clone(),
+            config: config.clone(),
+            table: table.clone(),
             keeps_prompts: config.prompt_cache.unwrap_or_else(|| {
                 let own = ["https://api.anthropic.com/", "https://api.openai.com/"];
                 own.iter().any(|own| base.starts_with(own))
@@ -322,7 +328,23 @@ impl Service {
         }
     }
 
-    /// The delta with the price of what was used, where prices are configured and the service names none.
+    /// How it is paid.
+    pub(crate) fn billing(&self) -> Billing {
+        // What has a price is charged for, wherever it runs.
+        let priced = !self.config.prices.is_empty();
+        match (self.free || self.loopback, self.keyed) {
+            (_, true) => Billing::Key,
+            (true, false) if !priced => Billing::Free,
+            (_, false) => Billing::Unknown,
+        }
+    }
+
+    /// What it charges for a model, where that is known.
+    fn tariff(&self, model: &str) -> Option<Tariff> {
+        self.table.tariff(&self.name, Some(&self.config), model)
+    }
+
+    /// The delta with the price of what was used, where it is known and the service names none.
     pub(crate) fn priced(&self, model: &str, mut delta: Delta) -> Delta {
         if let Delta::Finished {
             usage: Some(usage), ..
@@ -333,26 +355,24 @@ impl Service {
         delta
     }
 
-    /// The usage with its price, where prices are configured and the service names none.
+    /// The usage with its price, where it is known and the service names none.
     pub(crate) fn with_price(&self, model: &str, mut usage: Usage) -> Usage {
         if usage.cost_usd.is_none()
-            && let Some(price) = self.prices.get(model)
+            && let Some(tariff) = self.tariff(model)
         {
-            usage.cost_usd = Some(cost(&usage, price));
+            usage.cost_usd = Some(cost(&usage, tariff.at(usage.input_tokens)));
         }
         usage
     }
 
-    /// The most that a token of a model can cost. `None` where no price is configured and the service may charge.
+    /// The most that a token of a model can cost. `None` where that is unknown and the service may charge.
     pub(crate) fn price(&self, model: &str) -> Option<spending::Price> {
-        match self.prices.get(model) {
-            // Only this wire's services charge for what they keep.
-            Some(price) if self.keeps_prompts && self.wire == Wire::Anthropic => {
-                Some(price.worst_written())
-            }
-            Some(price) => Some(price.worst()),
-            None => self.free.then(spending::Price::default),
-        }
+        let Some(tariff) = self.tariff(model) else {
+            return self.free.then(spending::Price::default);
+        };
+        // Services of this wire charge for what they keep; of others the price says it.
+        let charged = self.wire == Wire::Anthropic || tariff.price.cache_write.is_some();
+        Some(tariff.worst(self.keeps_prompts && charged))
     }
 }
 
@@ -393,7 +413,7 @@ mod tests {
     use super::*;
 
     fn service(name: &str, config: Option<&ProviderConfig>, env: &Env) -> Option<Service> {
-        Service::new(name, config, env, &Arc::default())
+        Service::new(name, config, env, &Arc::default(), &Prices::default())
     }
 
     #[test]

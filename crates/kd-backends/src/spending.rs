@@ -5,8 +5,9 @@
 //! dropped after its request was sent books the whole reservation as an upper bound.
 
 use kd_core::failure::Used;
+use kd_core::ledger::{Entry, Ledger, Payer};
 use kd_core::spending::{
-    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Keep, Price, Spent,
+    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Keep, Price, Spent, pico,
 };
 use kd_core::{Failure, FailureKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,16 @@ const TURNS_FIRST: usize = 2;
 
 /// An account: of a run, of a session in it, of one turn. What is spent in one is spent in those around it.
 #[derive(Clone, Debug)]
-pub struct Spending(Arc<Handle>);
+pub struct Spending(Arc<Handle>, Option<Arc<Payer>>);
+
+/// A ledger, and what may be spent in a day.
+#[derive(Clone, Debug, Default)]
+pub struct Day {
+    /// Where requests are written down; none keeps no record.
+    pub ledger: Option<Arc<dyn Ledger>>,
+    /// US dollars for a day of the user, all runs together. `None` means no limit.
+    pub usd: Option<f64>,
+}
 
 #[derive(Debug)]
 struct Handle {
@@ -58,6 +68,9 @@ struct Books {
     open: BTreeMap<u64, Open>,
     /// The largest question so far of each agent program that nothing bounds.
     largest: BTreeMap<String, Spent>,
+    /// The account of the run, and the ledger that its requests are written to.
+    run: u64,
+    day: Day,
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +101,8 @@ struct Open {
     keep: Keep,
     usage: Usage,
     agent: Option<String>,
+    payer: Option<Arc<Payer>>,
+    priced: bool,
 }
 
 impl Drop for Handle {
@@ -106,7 +121,24 @@ impl Default for Spending {
 impl Spending {
     /// The account of a run.
     pub fn new(ceiling: Ceiling) -> Self {
-        Self::open(Arc::default(), None, Account::new(ceiling), None)
+        Self::recorded(ceiling, Day::default())
+    }
+
+    /// The account of a run whose requests are written to a ledger, and that keeps the limit of the day, too.
+    pub fn recorded(ceiling: Ceiling, day: Day) -> Self {
+        let books = Arc::new(Mutex::new(Books {
+            day,
+            ..Books::default()
+        }));
+        let run = Self::open(Arc::clone(&books), None, Account::new(ceiling), None);
+        lock(&books).run = run.0.id;
+        run
+    }
+
+    /// The same account, whose requests go to this member's model.
+    #[must_use]
+    pub fn paid_by(&self, payer: Payer) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::new(payer)))
     }
 
     /// A part of this account with limits of its own.
@@ -148,11 +180,13 @@ impl Spending {
             },
         );
         drop(open);
-        Self(Arc::new(Handle {
+        let payer = around.as_ref().and_then(|around| around.1.clone());
+        let handle = Handle {
             books,
             id,
             _around: around,
-        }))
+        };
+        Self(Arc::new(handle), payer)
     }
 
     /// Reserves the worst case of a request. Where it does not fit, its answer is bounded more tightly; the permit says
@@ -162,6 +196,7 @@ impl Spending {
     /// [`FailureKind::Limit`] when it does not fit with the shortest answer either.
     pub fn reserve(&self, worst: Worst) -> Result<Permit, Failure> {
         let mut books = lock(&self.0.books);
+        books.keep_to_the_day()?;
         let path = books.path(self.0.id);
         if worst.price.is_none() && books.ceilings(&path).any(|c| c.micro_usd.is_some()) {
             return Err(no_price());
@@ -195,6 +230,8 @@ impl Spending {
             keep,
             usage,
             agent: None,
+            payer: self.1.clone(),
+            priced: worst.price.is_some(),
         };
         let reservation = books.hold(&path, most, answer, open)?;
         drop(books);
@@ -212,6 +249,7 @@ impl Spending {
         budget_pico_usd: Option<u64>,
     ) -> Result<Permit, Failure> {
         let mut books = lock(&self.0.books);
+        books.keep_to_the_day()?;
         let path = books.path(self.0.id);
         let seen = books.largest.get(agent).copied().unwrap_or_default();
         let most = Spent {
@@ -234,6 +272,8 @@ impl Spending {
                 ..uncounted().1
             },
             agent: Some(agent.to_owned()),
+            payer: self.1.clone(),
+            priced: false,
         };
         let reservation = books.hold(&path, most, None, open)?;
         drop(books);
@@ -252,7 +292,9 @@ impl Spending {
     /// The share of the money left that the next question of this turn may cost, in pico-dollars. `None` without a limit
     /// of money.
     pub fn share_pico_usd(&self) -> Option<u64> {
-        let books = lock(&self.0.books);
+        let mut books = lock(&self.0.books);
+        // What is wrong with the day is told when the question is reserved.
+        let _ = books.keep_to_the_day();
         let path = books.path(self.0.id);
         let keep = books.keep(&path);
         // A program that concludes has a share, too: its price is not known before.
@@ -267,7 +309,8 @@ impl Spending {
 
     /// Whether tokens or money are limited.
     pub fn bounds_answers(&self) -> bool {
-        let books = lock(&self.0.books);
+        let mut books = lock(&self.0.books);
+        let _ = books.keep_to_the_day();
         let path = books.path(self.0.id);
         books.ceilings(&path).any(|c| c.bounds_answers())
     }
@@ -360,6 +403,20 @@ impl Books {
     fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
+    }
+
+    /// Lowers the money of the run to what is left of the day: other runs spend of it, too.
+    fn keep_to_the_day(&mut self) -> Result<(), Failure> {
+        let Some(usd) = self.day.usd else {
+            return Ok(());
+        };
+        let today = self.day.ledger.as_ref().and_then(|ledger| ledger.today());
+        let (Some(today), Some(node)) = (today, self.nodes.get_mut(&self.run)) else {
+            return Err(no_ledger());
+        };
+        let left = pico(usd).saturating_sub(today);
+        node.account.leave_money(left);
+        Ok(())
     }
 
     /// An account and those around it.
@@ -506,6 +563,10 @@ impl Books {
             return;
         };
         self.echo(reservation, &open, usage.output_tokens);
+        if let (Some(ledger), Some(payer)) = (&self.day.ledger, &open.payer) {
+            let now = jiff::Timestamp::now();
+            ledger.book(Entry::new(payer, now, &spent, usage, open.priced));
+        }
         for id in self.path(open.owner) {
             if let Some(node) = self.nodes.get_mut(&id) {
                 node.account.settle(reservation, spent);
@@ -551,12 +612,20 @@ fn over() -> Failure {
     Failure::new(FailureKind::Cancelled, "not sent: the turn is over")
 }
 
+fn no_ledger() -> Failure {
+    Failure::new(
+        FailureKind::Limit,
+        "not sent: the day's money is limited, and what was spent today cannot be read",
+    )
+    .advise("`kd cost` says why; or leave out `limits.usd_per_day`")
+}
+
 fn no_price() -> Failure {
     Failure::new(
         FailureKind::Limit,
         "not sent: money is limited, and the price of this model is not known",
     )
-    .advise("set `providers.<name>.prices.<model>.input` and `.output`, or leave out the limit of money")
+    .advise("`kd prices` lists known prices; set `providers.<name>.prices.<model>.input` and `.output`, or leave out the limit of money")
 }
 
 /// Why a request was not sent.
@@ -574,7 +643,10 @@ fn refusal(cut: Cut, account: &Account, most: Spent, keep: Spent) -> Failure {
         Cut::Money => (
             usd(account.left_pico_usd(keep).unwrap_or(0)),
             format!("up to {}", usd(most.pico_usd)),
-            "limits.usd",
+            match account.is_lowered() {
+                true => "limits.usd_per_day",
+                false => "limits.usd",
+            },
         ),
         _ => (
             format!("{} tokens", left(ceiling.tokens, used.tokens)),

@@ -160,6 +160,28 @@ pub static REVIEWS: Format = Format {
     newer: REFUSED,
 };
 
+/// The table of prices.
+pub static PRICES: Format = Format {
+    what: "the table of prices",
+    at: "`prices.tsv` in your data folder",
+    version: 1,
+    field: "`# version`",
+    schema: "[costs](costs.md)",
+    older: NONE,
+    newer: REFUSED,
+};
+
+/// What was spent.
+pub static LEDGER: Format = Format {
+    what: "the record of what was spent",
+    at: "`spending/*.jsonl` in your data folder",
+    version: 1,
+    field: "`v` of each line",
+    schema: "[costs](costs.md)",
+    older: NONE,
+    newer: "the line is left out, with a note",
+};
+
 /// The database of marks.
 pub static MARKS: Format = Format {
     what: "the database of marks",
@@ -248,6 +270,8 @@ pub static FORMATS: &[&Format] = &[
     &QUEUE,
     &TRUST,
     &REVIEWS,
+    &PRICES,
+    &LEDGER,
     &MARKS,
     &MARK,
     &FORUM,
@@ -343,6 +367,10 @@ pub static RULES: Printed = unversioned("`kd vote rules --json`", "rules");
 pub static SETTINGS: Printed = unversioned("`kd config show --json`", "settings");
 /// Built-in models.
 pub static MODELS: Printed = unversioned("`kd model list --json`", "models");
+/// What models cost.
+pub static PRICE_LIST: Printed = printed("`kd prices --json`", "prices");
+/// What was spent.
+pub static COSTS: Printed = printed("`kd cost --json`", "cost");
 /// What is remembered.
 pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
 /// Threads of a forum.
@@ -383,6 +411,8 @@ pub static PRINTED: &[&Printed] = &[
     &RULES,
     &SETTINGS,
     &MODELS,
+    &PRICE_LIST,
+    &COSTS,
     &REMEMBERED,
     &FORUM_THREADS,
     &FORUM_THREAD,

@@ -237,20 +237,15 @@ pub enum Cost {
     Budget,
     /// Whatever its agent program uses.
     Program,
-    /// A service charges for it, and no price is configured.
+    /// A service charges for it, and its price is neither configured nor listed.
     Unknown,
 }
 
 impl Cost {
     /// What a member's words cost with these settings.
     pub fn of(config: &Config, member: &Member) -> Self {
-        let provider = config.providers.get(&member.backend);
-        let price = provider.and_then(|provider| {
-            let model = member.model.as_ref().or(provider.model.as_ref())?;
-            provider.prices.get(model)
-        });
-        match price {
-            Some(price) => Cost::Known(price.worst()),
+        match config.tariff(member) {
+            Some(tariff) => Cost::Known(tariff.worst(false)),
             None if is_free(&member.backend) => Cost::Known(Price::default()),
             None if config::keeps_budget(&member.backend) => Cost::Budget,
             None if config::is_program(&member.backend) => Cost::Program,
@@ -348,6 +343,8 @@ impl Ceiling {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     ceiling: Ceiling,
+    /// The money of the ceiling where something else lowered it meanwhile.
+    own: Option<Option<u64>>,
     used: Spent,
     held: BTreeMap<u64, Spent>,
 }
@@ -364,6 +361,19 @@ impl Account {
     /// What may be spent in all.
     pub fn ceiling(&self) -> Ceiling {
         self.ceiling
+    }
+
+    /// Lowers the money of the ceiling so that this much, in pico-dollars, can still be spent; never raises it above what
+    /// the account was opened with.
+    pub fn leave_money(&mut self, pico_usd: u64) {
+        let own = *self.own.get_or_insert(self.ceiling.micro_usd);
+        let most = self.used.pico_usd.saturating_add(pico_usd) / PICO_IN_MICRO;
+        self.ceiling.micro_usd = Some(own.map_or(most, |own| own.min(most)));
+    }
+
+    /// Whether its money was lowered below what it was opened with.
+    pub fn is_lowered(&self) -> bool {
+        self.own.is_some_and(|own| own != self.ceiling.micro_usd)
     }
 
     /// What was spent so far.
@@ -542,6 +552,35 @@ mod tests {
             let free = Price::default();
             let money = Account::new(ceiling(None, limits.micro_usd));
             assert_eq!(money.room(input, free, keep, among), None);
+        }
+    }
+
+    #[test]
+    fn what_others_spend_lowers_the_money_and_never_raises_it() {
+        for (own, spent, left, most, lowered) in [
+            (None, 0, 5, 5, true),
+            (None, 3, 5, 8, true),
+            (Some(7), 3, 5, 7, false),
+            (Some(7), 3, 2, 5, true),
+            (Some(7), 0, 0, 0, true),
+        ] {
+            let mut account = Account::new(Ceiling {
+                micro_usd: own,
+                ..Ceiling::default()
+            });
+            let used = Spent {
+                pico_usd: spent * PICO_IN_MICRO,
+                ..Spent::default()
+            };
+            account.settle(1, used);
+            account.leave_money(0);
+            account.leave_money(left * PICO_IN_MICRO);
+            assert_eq!(
+                account.ceiling().micro_usd,
+                Some(most),
+                "{own:?} {spent} {left}"
+            );
+            assert_eq!(account.is_lowered(), lowered, "{own:?} {spent} {left}");
         }
     }
 

@@ -146,6 +146,14 @@ pub enum Error {
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
+    /// A table of prices cannot be used.
+    #[error("{path} is no table of prices: {why}")]
+    Prices {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// A newer kd wrote a file.
     #[error("{path} has {newer}")]
     Newer {
@@ -219,6 +227,7 @@ impl Error {
             | Error::AmbiguousThread { path, .. }
             | Error::NoMessage { path, .. }
             | Error::Json { path, .. }
+            | Error::Prices { path, .. }
             | Error::Newer { path, .. }
             | Error::Crowded { path, .. }
             | Error::NumbersExhausted { path }
@@ -279,6 +288,7 @@ impl Error {
                 "mend {} by hand, or move it away: what can be rebuilt will be",
                 path.display()
             ),
+            Error::Prices { .. } => "`kd prices update` fetches a new one, `kd prices reset` takes the one in the program".into(),
             Error::Newer { .. } => Newer::HINT.into(),
             Error::Crowded { .. } => "another program floods the thread: stop it, then try again".into(),
             Error::NumbersExhausted { .. } => "start a new thread".into(),

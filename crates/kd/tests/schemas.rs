@@ -260,6 +260,14 @@ fn others(out: &mut Outputs) {
     out.add("settings", &home, &["config", "show", "--json"]);
     out.add("settings", &home, &["config", "show", "--json", "--origin"]);
     out.add("models", &home, &["model", "list", "--json"]);
+    out.add("prices", &home, &["prices", "--json"]);
+    out.add("cost", &home, &["cost", "--json"]);
+    let asked = home.run(&["ask", "hi"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    for by in ["member", "model", "service", "project", "day"] {
+        let cost = out.add("cost", &home, &["cost", "--json", "--by", by]);
+        assert!(!cost["by"].as_array().is_none_or(Vec::is_empty), "{cost}");
+    }
     let kept = json!({"preferences": {"tone": "short"}, "sessions": [{"thread": "council-1", "question": "q", "answer": "a", "message": 2}]});
     fs::write(home.work().join(".kd/memory.json"), kept.to_string()).expect("written");
     out.add("memory", &home, &["memory", "show", "--json"]);

@@ -95,6 +95,9 @@ pub struct Program {
     pub dialect: &'static str,
     /// A variable that holds the path of the program.
     pub(super) path_variable: Option<&'static str>,
+    /// Variables that, where one is set, make it pay with a key and not with its login. `None` where it has no login of
+    /// its own, or what pays depends on its configuration.
+    pub(crate) keys: Option<&'static [&'static str]>,
     /// Variables of ours that it may see.
     pub(super) sees: &'static [Seen],
     /// Files and folders of a project from which it runs code as soon as it starts, with no flag that stops it.
@@ -161,6 +164,12 @@ pub const PROGRAMS: &[Program] = &[
         budget: Some("--max-budget-usd"),
         dialect: "claude",
         path_variable: None,
+        keys: Some(&[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+        ]),
         sees: &[
             seen(&[
                 "ANTHROPIC_API_KEY",
@@ -242,6 +251,7 @@ pub const PROGRAMS: &[Program] = &[
         budget: None,
         dialect: "codex",
         path_variable: Some("CODEX_CLI_PATH"),
+        keys: Some(&["CODEX_API_KEY"]),
         sees: &[
             seen(&[
                 "CODEX_API_KEY",
@@ -277,6 +287,7 @@ pub const PROGRAMS: &[Program] = &[
         budget: None,
         dialect: "gemini",
         path_variable: None,
+        keys: Some(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
         sees: &[
             seen(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
             seen(&["GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT"]),
@@ -318,6 +329,7 @@ pub const PROGRAMS: &[Program] = &[
         budget: None,
         dialect: "opencode",
         path_variable: None,
+        keys: None,
         sees: &[
             seen(&[
                 "ANTHROPIC_API_KEY",
@@ -368,6 +380,7 @@ pub const PROGRAMS: &[Program] = &[
         budget: None,
         dialect: "cursor",
         path_variable: None,
+        keys: Some(&[]),
         sees: &[seen(&["CURSOR_API_KEY"])],
         runs: &[],
         own: &[

@@ -13,9 +13,9 @@ use std::time::Duration;
 /// Where the hub is, unless `HF_ENDPOINT` says otherwise.
 const ENDPOINT: &str = "https://huggingface.co";
 /// How long a connection may take to stand: a machine that cannot reach the hub shall take the next road soon.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long nothing may come.
-const READ_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const READ_LIMIT: Duration = Duration::from_secs(30);
 /// Attempts that bring nothing before this road is given up.
 const IDLE_ATTEMPTS: u32 = 2;
 

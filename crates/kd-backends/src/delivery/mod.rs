@@ -7,6 +7,7 @@ mod error;
 mod hub;
 mod locate;
 mod pip;
+pub mod prices;
 mod store;
 
 pub use error::FetchError;

@@ -395,6 +395,7 @@ pub const KEYS: &[Key] = &[
     key("think.seconds_max", TIMEOUT, "null", "Seconds until `kd think` asks for the answer; unset means no limit.").limit(Limit::NoLimit),
 
     key("limits.usd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that one run of kd may spend: a question, a chat, a server; unset means no limit.").limit(Limit::NoLimit),
+    key("limits.usd_per_day", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that all runs of one day may pay together, by `kd cost`; what logins of agent programs cover is not in it. Unset means no limit.").limit(Limit::NoLimit),
     key("limits.calls", Kind::Whole { min: 1, max: 1_000_000_000 }, "null", "Maximum requests to models in one run, including retries; unset means no limit.").limit(Limit::NoLimit),
     key("limits.tokens", Kind::Whole { min: 1, max: 1_000_000_000_000 }, "null", "Maximum tokens of prompts and answers in one run; unset means no limit.").limit(Limit::NoLimit),
 

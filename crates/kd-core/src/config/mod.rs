@@ -38,6 +38,8 @@ pub use project::{
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
+use crate::prices::{Prices, Tariff};
+use crate::roster::Member;
 use crate::spending::{Ceiling, micro_usd};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,14 +72,36 @@ pub struct Config {
     /// here. Not a setting.
     #[serde(skip)]
     pub programs_for_models: BTreeSet<&'static str>,
+    /// What models cost where `providers.<name>.prices` does not say it. Not a setting.
+    #[serde(skip)]
+    pub prices: Prices,
 }
 
-/// `limits.*`: what one run of `kd` may spend. `None` means no limit.
+impl Config {
+    /// Takes over what is no setting, from a configuration of the same run.
+    pub fn surroundings_of(&mut self, other: &Config) {
+        self.programs_for_models
+            .clone_from(&other.programs_for_models);
+        self.prices.clone_from(&other.prices);
+    }
+
+    /// What the service of a member charges for its model. `None` where that is unknown, or nothing is charged.
+    pub fn tariff(&self, member: &Member) -> Option<Tariff> {
+        let provider = self.providers.get(&member.backend);
+        let usual = || provider.and_then(|provider| provider.model.as_ref());
+        let model = member.model.as_ref().or_else(usual)?;
+        self.prices.tariff(&member.backend, provider, model)
+    }
+}
+
+/// `limits.*`: what one run of `kd` may spend, and all runs of a day. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitsConfig {
     /// US dollars.
     pub usd: Option<f64>,
+    /// US dollars that all runs of one day may pay together.
+    pub usd_per_day: Option<f64>,
     /// Requests to models.
     pub calls: Option<u64>,
     /// Tokens of prompts and answers.

@@ -4,6 +4,7 @@
 pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod config;
+pub(crate) mod cost;
 pub(crate) mod council;
 pub(crate) mod debug;
 pub(crate) mod deliberate;
@@ -19,6 +20,7 @@ pub(crate) mod init;
 pub(crate) mod mark;
 pub(crate) mod mcp;
 pub(crate) mod model;
+pub(crate) mod prices;
 pub(crate) mod review;
 pub(crate) mod seal;
 pub(crate) mod serve;
@@ -144,6 +146,10 @@ pub(crate) enum Command {
     /// Download, check and measure models for the built-in engine
     #[command(arg_required_else_help = true)]
     Model(Group<model::Model>),
+    /// Show what was spent today and this month
+    Cost(cost::Cost),
+    /// Show or update the prices of models
+    Prices(prices::Prices),
     /// Count ballots by any rule, or check recorded counts
     #[command(arg_required_else_help = true)]
     Vote(Group<vote::Vote>),
@@ -194,17 +200,19 @@ pub(crate) fn whole() -> clap::Command {
     let names = listed.get_subcommands().map(|c| c.get_name().to_owned());
     let names: Vec<String> = names.collect();
     // What is changed goes to the end: so all are, in their order.
-    let whole = listed.mut_subcommand("review", |listed| {
-        let about = listed.get_about().cloned().unwrap_or_default();
-        review::Review::augment_args(clap::Command::new("review").about(about))
-    });
-    let whole = whole.mut_subcommand("marks", |listed| {
-        let about = listed.get_about().cloned().unwrap_or_default();
-        mark::Marks::augment_args(clap::Command::new("marks").about(about))
-    });
-    let whole = whole.mut_subcommand("seal", |listed| {
-        let about = listed.get_about().cloned().unwrap_or_default();
-        seal::Seal::augment_args(clap::Command::new("seal").about(about))
+    // Commands with options of their own and commands below them.
+    let both: [(&'static str, Augment); 4] = [
+        ("review", review::Review::augment_args),
+        ("marks", mark::Marks::augment_args),
+        ("seal", seal::Seal::augment_args),
+        ("prices", prices::Prices::augment_args),
+    ];
+    // What is changed goes to the end: so all are, in their order.
+    let whole = both.into_iter().fold(listed, |whole, (name, augment)| {
+        whole.mut_subcommand(name, |listed| {
+            let about = listed.get_about().cloned().unwrap_or_default();
+            augment(clap::Command::new(name).about(about))
+        })
     });
     names.into_iter().fold(whole, |whole, name| {
         let group = groups.iter().find(|(group, _)| *group == name);
@@ -292,6 +300,8 @@ mod tests {
         for path in [
             &[][..],
             &["ask"],
+            &["cost"],
+            &["prices"],
             &["chat"],
             &["think"],
             &["council"],

@@ -2,6 +2,7 @@
 
 use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
+use crate::render::wrap::width;
 use jiff::Timestamp;
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::spending::money;
@@ -26,8 +27,32 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(n))
 }
 
+/// Rows in columns as wide as their widest cell; the first `left` columns begin at the left, the others end at the right.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]], left: usize) -> String {
+    let widths: [usize; N] =
+        std::array::from_fn(|at| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0));
+    let mut out = String::new();
+    for row in rows {
+        let cells = row
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(at, (cell, most))| {
+                let blank = " ".repeat(most.saturating_sub(width(cell)));
+                match at < left {
+                    true => format!("{cell}{blank}"),
+                    false => format!("{blank}{cell}"),
+                }
+            });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
 /// `1,234`.
-fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, d) in digits.chars().enumerate() {

@@ -248,9 +248,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
     })?;
     checked.local.offline |= args.offline;
     args.privacy.lay_over(&mut checked.council);
-    checked
-        .programs_for_models
-        .clone_from(&config.programs_for_models);
+    checked.surroundings_of(config);
     Ok(checked)
 }
 

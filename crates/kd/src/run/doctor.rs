@@ -18,6 +18,7 @@ use kd_backends::transport::process;
 use kd_backends::{Env, Hands};
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::forum::account::{Role, Standing};
+use kd_core::ledger::Billing;
 use kd_core::seating::{self, LOCAL, Wishes};
 use kd_core::{Member, SeatName};
 use std::io::{self, Write};
@@ -303,14 +304,25 @@ fn table(reports: &[Report], here: &Here) -> String {
             text += &format!("  {} {}\n", styles.glyph("→", ">"), clean::line(note));
         }
     }
-    text + &read_only(reports)
+    let read_only = ways("read-only", reports, |report| {
+        report.read_only_by.as_deref()
+    });
+    let paid = |report: &Report| report.billing != Billing::Free;
+    let billed = ways("billed to", reports, |report| {
+        report.billed_to.as_deref().filter(|_| paid(report))
+    });
+    text + &billed + &read_only
 }
 
-/// What keeps agents from writing: one line where it is the same for all, else one for each way.
-fn read_only(reports: &[Report]) -> String {
+/// What keeps agents from writing, or who pays: one line where it is the same for all, else one for each way.
+fn ways<'r>(
+    title: &str,
+    reports: &'r [Report],
+    way: impl Fn(&'r Report) -> Option<&'r str>,
+) -> String {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for report in reports {
-        let Some(by) = report.read_only_by.as_deref() else {
+        let Some(by) = way(report) else {
             continue;
         };
         match ways.iter_mut().find(|(way, _)| *way == by) {
@@ -320,9 +332,9 @@ fn read_only(reports: &[Report]) -> String {
     }
     let only = ways.len() == 1;
     let line = |(by, members): &(&str, Vec<&str>)| match only {
-        true => format!("read-only: {}\n", clean::line(by)),
+        true => format!("{title}: {}\n", clean::line(by)),
         false => format!(
-            "read-only: {}: {}\n",
+            "{title}: {}: {}\n",
             clean::line(&members.join(", ")),
             clean::line(by)
         ),

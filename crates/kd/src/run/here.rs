@@ -1,13 +1,18 @@
 //! Where we run: folder, environment, terminal. The only file of the program that looks at them for the commands.
 
+use super::ask::notice_line;
 use crate::args::Color;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_backends::discovery;
+use kd_core::config::Config;
+use kd_core::ledger::Ledger;
+use kd_core::prices::Prices;
 use kd_core::{Event, SeatName};
 use kd_store::config::{ConfigPaths, Loaded};
 use kd_store::find::{Foreign, Reason, foreign_owners};
+use kd_store::ledger::LedgerFile;
 use kd_store::owner::Distrust;
 use kd_store::programs::Programs;
 use kd_store::trust::TrustStore;
@@ -16,7 +21,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 /// How agents run here: the environment, and whether the user trusts what agent programs run and obey in the working
 /// folder. Where that, or the state folder, cannot be relied on, it is not trusted.
@@ -29,8 +34,47 @@ pub(super) fn agents() -> kd_backends::Options {
     kd_backends::Options {
         trusted: trusts().unwrap_or(false),
         git_data: Some(kd_store::git::data_outside),
+        ledger: ledger()
+            .ok()
+            .map(|ledger| Arc::new(ledger) as Arc<dyn Ledger>),
         ..kd_backends::Options::default()
     }
+}
+
+/// Adds to settings what no file of settings says: installed programs, and prices.
+pub(super) fn fill_in(config: &mut Config) {
+    config.programs_for_models =
+        discovery::programs_for_models(&kd_backends::Env::default(), config);
+    config.prices = prices();
+}
+
+/// The table of prices in force; the one in the program, with a note, where the user's own cannot be used.
+fn prices() -> Prices {
+    static TOLD: Once = Once::new();
+    kd_store::prices::load(&user_dirs()).unwrap_or_else(|error| {
+        TOLD.call_once(|| {
+            notice_line(&format!(
+                "{error}; the prices in the program are used: {}",
+                error.hint()
+            ));
+        });
+        Prices::default()
+    })
+}
+
+/// What all runs of the user have spent.
+pub(super) fn ledger() -> Result<LedgerFile, Error> {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let found = Layout::search(&folder, &os_var)
+        .ok()
+        .and_then(|found| found.layout);
+    let project = found.map_or(folder, |layout| layout.root().to_path_buf());
+    let zone = jiff::tz::TimeZone::system();
+    Ok(LedgerFile::new(
+        &user_dirs(),
+        project.display().to_string(),
+        zone,
+    )?)
 }
 
 /// Where we run.
@@ -156,8 +200,7 @@ impl Here {
     pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
         let mut loaded =
             kd_store::config::load(&self.config_paths(layout), std::env::vars_os(), &[])?;
-        loaded.config.programs_for_models =
-            discovery::programs_for_models(&kd_backends::Env::default(), &loaded.config);
+        fill_in(&mut loaded.config);
         Ok(loaded)
     }
 

@@ -7,6 +7,7 @@ mod ask;
 mod background;
 mod chat;
 mod config;
+mod cost;
 mod debug;
 mod deliberate;
 mod descriptors;
@@ -28,6 +29,7 @@ mod mcp;
 mod memory;
 mod model;
 mod outfile;
+mod prices;
 mod prose_review;
 mod question;
 mod reset;
@@ -122,6 +124,8 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Mark(args) => return mark::mark(&args, here),
         Command::Marks(args) => return mark::marks(&args, here),
         Command::Memory(args) => return memory::run(&args.command, here),
+        Command::Cost(args) => cost::run(&args)?,
+        Command::Prices(args) => prices::run(&args, here)?,
         Command::Vote(args) => return vote::run(&args.command, here),
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
@@ -203,6 +207,8 @@ impl Command {
                 Model::Bench(args) => args.json,
                 _ => false,
             },
+            Command::Cost(args) => args.json,
+            Command::Prices(args) => args.json,
             Command::Eval(args) => args.json,
             Command::Forum(group) => group.command.wants_json(),
             Command::Vote(group) => match &group.command {

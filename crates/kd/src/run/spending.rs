@@ -9,7 +9,7 @@ use kd_core::spending::Cost;
 
 /// Fails where a limit of money cannot be kept. Warns of agent programs: what they use is their own choice.
 pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(), Error> {
-    if config.limits.usd.is_none() {
+    if config.limits.usd.or(config.limits.usd_per_day).is_none() {
         return Ok(());
     }
     let mut programs = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(),
                     member.name
                 );
                 return Err(Error::new("no_price", Exit::Usage, what).next(format!(
-                    "set `providers.{}.prices.<model>.input` and `.output`, or leave out `--max-usd` (`limits.usd`)",
+                    "`kd prices` lists known prices; set `providers.{}.prices.<model>.input` and `.output`, or leave out `--max-usd` (`limits.usd`, `limits.usd_per_day`)",
                     member.backend
                 )));
             }

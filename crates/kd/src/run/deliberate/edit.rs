@@ -75,9 +75,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     value["deliberation"] = document;
     match Config::from_value(&value) {
         Ok(mut edited) => {
-            edited
-                .programs_for_models
-                .clone_from(&config.programs_for_models);
+            edited.surroundings_of(config);
             planner::plan(&edited, &brief.brief()).map_err(|why| kept(file, Error::from(why)))
         }
         Err(problems) => {

@@ -4,9 +4,8 @@
 use super::change::Change;
 use crate::error::Error;
 use crate::run::ask::notice_line;
-use crate::run::here::Here;
+use crate::run::here::{Here, fill_in};
 use crate::run::trust;
-use kd_backends::discovery;
 use kd_store::Layout;
 use kd_store::config::{Loaded, ProjectFile, load_with};
 use kd_store::git_command::GitCommand;
@@ -32,8 +31,7 @@ pub(super) fn load(
         Base::Missing => ProjectFile::Missing,
     };
     let mut loaded = load_with(&paths, project, std::env::vars_os(), &[])?;
-    loaded.config.programs_for_models =
-        discovery::programs_for_models(&kd_backends::Env::default(), &loaded.config);
+    fill_in(&mut loaded.config);
     trust::hold(here, &loaded);
     if base.differs(paths.project.as_deref()) && !quiet {
         notice_line(&format!(

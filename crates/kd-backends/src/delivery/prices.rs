@@ -1,0 +1,60 @@
+//! Fetches litellm's list of prices, when the user asks for it.
+
+use super::hub::{CONNECT_LIMIT, READ_LIMIT};
+use crate::providers::is_loopback;
+use crate::status::io_words;
+
+/// The most bytes of the list: the one of 2026 has 3 MiB.
+pub const LIST_BYTES_MAX: u64 = 32 << 20;
+
+/// The address of the list at a commit or branch of litellm.
+pub fn address(commit: &str) -> String {
+    format!(
+        "https://raw.githubusercontent.com/BerriAI/litellm/{commit}/model_prices_and_context_window.json"
+    )
+}
+
+/// The bytes at an address. Nothing is sent but the request.
+///
+/// # Errors
+/// Why not, in words.
+pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
+    let loopback = is_loopback(url);
+    let may = url.starts_with("https://") || (loopback && url.starts_with("http://"));
+    if !may {
+        return Err("an address begins with https://".to_owned());
+    }
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+        .redirect(reqwest::redirect::Policy::none());
+    if loopback {
+        builder = builder.no_proxy();
+    }
+    let client = builder
+        .build()
+        .map_err(|e| format!("no HTTPS client can be made: {e}"))?;
+    let unreachable = |e: reqwest::Error| format!("it cannot be reached ({})", io_words(&e));
+    let mut response = client.get(url).send().await.map_err(unreachable)?;
+    if !response.status().is_success() {
+        return Err(format!("it answered {}", response.status()));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() as u64 > LIST_BYTES_MAX {
+            return Err(format!("it is longer than {} MiB", LIST_BYTES_MAX >> 20));
+        }
+    }
+    Ok(bytes)
+}
+
+/// The SHA-256 of a list, in hexadecimal.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

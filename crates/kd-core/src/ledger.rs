@@ -1,0 +1,312 @@
+//! What was spent: one entry for each request to a model, and their sums.
+//!
+//! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
+
+use crate::request::Usage;
+use crate::spending::{Certainty, Spent};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How what answers for a member is paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Billing {
+    /// By the token, to the owner of a key.
+    Key,
+    /// By the login of an agent program: a subscription, or whatever its account says. What it states as a price is what
+    /// the tokens would cost with a key.
+    Login,
+    /// It runs on this machine.
+    Free,
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+impl Billing {
+    /// In words: "billed to …".
+    pub fn words(self) -> &'static str {
+        match self {
+            Billing::Key => "key",
+            Billing::Login => "login",
+            Billing::Free => "free",
+            Billing::Unknown => "unknown",
+        }
+    }
+}
+
+/// Who is asked, and who pays for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payer {
+    /// The member.
+    pub member: String,
+    /// The service or program that answers.
+    pub service: String,
+    /// Its model; none where the program chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How it is paid.
+    #[serde(default)]
+    pub billing: Billing,
+}
+
+/// One request, as the ledger keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The version of the format.
+    pub v: u32,
+    /// When it was booked.
+    pub at: Timestamp,
+    /// The folder of the project.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// Who was asked.
+    #[serde(flatten)]
+    pub payer: Payer,
+    /// Tokens of the prompt.
+    #[serde(rename = "in")]
+    pub input: u64,
+    /// Tokens of the answer.
+    pub out: u64,
+    /// US dollars; none where the price is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+    /// How exactly this is known.
+    #[serde(default, skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+impl Entry {
+    /// The entry of a request. `priced` says whether the price of its model is known.
+    pub fn new(payer: &Payer, at: Timestamp, spent: &Spent, usage: &Usage, priced: bool) -> Self {
+        let free = payer.billing == Billing::Free;
+        let known = priced || usage.cost_usd.is_some() || spent.pico_usd > 0;
+        Self {
+            v: crate::formats::LEDGER.version,
+            at,
+            project: String::new(),
+            payer: payer.clone(),
+            input: usage.input_tokens,
+            out: usage.output_tokens,
+            usd: (known && !free).then(|| spent.usd()),
+            certainty: spent.certainty,
+        }
+    }
+
+    /// What it cost somebody: money paid with a key, or of which nobody knows how it is paid.
+    pub fn paid_usd(&self) -> f64 {
+        match self.payer.billing {
+            Billing::Key | Billing::Unknown => self.sane_usd(),
+            Billing::Login | Billing::Free => 0.0,
+        }
+    }
+
+    /// What the tokens of a login would cost with a key.
+    pub fn covered_usd(&self) -> f64 {
+        match self.payer.billing {
+            Billing::Login => self.sane_usd(),
+            _ => 0.0,
+        }
+    }
+
+    /// Money that no file can make negative, endless or none.
+    fn sane_usd(&self) -> f64 {
+        let usd = self.usd.unwrap_or(0.0);
+        if usd.is_finite() {
+            usd.clamp(0.0, 1e6)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Where every request is written down once it is booked, for all runs of the user.
+pub trait Ledger: std::fmt::Debug + Send + Sync {
+    /// Keeps the entry of a request. Must not block for long.
+    fn book(&self, entry: Entry);
+    /// The money that all runs of the user have paid today, in pico-dollars. `None` where that cannot be known.
+    fn today(&self) -> Option<u64>;
+}
+
+/// What entries are summed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The member.
+    Member,
+    /// The model, with its service.
+    Model,
+    /// The service or program.
+    Service,
+    /// The folder of the project.
+    Project,
+    /// The day, in the user's time zone.
+    Day,
+}
+
+/// A sum of entries.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// What the entries have in common.
+    pub name: String,
+    /// Requests.
+    pub calls: u64,
+    /// Tokens of prompts.
+    #[serde(rename = "in")]
+    pub input: u64,
+    /// Tokens of answers.
+    pub out: u64,
+    /// US dollars that were paid.
+    pub usd: f64,
+    /// US dollars that tokens of logins would have cost with a key.
+    pub covered_usd: f64,
+    /// Requests that may have cost something nobody knows.
+    pub unpriced: u64,
+    /// How exactly this is known.
+    #[serde(skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+impl Sum {
+    /// Adds an entry.
+    pub fn add(&mut self, entry: &Entry) {
+        self.calls += 1;
+        self.input = self.input.saturating_add(entry.input);
+        self.out = self.out.saturating_add(entry.out);
+        self.usd += entry.paid_usd();
+        self.covered_usd += entry.covered_usd();
+        let free = entry.payer.billing == Billing::Free;
+        self.unpriced += u64::from(entry.usd.is_none() && !free);
+        self.certainty = self.certainty.and(entry.certainty);
+    }
+}
+
+/// Sums of entries, dearest first, then by tokens and name; by day the oldest first. `day` tells the day of an entry.
+pub fn sums<'e>(
+    entries: impl IntoIterator<Item = &'e Entry>,
+    by: By,
+    day: impl Fn(Timestamp) -> String,
+) -> Vec<Sum> {
+    let mut sums: std::collections::BTreeMap<String, Sum> = std::collections::BTreeMap::new();
+    for entry in entries {
+        let payer = &entry.payer;
+        let name = match (by, &payer.model) {
+            (By::Member, _) => payer.member.clone(),
+            (By::Model, Some(model)) => format!("{} {model}", payer.service),
+            (By::Service | By::Model, _) => payer.service.clone(),
+            (By::Project, _) => entry.project.clone(),
+            (By::Day, _) => day(entry.at),
+        };
+        let sum = sums.entry(name).or_insert_with_key(|name| Sum {
+            name: name.clone(),
+            ..Sum::default()
+        });
+        sum.add(entry);
+    }
+    let mut sums: Vec<Sum> = sums.into_values().collect();
+    if by != By::Day {
+        let dear = |sum: &Sum| sum.usd + sum.covered_usd;
+        sums.sort_by(|a, b| {
+            let tokens = |sum: &Sum| sum.input.saturating_add(sum.out);
+            let money = dear(b).total_cmp(&dear(a));
+            money.then(tokens(b).cmp(&tokens(a)))
+        });
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(member: &str, billing: Billing, usd: Option<f64>, at: &str) -> Entry {
+        Entry {
+            v: 1,
+            at: at.parse().unwrap(),
+            project: "/p".into(),
+            payer: Payer {
+                member: member.into(),
+                service: "s".into(),
+                model: Some("m".into()),
+                billing,
+            },
+            input: 10,
+            out: 5,
+            usd,
+            certainty: Certainty::Exact,
+        }
+    }
+
+    #[test]
+    fn money_of_keys_and_of_logins_is_told_apart() {
+        const AT: &str = "2026-01-02T03:04:05Z";
+        let entries = [
+            entry("ann", Billing::Key, Some(0.5), AT),
+            entry("ann", Billing::Key, None, AT),
+            entry("bob", Billing::Login, Some(2.0), AT),
+            entry("cyd", Billing::Free, None, AT),
+            entry("dan", Billing::Unknown, Some(0.25), AT),
+            entry("eve", Billing::Key, Some(f64::NAN), AT),
+            entry("eve", Billing::Key, Some(-3.0), AT),
+        ];
+        let sums = sums(&entries, By::Member, |_| String::new());
+        let shown: Vec<_> = sums
+            .iter()
+            .map(|s| (s.name.as_str(), s.calls, s.usd, s.covered_usd, s.unpriced))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("bob", 1, 0.0, 2.0, 0),
+                ("ann", 2, 0.5, 0.0, 1),
+                ("dan", 1, 0.25, 0.0, 0),
+                ("eve", 2, 0.0, 0.0, 0),
+                ("cyd", 1, 0.0, 0.0, 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn days_are_those_of_the_user() {
+        let entries = [
+            entry("ann", Billing::Key, Some(0.5), "2026-01-03T00:30:00Z"),
+            entry("ann", Billing::Key, Some(9.0), "2026-01-02T00:30:00Z"),
+        ];
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(-1));
+        let day = |at: Timestamp| at.to_zoned(zone.clone()).date().to_string();
+        let sums = sums(&entries, By::Day, day);
+        let names: Vec<_> = sums.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["2026-01-01", "2026-01-02"]);
+    }
+
+    #[test]
+    fn an_entry_is_one_line_that_reads_back() {
+        let usage = Usage {
+            input_tokens: 3,
+            output_tokens: 4,
+            cost_usd: Some(0.25),
+            ..Usage::default()
+        };
+        let payer = Payer {
+            member: "ann".into(),
+            service: "openai".into(),
+            model: Some("gpt-5".into()),
+            billing: Billing::Key,
+        };
+        let spent = Spent::of_turn(1, &usage, None);
+        let at = "2026-01-02T03:04:05Z".parse().unwrap();
+        let entry = Entry::new(&payer, at, &spent, &usage, true);
+        let line = serde_json::to_string(&entry).unwrap();
+        assert_eq!(
+            line,
+            r#"{"v":1,"at":"2026-01-02T03:04:05Z","member":"ann","service":"openai","model":"gpt-5","billing":"key","in":3,"out":4,"usd":0.25}"#
+        );
+        assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), entry);
+        // A local model costs nothing, and says so.
+        let free = Payer {
+            billing: Billing::Free,
+            ..payer
+        };
+        let free = Entry::new(&free, at, &Spent::of(3, 4, None), &Usage::default(), true);
+        assert_eq!(free.usd, None);
+    }
+}

@@ -1,0 +1,333 @@
+//! What all runs of the user have spent: one line for each request, in a file for each month, in the user's own data
+//! folder. No words of questions or answers are in it.
+//!
+//! Input: entries as requests are booked. Output: the entries since a time, and the money paid today.
+
+use crate::error::Error;
+use crate::private;
+use crate::user_dirs::UserDirs;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+use kd_core::formats::LEDGER;
+use kd_core::ledger::{Entry, Ledger};
+use kd_core::spending::pico;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Maximum bytes of a line; longer ones are none of ours.
+const LINE_MAX: u64 = 16 << 10;
+
+/// The entries of a time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lines {
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+    /// Lines that cannot be read.
+    pub unread: u64,
+}
+
+/// The ledger of the user.
+#[derive(Debug)]
+pub struct LedgerFile {
+    folder: PathBuf,
+    /// The folder of the project of this run.
+    project: String,
+    zone: TimeZone,
+    today: Mutex<Today>,
+}
+
+/// The sum of a day, as far as the file was read.
+#[derive(Debug, Default)]
+struct Today {
+    since: Option<Timestamp>,
+    paid: u64,
+    /// How far each month's file was read.
+    read: Vec<(PathBuf, u64)>,
+    /// What could not be written is missing in every sum.
+    lost: bool,
+}
+
+impl LedgerFile {
+    /// The ledger in the data folder. Nothing is opened yet. `zone` decides when a day begins.
+    ///
+    /// # Errors
+    /// [`Error::NoHome`] where no data folder is known.
+    pub fn new(dirs: &UserDirs, project: String, zone: TimeZone) -> Result<Self, Error> {
+        Ok(Self {
+            folder: dirs.data()?.join("spending"),
+            project,
+            zone,
+            today: Mutex::default(),
+        })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
+    /// The entries since a time.
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn since(&self, since: Timestamp) -> Result<Lines, Error> {
+        let mut read = Lines::default();
+        for path in self.months(since, Timestamp::now()) {
+            each_line(&path, 0, |line| match line {
+                Some(entry) if entry.at >= since => read.entries.push(entry),
+                Some(_) => {}
+                None => read.unread += 1,
+            })?;
+        }
+        read.entries.sort_by_key(|entry| entry.at);
+        Ok(read)
+    }
+
+    /// When the user's day began.
+    fn midnight(&self) -> Timestamp {
+        let now = Zoned::new(Timestamp::now(), self.zone.clone());
+        now.start_of_day()
+            .map_or_else(|_| now.timestamp(), |day| day.timestamp())
+    }
+
+    /// The files of the months from one time to another. Months are those of UTC.
+    fn months(&self, from: Timestamp, to: Timestamp) -> Vec<PathBuf> {
+        let first = |at: Timestamp| at.to_zoned(TimeZone::UTC).date().first_of_month();
+        let (mut month, last) = (first(from), first(to));
+        let mut files = Vec::new();
+        while month <= last {
+            files.push(self.folder.join(month.strftime("%Y-%m.jsonl").to_string()));
+            match month.checked_add(1.month()) {
+                Ok(next) => month = next,
+                Err(_) => break,
+            }
+        }
+        files
+    }
+
+    fn append(&self, entry: &Entry) -> Result<(), Error> {
+        let path = self.months(entry.at, entry.at).pop();
+        let Some(path) = path else { return Ok(()) };
+        let mut line = serde_json::to_vec(entry).map_err(|source| Error::Json {
+            path: path.clone(),
+            source,
+        })?;
+        line.push(b'\n');
+        // One write of a short line in append mode: runs at the same time do not mix.
+        private::append(&path, &line)
+    }
+
+    /// Adds what was written since the last time.
+    fn sum_up(&self, today: &mut Today) -> Result<u64, Error> {
+        let midnight = self.midnight();
+        if today.since != Some(midnight) {
+            *today = Today {
+                since: Some(midnight),
+                lost: today.lost,
+                ..Today::default()
+            };
+        }
+        for path in self.months(midnight, Timestamp::now()) {
+            let at = today.read.iter().position(|(read, _)| *read == path);
+            let from = at.map_or(0, |at| today.read[at].1);
+            let mut paid = 0_u64;
+            let to = each_line(&path, from, |line| {
+                if let Some(entry) = line.filter(|entry| entry.at >= midnight) {
+                    paid = paid.saturating_add(pico(entry.paid_usd()));
+                }
+            })?;
+            today.paid = today.paid.saturating_add(paid);
+            match at {
+                Some(at) => today.read[at].1 = to,
+                None => today.read.push((path, to)),
+            }
+        }
+        Ok(today.paid)
+    }
+}
+
+impl Ledger for LedgerFile {
+    fn book(&self, mut entry: Entry) {
+        entry.project.clone_from(&self.project);
+        if self.append(&entry).is_err() {
+            let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+            today.lost = true;
+        }
+    }
+
+    fn today(&self) -> Option<u64> {
+        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = self.sum_up(&mut today);
+        sum.ok().filter(|_| !today.lost)
+    }
+}
+
+/// Calls `each` with every whole line from a place on: its entry, or none where it is no entry of a known version. Returns
+/// where the last whole line ends. A file that became shorter is read from its beginning by nobody: its lines are gone.
+fn each_line(
+    path: &std::path::Path,
+    from: u64,
+    mut each: impl FnMut(Option<Entry>),
+) -> Result<u64, Error> {
+    let Some(mut file) = private::open(path, OFlags::RDONLY)? else {
+        return Ok(0);
+    };
+    let failed = |error| Error::io("read", path)(error);
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut lines: BufReader<File> = BufReader::new(file);
+    let mut at = from;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut short = (&mut lines).take(LINE_MAX);
+        let read = short.read_until(b'\n', &mut line).map_err(failed)?;
+        // A line without an end is being written.
+        let whole = line.last() == Some(&b'\n');
+        if read == 0 || (!whole && (read as u64) < LINE_MAX) {
+            return Ok(at);
+        }
+        at += read as u64;
+        if !whole {
+            let rest = skip_line(&mut lines).map_err(failed)?;
+            at += rest;
+            each(None);
+            continue;
+        }
+        let entry = serde_json::from_slice::<Entry>(&line).ok();
+        each(entry.filter(|entry| LEDGER.check(Some(entry.v.into())).is_ok()));
+    }
+}
+
+/// Passes over the rest of a line. Returns its bytes.
+fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
+    let mut passed = 0;
+    loop {
+        let buffer = lines.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(passed);
+        }
+        let end = buffer.iter().position(|b| *b == b'\n');
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        lines.consume(used);
+        passed += used as u64;
+        if end.is_some() {
+            return Ok(passed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::ledger::{Billing, Payer};
+    use std::fs;
+    use std::io::Write;
+
+    fn ledger(home: &std::path::Path) -> LedgerFile {
+        let home = home.to_path_buf();
+        let env = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
+        let dirs = UserDirs::from_env(&env);
+        LedgerFile::new(&dirs, "/p".into(), TimeZone::UTC).unwrap()
+    }
+
+    fn entry(usd: f64) -> Entry {
+        Entry {
+            v: 1,
+            at: Timestamp::now(),
+            project: String::new(),
+            payer: Payer {
+                member: "ann".into(),
+                service: "openai".into(),
+                model: None,
+                billing: Billing::Key,
+            },
+            input: 1,
+            out: 2,
+            usd: Some(usd),
+            certainty: kd_core::spending::Certainty::Exact,
+        }
+    }
+
+    #[test]
+    fn every_run_sees_what_all_runs_paid_today() {
+        let home = tempfile::tempdir().unwrap();
+        let (one, two) = (ledger(home.path()), ledger(home.path()));
+        assert_eq!(one.today(), Some(0));
+        one.book(entry(0.5));
+        assert_eq!(
+            (one.today(), two.today()),
+            (Some(pico(0.5)), Some(pico(0.5)))
+        );
+        two.book(entry(0.25));
+        one.book(Entry {
+            at: Timestamp::now() - jiff::SignedDuration::from_hours(49),
+            ..entry(9.0)
+        });
+        assert_eq!(
+            (one.today(), two.today()),
+            (Some(pico(0.75)), Some(pico(0.75)))
+        );
+        let past = Timestamp::now() - jiff::SignedDuration::from_hours(72);
+        let read = two.since(past).unwrap();
+        assert_eq!((read.entries.len(), read.unread), (3, 0));
+        assert_eq!(read.entries[0].usd, Some(9.0));
+        assert!(read.entries.iter().all(|entry| entry.project == "/p"));
+    }
+
+    #[test]
+    fn lines_that_are_none_of_ours_are_passed_over_and_counted() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = ledger(home.path());
+        ledger.book(entry(0.5));
+        let file = fs::read_dir(ledger.folder())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        let mut open = fs::OpenOptions::new().append(true).open(&file).unwrap();
+        let good = serde_json::to_string(&entry(0.25)).unwrap();
+        let newer = good.replace("\"v\":1", "\"v\":2");
+        let long = "x".repeat(3 * LINE_MAX as usize);
+        let huge = good.replace("0.25", "1e999");
+        write!(open, "junk\n\n{newer}\n{long}\n{huge}\n{good}\n{{\"v\":1,").unwrap();
+        let read = ledger.since(Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((read.entries.len(), read.unread), (2, 5));
+        assert_eq!(ledger.today(), Some(pico(0.75)));
+        assert_eq!(ledger.today(), Some(pico(0.75)));
+    }
+
+    #[test]
+    fn what_could_not_be_written_leaves_no_sum_to_rely_on() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = ledger(home.path());
+        fs::create_dir_all(ledger.folder().parent().unwrap()).unwrap();
+        fs::write(ledger.folder(), "a file in place of the folder").unwrap();
+        ledger.book(entry(0.5));
+        assert_eq!(ledger.today(), None);
+    }
+
+    #[test]
+    fn months_are_named_across_a_year() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = ledger(home.path());
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let files = ledger.months(at("2025-11-30T23:59:59Z"), at("2026-02-01T00:00:00Z"));
+        let names: Vec<_> = files
+            .iter()
+            .map(|file| file.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "2025-11.jsonl",
+                "2025-12.jsonl",
+                "2026-01.jsonl",
+                "2026-02.jsonl"
+            ]
+        );
+    }
+}

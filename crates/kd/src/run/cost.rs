@@ -1,0 +1,128 @@
+//! `kd cost`: what all runs of the user have spent, by the ledger.
+
+use super::here;
+use crate::args::cost::Cost as Args;
+use crate::error::Error;
+use crate::face::{json, words};
+use crate::render::clean;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use kd_core::formats::COSTS;
+use kd_core::ledger::{self, Entry, Sum};
+use kd_core::spending::{Certainty, money};
+use serde_json::json as object;
+use std::io::{self, Write};
+
+pub(super) fn run(args: &Args) -> Result<(), Error> {
+    let zone = TimeZone::system();
+    let today = Zoned::now().date();
+    let month = today.first_of_month();
+    let since = args.since.unwrap_or(month);
+    let ledger = here::ledger()?;
+    let read = ledger.since(begin(since.min(month), &zone)?)?;
+    let from = |date: Date| {
+        let begin = begin(date, &zone);
+        let entries = read.entries.iter();
+        begin.map(|begin| {
+            entries
+                .filter(move |entry| entry.at >= begin)
+                .collect::<Vec<_>>()
+        })
+    };
+    let day = |at: Timestamp| at.to_zoned(zone.clone()).date().to_string();
+    let rows = ledger::sums(from(since)?, args.by.into(), day);
+    let today = sum("today", &from(today)?);
+    let month = sum("this month", &from(month)?);
+    if args.json {
+        let value = object!({
+            "v": COSTS.version,
+            "since": since.to_string(),
+            "today": today,
+            "month": month,
+            "by": rows,
+            "unread": read.unread,
+        });
+        writeln!(io::stdout(), "{}", json::text(&value, true)?)?;
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    if read.entries.is_empty() && read.unread == 0 {
+        writeln!(out, "nothing was asked since {since}")?;
+        return Ok(());
+    }
+    let by = format!("{:?}", args.by).to_lowercase();
+    let head = ["", "paid", "by logins", "calls", "tokens in", "tokens out"].map(str::to_owned);
+    let mut table = vec![head, cells(&today), cells(&month)];
+    table.push(std::array::from_fn(|_| String::new()));
+    let since_words = match args.since {
+        None => "this month".to_owned(),
+        Some(date) => format!("since {date}"),
+    };
+    let mut title: [String; 6] = std::array::from_fn(|_| String::new());
+    title[0] = format!("{since_words}, by {by}");
+    table.push(title);
+    table.extend(rows.iter().map(cells));
+    write!(out, "{}", words::table(&table, 1))?;
+    let unpriced: u64 = rows.iter().map(|sum| sum.unpriced).sum();
+    if unpriced > 0 {
+        writeln!(
+            out,
+            "no price is known of {}: `kd prices` lists prices, `providers.<name>.prices` sets them",
+            words::count(unpriced, "call")
+        )?;
+    }
+    if rows.iter().any(|sum| sum.covered_usd > 0.0) {
+        writeln!(
+            out,
+            "by logins: what their tokens would have cost with a key"
+        )?;
+    }
+    if read.unread > 0 {
+        writeln!(
+            out,
+            "{} of {} could not be read and are not counted",
+            words::count(read.unread, "line"),
+            ledger.folder().display()
+        )?;
+    }
+    Ok(())
+}
+
+/// When a day of the user began.
+fn begin(date: Date, zone: &TimeZone) -> Result<Timestamp, Error> {
+    let begin = date.to_zoned(zone.clone());
+    begin
+        .map(|begin| begin.timestamp())
+        .map_err(|error| Error::usage(format!("{date} is out of range")).because(error.to_string()))
+}
+
+fn sum(name: &str, entries: &[&Entry]) -> Sum {
+    let mut sum = Sum {
+        name: name.to_owned(),
+        ..Sum::default()
+    };
+    entries.iter().for_each(|entry| sum.add(entry));
+    sum
+}
+
+/// The cells of a sum. Money that is not known at all is shown as a dash.
+fn cells(sum: &Sum) -> [String; 6] {
+    let shown = |usd: f64, certainty: Certainty| match usd > 0.0 {
+        true => money(usd, certainty),
+        false => "-".to_owned(),
+    };
+    let paid = match sum.unpriced > 0 && sum.usd > 0.0 {
+        // Something is missing.
+        true => money(sum.usd, Certainty::AtLeast),
+        false => shown(sum.usd, sum.certainty),
+    };
+    [
+        clean::line(&sum.name),
+        paid,
+        shown(sum.covered_usd, Certainty::About),
+        words::grouped(sum.calls),
+        words::grouped(sum.input),
+        words::grouped(sum.out),
+    ]
+}
