@@ -16,6 +16,8 @@ struct Pair {
     a: (usize, String),
     b: (usize, String),
     same: bool,
+    /// What a second reader said, who did not know the first answer.
+    second: bool,
 }
 
 fn pairs() -> Vec<Pair> {
@@ -171,6 +173,22 @@ fn line(name: &str, counts: &Counts, weighed: &Counts) -> String {
         weighed.recall(),
         weighed.f1()
     )
+}
+
+#[test]
+fn two_readers_agree_as_the_docs_say() {
+    let pairs = pairs();
+    let share = |of: &dyn Fn(&Pair) -> bool| {
+        pairs.iter().filter(|p| of(p)).count() as f64 / pairs.len() as f64
+    };
+    let agreed = share(&|p| p.same == p.second);
+    let (first, second) = (share(&|p| p.same), share(&|p| p.second));
+    let by_chance = first * second + (1.0 - first) * (1.0 - second);
+    let kappa = (agreed - by_chance) / (1.0 - by_chance);
+    let count = (agreed * pairs.len() as f64).round();
+    let said = format!("agreed on {count} of {} (κ {kappa:.3})", pairs.len());
+    let docs = include_str!("../../../../docs/review-precision.md");
+    assert!(docs.contains(&said), "{said}");
 }
 
 #[test]
