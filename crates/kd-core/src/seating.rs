@@ -36,7 +36,7 @@ pub struct Wishes {
 pub struct Seated {
     /// Members and chair.
     pub roster: Roster,
-    /// Whether nothing was configured, so that the built-in council sits.
+    /// Whether the built-in council sits: nothing was configured, or exactly that.
     pub built_in: bool,
 }
 
@@ -78,8 +78,10 @@ fn nearest_text(nearest: &Option<String>) -> String {
 /// A name that is no agent but a known program (`claude`, `codex` …) seats that program; a role seats the built-in model
 /// in that role; a model (`gpt-5`, or one that an agent or provider is configured with) seats what answers for it.
 pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
-    let built_in =
-        config.agents.is_empty() && config.council.members.is_empty() && wishes.members.is_empty();
+    let council = &config.council.members;
+    let built_in = config.agents.is_empty()
+        && (council.is_empty() || *council == BUILT_IN_COUNCIL)
+        && wishes.members.is_empty();
     let names: Vec<String> = if !wishes.members.is_empty() {
         wishes.members.clone()
     } else if !config.council.members.is_empty() {
@@ -316,6 +318,11 @@ mod tests {
         assert_eq!(names(&seated), BUILT_IN_COUNCIL);
         assert!(seated.roster.members().iter().all(|m| m.backend == LOCAL));
         assert_eq!(seated.roster.chair().unwrap().name.as_str(), CHAIR);
+        let mut chosen = Config::default();
+        chosen.council.members = BUILT_IN_COUNCIL.map(str::to_owned).to_vec();
+        assert!(seat(&chosen, &Wishes::default()).unwrap().built_in);
+        chosen.council.members.pop();
+        assert!(!seat(&chosen, &Wishes::default()).unwrap().built_in);
     }
 
     #[test]

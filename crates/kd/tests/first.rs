@@ -2,9 +2,12 @@
 
 mod support;
 
+use kd_fake::{Fake, Reply, Seen, Wire};
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use support::{Home, PATIENCE, Said, pty};
 
@@ -15,6 +18,8 @@ struct Terminal {
     bytes: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     master: Box<dyn MasterPty + Send>,
+    /// The modes at the beginning.
+    modes: String,
 }
 
 impl Terminal {
@@ -39,9 +44,11 @@ impl Terminal {
         for (name, value) in fixed.iter().chain(env) {
             command.env(name, value);
         }
+        let modes = terminal.master.get_termios().expect("modes").local_flags;
         let child = terminal.slave.spawn_command(command).expect("it runs");
         Self {
             child,
+            modes: format!("{modes:?}"),
             keys: terminal.master.take_writer().expect("a keyboard"),
             bytes: pty::listen(terminal.master.as_ref()),
             screen: vt100::Parser::new(40, 80, 0),
@@ -214,4 +221,196 @@ fn init_suggests_a_model_and_an_empty_answer_takes_it() {
     let named = Said::of(named.env(key.0, key.1).output().expect("it runs"));
     assert_eq!(named.code, Some(0), "{}", named.err);
     assert!(named.err.contains("openai (gpt-5-mini)"), "{}", named.err);
+}
+
+/// A home in which nothing is configured.
+fn bare() -> Home {
+    let home = Home::new(&json!({}));
+    std::fs::remove_file(home.config_file()).expect("removed");
+    home
+}
+
+/// Puts a Claude Code on a path of its own, which answers with this text.
+fn with_claude(home: &Home, text: &str) -> String {
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).expect("made");
+    std::fs::hard_link(kd_fake::fake_agent(), bin.join("claude"))
+        .or_else(|_| std::fs::copy(kd_fake::fake_agent(), bin.join("claude")).map(drop))
+        .expect("a program");
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "s-1",
+        "usage": {"input_tokens": 3, "output_tokens": 2}});
+    let script: Value = json!([
+        {"when": "--input-format", "do": [{"complain": "error: unknown option '--input-format'\n"}, {"exit": 1}]},
+        {"read": true},
+        {"print": format!("{result}\n")},
+    ]);
+    std::fs::write(bin.join("claude.script"), script.to_string()).expect("written");
+    format!("{}:/usr/bin:/bin", bin.display())
+}
+
+fn own_file(home: &Home) -> PathBuf {
+    home.path().join(".config/kd/config.json")
+}
+
+#[test]
+fn the_first_question_asks_who_answers_and_remembers() {
+    let home = bare();
+    let path = with_claude(&home, "Forty-two, says Claude.");
+    let env = [("PATH", path.as_str())];
+    // Where nobody can press a key, nothing is asked.
+    let mut piped = home.kd(&["ask", "Which?"]);
+    let piped = piped.env("PATH", &path).env("KD_OFFLINE", "1");
+    let piped = Said::of(piped.output().expect("it runs"));
+    let unattended = [("PATH", path.as_str()), ("KD_OFFLINE", "1"), ("CI", "true")];
+    let (code, shown) = Terminal::open(&home, &["ask", "Which?"], &unattended).end();
+    assert_eq!((piped.code, code), (Some(3), 3), "{}{shown}", piped.err);
+    assert!(!piped.err.contains("Press 1 or"), "{}", piped.err);
+    assert!(!shown.contains("Press 1 or"), "{shown}");
+    assert!(!own_file(&home).exists());
+
+    let mut first = Terminal::open(&home, &["ask", "Which?"], &env);
+    let asked = first.wait_for(&["Enter takes 1, q leaves.\n>"]);
+    for line in [
+        "Nothing is configured yet. Who should answer?",
+        "kept in",
+        "~/.config/kd/config.json",
+        "  1) claude, found here (uses your subscription)",
+        "  2) the built-in demo model (98 MB, no account;",
+        "its advice is worthless)",
+    ] {
+        assert!(asked.contains(line), "{line}: {asked}");
+    }
+    // Not an offer, and a key with a name.
+    first.press("7\x1b[A");
+    first.press("\r");
+    first.wait_for(&["> 1\n", "Forty-two, says Claude."]);
+    let (code, shown) = first.end();
+    assert_eq!(code, 0, "{shown}");
+    let written = std::fs::read_to_string(own_file(&home)).expect("written");
+    assert!(written.contains(r#""backend": "claude_code""#), "{written}");
+
+    let (code, shown) = Terminal::open(&home, &["ask", "Again?"], &env).end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Forty-two"), "{shown}");
+    assert!(!shown.contains("Press 1 or"), "asked twice:\n{shown}");
+}
+
+#[test]
+fn whoever_leaves_the_first_question_changes_nothing() {
+    let home = bare();
+    let path = with_claude(&home, "Never asked.");
+    for (args, key) in [
+        (&["ask", "Which?"][..], "\x03"),
+        (&["ask", "Which?"], "q"),
+        (&["ask", "Which?"], "\x1b"),
+        (&[], "\x04"),
+    ] {
+        let mut terminal = Terminal::open(&home, args, &[("PATH", &path)]);
+        terminal.wait_for(&["q leaves.\n>"]);
+        terminal.press(key);
+        terminal.wait_for(&["nothing was changed"]);
+        let after = terminal.master.get_termios().expect("modes");
+        assert_eq!(terminal.modes, format!("{:?}", after.local_flags));
+        let (code, shown) = terminal.end();
+        assert_eq!(code, 130, "{shown}");
+        assert!(!own_file(&home).exists());
+        assert!(home.threads().is_empty());
+    }
+    // What names who answers is not asked about.
+    for args in [
+        &["ask", "--members", "claude", "Which?"][..],
+        &["ask", "--json", "--offline", "Which?"],
+        &["ask", "--model", "/nowhere.gguf", "Which?"],
+    ] {
+        let (_, shown) = Terminal::open(&home, args, &[("PATH", &path)]).end();
+        assert!(!shown.contains("Press 1 or"), "{args:?}: {shown}");
+        assert!(!own_file(&home).exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ollama_that_is_found_takes_three_roles() {
+    let choose = |seen: &Seen, _| {
+        let models = json!({"models": [{"name": "nomic-embed-text"}, {"name": "qwen3:4b"}]});
+        let list = Reply::Body {
+            mime: "application/json".into(),
+            body: models.to_string().into_bytes().into(),
+        };
+        Some(match seen.path.as_str() {
+            "/api/tags" => (Wire::OpenAi, list),
+            _ => (Wire::OpenAi, Reply::words(&["Seven."])),
+        })
+    };
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    let fake = Fake::choosing(loopback, choose).await.expect("loopback");
+    let home = bare();
+    let (url, key) = (fake.url(), ("OPENAI_API_KEY", "sk-never-sent"));
+    let env = [("OLLAMA_HOST", url.as_str()), key];
+    let mut terminal = Terminal::open(&home, &["ask", "Which?"], &env);
+    let asked = terminal.wait_for(&["q leaves.\n>"]);
+    for line in [
+        "  1) qwen3:4b, an Ollama model found here, in three roles (free)",
+        "  2) gpt-5-mini in three roles, with the key OPENAI_API_KEY (each answer costs",
+        "  3) the built-in demo model",
+    ] {
+        assert!(asked.contains(line), "{line}: {asked}");
+    }
+    terminal.press("1");
+    terminal.wait_for(&["3 of 3 answered"]);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("skeptic"), "{shown}");
+    let seen = fake.seen();
+    let asked: Vec<&Seen> = seen.iter().filter(|s| s.path != "/api/tags").collect();
+    assert_eq!(asked.len(), 4, "three answers and a conclusion");
+    assert!(asked.iter().all(|s| s.json()["model"] == "qwen3:4b"));
+    assert!(!format!("{seen:?}").contains("sk-never"));
+}
+
+#[test]
+fn the_chat_asks_too_and_a_key_that_is_chosen_is_named_and_not_written() {
+    let home = bare();
+    let key = ("ANTHROPIC_API_KEY", "sk-never-sent");
+    let mut chat = Terminal::open(&home, &[], &[key]);
+    // Enter would not take what costs money.
+    chat.wait_for(&[
+        "1) claude-sonnet-4-5",
+        "costs money",
+        "Enter takes 2, q leaves.\n>",
+    ]);
+    chat.press("1");
+    chat.wait_for(&["Enter: send"]);
+    chat.press("/quit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    let written = std::fs::read_to_string(own_file(&home)).expect("written");
+    assert!(written.contains("ANTHROPIC_API_KEY"), "{written}");
+    assert!(!written.contains("sk-never"), "{written}");
+    let said = home.run(&["config", "check"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+#[test]
+fn the_demo_model_that_is_chosen_stays_a_demo() {
+    let home = bare();
+    let path = with_claude(&home, "Never asked.");
+    let env = [("PATH", path.as_str()), ("KD_OFFLINE", "1")];
+    let mut terminal = Terminal::open(&home, &["ask", "Which?"], &env);
+    terminal.wait_for(&["q leaves.\n>"]);
+    terminal.press("2");
+    let (code, shown) = terminal.end();
+    // The model may not be downloaded here.
+    assert_eq!(code, 3, "{shown}");
+    assert!(
+        shown.contains("demo model answers from now on\nto choose again: kd init --user --force"),
+        "{shown}"
+    );
+    let said = home.run(&["config", "show"]);
+    assert!(
+        said.out.contains(r#"["pragmatist","skeptic","explorer"]"#),
+        "{}",
+        said.out
+    );
+    let (_, shown) = Terminal::open(&home, &["ask", "Which?"], &env).end();
+    assert!(!shown.contains("Press 1 or"), "{shown}");
 }

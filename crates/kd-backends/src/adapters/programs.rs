@@ -6,6 +6,7 @@
 
 use super::roads::{ACP, CLAUDE, CODEX, Road};
 use crate::checkout;
+use crate::env::Env;
 use crate::transport::process::Gentle;
 use kd_core::request::ToolServer;
 use serde_json::json;
@@ -431,6 +432,18 @@ pub fn program(backend: &str) -> Option<&'static Program> {
 }
 
 impl Program {
+    /// What a question may be billed to besides a subscription, in words: a variable that is set, or keys of its own.
+    pub fn bills(&self, env: &Env) -> Option<&'static str> {
+        let bills = |name: &&&str| {
+            let uses = name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_USE_VERTEXAI");
+            uses || name.ends_with("_API_KEY") || **name == "ANTHROPIC_AUTH_TOKEN"
+        };
+        let names = self.sees.iter().filter(|seen| seen.with.is_none());
+        let mut names = names.flat_map(|seen| seen.names);
+        let set = names.find(|name| bills(name) && env.on(name)).copied();
+        set.or((self.backend == "opencode").then_some("a key of opencode"))
+    }
+
     /// The names of all variables that it sees, for those that are set.
     pub(super) fn sees(&self, is_on: impl Fn(&str) -> bool) -> Vec<&'static str> {
         let there = |seen: &&Seen| seen.with.is_none_or(&is_on);

@@ -3,7 +3,7 @@
 use super::here::Here;
 use super::question::{self, Question};
 use super::seats::REVIEW;
-use super::{background, first, model, seats, secrets, stage, terminal, thread, trust};
+use super::{background, choice, first, model, seats, secrets, stage, terminal, thread, trust};
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -150,6 +150,9 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
 
 /// Reads the question, seats the council, finds or opens the thread. Fails before anything is written, if it can.
 fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
+    if matches!(job, Job::Ask) && may_choose(args) {
+        choice::ask(here)?;
+    }
     let found = here.find_layout()?;
     if let Some(layout) = &found {
         sweep(layout, args.output.quiet);
@@ -268,6 +271,15 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         secrets: masked,
         place,
     })
+}
+
+/// Whether the question leaves open who answers, and a person waits for the answer.
+fn may_choose(args: &Ask) -> bool {
+    let named = !args.members.is_empty() || args.model.model.is_some() || args.privacy.private;
+    let for_a_program = args.output.is_json() || args.output.quiet || args.background;
+    let goes_on = args.address.is_some() || args.going.wanted().is_some();
+    // Without words there is no question, and that is told first.
+    !named && !for_a_program && !goes_on && !args.question.is_empty()
 }
 
 /// The newest round of a thread as its log tells it, if its members may be asked again.

@@ -4,7 +4,9 @@
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
 use super::stage::{CHILDREN, FAREWELL, take};
-use super::{aside, export, first, fork, model, outfile, screen, seats, secrets, thread, trust};
+use super::{
+    aside, choice, export, first, fork, model, outfile, screen, seats, secrets, thread, trust,
+};
 use crate::args::chat::Chat;
 use crate::args::export::Format;
 use crate::error::Error;
@@ -53,6 +55,10 @@ enum Next {
 }
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
+    let named = !args.members.is_empty() || args.model.model.is_some() || args.privacy.private;
+    if !named && args.id.is_none() && !args.again {
+        choice::ask(here)?;
+    }
     if !args.plain && here.can_repaint() && io::stdin().is_terminal() {
         return screen::run(args, here);
     }

@@ -177,7 +177,7 @@ pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
 }
 
 /// The seats that something found could take.
-fn seats(found: &Discovered) -> Vec<InitSeat> {
+pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
     let seat = |name: &str, model: Option<String>, comment: String| InitSeat {
         name: handle(name),
         backend: found.backend.clone(),

@@ -6,6 +6,7 @@ mod aside;
 mod ask;
 mod background;
 mod chat;
+mod choice;
 mod config;
 mod cost;
 mod debug;

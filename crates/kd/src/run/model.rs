@@ -372,7 +372,7 @@ fn environment(offline: bool) -> Env {
     Env::of(vars.chain([("KD_OFFLINE".to_owned(), "1".to_owned())]))
 }
 
-fn megabytes(bytes: u64) -> String {
+pub(super) fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 

@@ -68,7 +68,113 @@ impl Drop for Quiet {
     }
 }
 
+/// A key that answers a question.
+#[derive(Debug, PartialEq)]
+pub(super) enum Key {
+    /// A letter or a digit.
+    Char(char),
+    /// Enter.
+    Enter,
+    /// Ctrl+C, Ctrl+D, Escape or q; also where nothing can be read any more.
+    Leave,
+    /// Anything else.
+    Other,
+}
+
+/// The keys of the terminal on stdin, one by one. Its modes are as before when this is dropped.
+pub(super) struct Keys {
+    before: Termios,
+    /// What was read and not taken yet.
+    waiting: Vec<u8>,
+}
+
+impl Keys {
+    /// Takes the keyboard. Keys pressed earlier do not count. `None` where stdin is no terminal.
+    pub(super) fn take() -> Option<Self> {
+        let before = termios::tcgetattr(stdin()).ok()?;
+        let mut modes = before.clone();
+        // Ctrl+C is read as a key: a signal would end us with these modes in force.
+        modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        termios::tcsetattr(stdin(), OptionalActions::Flush, &modes).ok()?;
+        Some(Self {
+            before,
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Waits for a key.
+    pub(super) fn next(&mut self) -> Key {
+        if self.waiting.is_empty() {
+            let mut bytes = [0; 64];
+            let read = loop {
+                match rustix::io::read(stdin(), &mut bytes) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    read => break read.unwrap_or(0),
+                }
+            };
+            self.waiting = bytes[..read].to_vec();
+        }
+        let (key, length) = first_key(&self.waiting);
+        self.waiting.drain(..length);
+        key
+    }
+}
+
+/// The key that these bytes begin with, and how many of them it is. A key with a name, such as an arrow, is several.
+fn first_key(bytes: &[u8]) -> (Key, usize) {
+    match bytes {
+        [b'\r' | b'\n', ..] => (Key::Enter, 1),
+        [] => (Key::Leave, 0),
+        [0x03 | 0x04 | b'q' | b'Q', ..] | [0x1b] => (Key::Leave, 1),
+        [0x1b, b'[' | b'O', rest @ ..] => {
+            let end = rest.iter().position(|byte| (0x40..0x7f).contains(byte));
+            (Key::Other, end.map_or(bytes.len(), |end| end + 3))
+        }
+        [0x1b, ..] => (Key::Other, 2),
+        [byte, ..] if byte.is_ascii_alphanumeric() => (Key::Char((*byte).into()), 1),
+        _ => (Key::Other, 1),
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // Nothing can be done about a terminal that has gone.
+        let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
 fn write(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_taken_one_by_one() {
+        let keys = |mut bytes: &[u8]| {
+            let mut keys = Vec::new();
+            while !bytes.is_empty() {
+                let (key, length) = first_key(bytes);
+                assert!(length > 0);
+                bytes = &bytes[length..];
+                keys.push(key);
+            }
+            keys
+        };
+        let other = || Key::Other;
+        assert_eq!(keys(b"7\x1b[A\r"), [Key::Char('7'), other(), Key::Enter]);
+        assert_eq!(
+            keys(b"\x1bOP\x1b[15~\x1bx1"),
+            [other(), other(), other(), Key::Char('1')]
+        );
+        for leaves in [&b"q"[..], b"Q", b"\x03", b"\x04", b"\x1b"] {
+            assert_eq!(keys(leaves), [Key::Leave]);
+        }
+        assert_eq!(keys("é".as_bytes()), [other(), other()]);
+        assert_eq!(keys(b"\x1b[1"), [other()]);
+        assert_eq!(first_key(b""), (Key::Leave, 0));
+    }
 }
