@@ -1,6 +1,7 @@
 //! A thread as one document: Markdown for people, JSON for programs.
 
 use crate::meta::Meta;
+use kd_core::clean::clean_line;
 use kd_core::formats::EXPORT;
 use kd_core::markdown::{embed, escape_line};
 use kd_core::message::{Address, Message, Status};
@@ -9,19 +10,24 @@ use std::fmt::Write as _;
 
 /// Messages stand under headings of the second level: their own begin below that.
 const LEVEL: usize = 2;
+/// Characters of a title.
+const TITLE_CHARS: usize = 80;
 
 /// The thread as Markdown: a title, then a section for each message. No body can look like a section: see
 /// [`kd_core::markdown::embed`].
 pub fn markdown(meta: &Meta, messages: &[Message]) -> String {
-    let mut out = head(meta, messages.len());
+    let mut out = head(meta, messages.len(), messages.first());
     messages.iter().for_each(|message| out += &section(message));
     out
 }
 
-/// What stands above the messages.
-pub fn head(meta: &Meta, messages: usize) -> String {
+/// The title, the beginning of the first message, and the facts of the thread.
+pub fn head(meta: &Meta, messages: usize, first: Option<&Message>) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "# {}\n", meta.id);
+    let title = first.and_then(|message| title(&message.body));
+    let title = title.unwrap_or_else(|| meta.id.to_string());
+    let _ = writeln!(out, "# {}\n", escape_line(&title));
+    let _ = writeln!(out, "- thread: {}", meta.id);
     if let Some(created) = &meta.created_at {
         let _ = writeln!(out, "- opened: {}", escape_line(created));
     }
@@ -35,6 +41,13 @@ pub fn head(meta: &Meta, messages: usize) -> String {
         let _ = writeln!(out, "- fork of: {}", escape_line(&origin));
     }
     out
+}
+
+/// The first line of a text with words in it, as far as a title goes.
+fn title(text: &str) -> Option<String> {
+    let mut lines = text.lines().map(|line| line.trim_start_matches(['#', ' ']));
+    let line = lines.find(|line| !line.trim().is_empty())?;
+    Some(clean_line(line, TITLE_CHARS))
 }
 
 /// A message as a section.
@@ -58,7 +71,10 @@ pub fn section(message: &Message) -> String {
         let _ = write!(out, " · {}", escape_line(model));
     }
     out.push_str("*\n\n");
-    out.push_str(&embed(&message.body, LEVEL));
+    let body = embed(&message.body, LEVEL);
+    if !body.trim().is_empty() {
+        let _ = writeln!(out, "{}", body.trim_end());
+    }
     out
 }
 

@@ -35,7 +35,7 @@ fn a_thread_becomes_one_markdown_document() {
     assert_eq!(
         markdown(thread.meta(), &all),
         format!(
-            "# {}\n\n- opened: {}\n- members: king, claude, codex\n- messages: 2\n\n---\n\n## 1 · king → claude, codex\n\n*2026-11-21 07:57:55 UTC*\n\nA or B?\n\n---\n\n## 2 · claude · interrupted\n\n*2026-11-21 07:57:55 UTC · m\\[1\\]*\n\n```rust\nfn a() {{\n```\n",
+            "# A or B?\n\n- thread: {}\n- opened: {}\n- members: king, claude, codex\n- messages: 2\n\n---\n\n## 1 · king → claude, codex\n\n*2026-11-21 07:57:55 UTC*\n\nA or B?\n\n---\n\n## 2 · claude · interrupted\n\n*2026-11-21 07:57:55 UTC · m\\[1\\]*\n\n```rust\nfn a() {{\n```\n",
             thread.id(),
             thread.meta().created_at.as_deref().unwrap(),
         )

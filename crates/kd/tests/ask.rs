@@ -118,7 +118,7 @@ fn messages(thread: &Path) -> Vec<String> {
 #[test]
 fn answers_go_to_stdout_and_all_else_to_stderr() {
     let home = Home::new(&[("ada", GOOD), ("bob", GOOD)]);
-    let (code, out, err) = home.run(&["ask", "Which", "database?"]);
+    let (code, out, err) = home.run(&["ask", "--stream", "Which", "database?"]);
     assert_eq!(code, 0, "{err}");
     let mut lines: Vec<&str> = out.lines().collect();
     lines.sort_unstable();
@@ -140,12 +140,36 @@ fn answers_go_to_stdout_and_all_else_to_stderr() {
 }
 
 #[test]
+fn a_pipe_gets_whole_answers_as_a_document() {
+    let slow = r#"{"runs": [[{"text": "First.\n\n"}, {"sleep_ms": 300}, {"text": "Last."}]]}"#;
+    let home = Home::new(&[("ada", slow), ("bob", GOOD), ("eve", BAD)]);
+    let (code, out, err) = home.run(&["ask", "Which *database*?", "-o", "x.md"]);
+    assert_eq!(code, 5, "{err}");
+    let file = std::fs::read_to_string(home.work().join("x.md")).expect("written");
+    assert_eq!(out, file);
+    let mut rest = out.as_str();
+    for part in [
+        "# Which \\*database\\*?\n\n## ada\n\n*scripted · ",
+        "*\n\nFirst.\n\nLast.\n\n## bob\n\n*scripted · ",
+        "*\n\nUse **SQLite**, it is\none file.\n\n## eve\n\n",
+        "half an\n\n**failed: the key is wrong**\n\n---\n\n2 of 3 answered; without eve · thread council-",
+    ] {
+        let at = rest
+            .find(part)
+            .unwrap_or_else(|| panic!("{part:?} in {out}"));
+        rest = &rest[at + part.len()..];
+    }
+    let (_, quiet, err) = home.run(&["ask", "-q", "--to", "bob", "Which?"]);
+    assert!(quiet.starts_with("# Which?\n\n## bob\n") && err.is_empty());
+}
+
+#[test]
 fn an_at_sign_that_names_no_member_is_text() {
     let home = Home::new(&[("ann", GOOD), ("bob", GOOD)]);
     let both = |words: &[&str]| {
         let (code, out, err) = home.run(words);
         assert_eq!(code, 0, "{words:?}: {err}");
-        (out.contains("ann | Use") && out.contains("bob | Use"), err)
+        (out.contains("## ann\n") && out.contains("## bob\n"), err)
     };
     for question in [
         "What does @dataclass do?",
@@ -175,7 +199,7 @@ fn every_end_has_its_exit_code() {
         (&[("ada", LATE), ("bob", LATE)], 124),
     ] {
         let home = Home::new(members);
-        let (got, out, err) = home.run(&["ask", "x"]);
+        let (got, out, err) = home.run(&["ask", "--stream", "x"]);
         assert_eq!(got, code, "{out}{err}");
         assert!(
             out.lines()
@@ -354,7 +378,7 @@ fn an_interrupt_ends_cleanly_and_keeps_what_came() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let home = Home::new(&[("ada", HANG), ("bob", GOOD)]);
         let mut child = home
-            .kd(&["ask", "x"])
+            .kd(&["ask", "--stream", "x"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -36,7 +36,7 @@ fn debaters() -> Home {
 #[test]
 fn they_exchange_messages_and_end_with_an_answer() {
     let home = debaters();
-    let said = home.run(&["think", "Is", "it", "true?"]);
+    let said = home.run(&["think", "--stream", "Is", "it", "true?"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(
         said.out,
@@ -105,9 +105,11 @@ fn they_exchange_messages_and_end_with_an_answer() {
 #[test]
 fn every_face_keeps_the_exchange_unless_it_is_wanted() {
     for (flags, wanted) in [
-        (&["--plain"][..], false),
+        (&[][..], false),
+        (&["--plain"], false),
         (&["--json"], false),
         (&["--jsonl"], false),
+        (&["--council"], true),
         (&["--plain", "--council"], true),
         (&["--json", "--council"], true),
         (&["--jsonl", "--council"], true),
@@ -128,7 +130,7 @@ fn every_face_keeps_the_exchange_unless_it_is_wanted() {
             "{flags:?}: {}",
             said.out
         );
-        if flags[0] == "--json" {
+        if flags.first() == Some(&"--json") {
             let value = said.json();
             assert_eq!(value["think"]["answer"], "Yes, it is sound.");
             assert_eq!(value["think"]["by"], "lite");
@@ -143,7 +145,7 @@ fn a_cap_a_failure_and_no_answer_have_codes_of_their_own() {
         ("lite", script(&["<council>one</council>"])),
         ("prime", script(&["I decide."])),
     ]);
-    let said = home.run(&["think", "--max-messages", "1", "Q"]);
+    let said = home.run(&["think", "--stream", "--max-messages", "1", "Q"]);
     assert_eq!(
         (said.code, said.out.as_str()),
         (Some(0), "prime | I decide.\n"),
@@ -162,7 +164,7 @@ fn a_cap_a_failure_and_no_answer_have_codes_of_their_own() {
         ("lite", broken.clone()),
         ("prime", script(&["Alone: yes."])),
     ]);
-    let said = home.run(&["think", "Q"]);
+    let said = home.run(&["think", "--stream", "Q"]);
     assert_eq!(said.code, Some(5), "{}", said.err);
     assert!(
         said.out.contains("prime | Alone: yes.") && said.out.contains("lite  ! failed"),

@@ -220,7 +220,7 @@ fn a_question_or_a_plan_that_names_a_held_member_ends_as_members_do() {
         assert!(said.err.contains(what), "{args:?}: {}", said.err);
         assert_eq!(home.threads(), Vec::<std::path::PathBuf>::new(), "{args:?}");
     }
-    let said = home.run(&["ask", "@nobody-of-that-name hi"]);
+    let said = home.run(&["ask", "--to", "nobody-of-that-name", "hi"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
 }
 

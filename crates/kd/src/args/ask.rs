@@ -164,8 +164,8 @@ impl Privacy {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Plain labelled lines, as in a pipe; also set by ACCESSIBLE=1 or TERM=dumb
-    #[arg(long)]
+    /// Print labeled lines as answers arrive, in a pipe too; also set by ACCESSIBLE=1 or TERM=dumb
+    #[arg(long, visible_alias = "stream")]
     pub(crate) plain: bool,
     /// Print one JSON object at the end
     #[arg(long, conflicts_with = "jsonl")]

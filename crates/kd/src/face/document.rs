@@ -1,54 +1,68 @@
-//! A round as one Markdown document: what `-o FILE` writes.
+//! A round as one Markdown document: what `-o FILE` and a pipe get.
 
 use super::round::{Phase, Round, Turn};
 use super::words;
 use crate::render::clean;
-use kd_core::event::Purpose;
 use kd_core::markdown::{embed, escape_line};
 use std::fmt::Write;
 
-/// The document: question, answers in the order of the members, the conclusion last.
+/// The document: the question, the answers in the order in which they were asked for, and how the round ended.
 ///
 /// Headings of ours are of the first two levels; those of the answers are lowered below them, so that an answer cannot
 /// look like another member's.
 pub(crate) fn markdown(round: &Round) -> String {
+    let mut doc = head(round);
+    for turn in &round.turns {
+        doc += &section(turn);
+    }
+    doc + &foot(round)
+}
+
+/// The title, and the question if it is longer than a title.
+pub(crate) fn head(round: &Round) -> String {
     let mut doc = String::new();
     if let Some(question) = &round.question {
         let _ = writeln!(doc, "# {}\n", escape_line(&title(&question.body)));
         if question.body.trim().contains('\n') {
-            let _ = writeln!(doc, "{}\n", embed(&question.body, 2));
+            let _ = writeln!(doc, "{}\n", embed(&question.body, 2).trim());
         }
     }
-    let mut turns: Vec<&Turn> = round.turns.iter().collect();
-    if round.duet.is_none() {
-        turns.sort_by_key(|t| (t.purpose == Purpose::Conclude, t.place, t.id));
+    doc
+}
+
+/// One answer; nothing if the member had nothing to say.
+pub(crate) fn section(turn: &Turn) -> String {
+    let mut doc = String::new();
+    if turn.passed() {
+        return doc;
     }
-    for turn in turns.into_iter().filter(|t| !t.passed()) {
-        let took = words::took(turn, " · ");
-        let _ = writeln!(doc, "## {}\n", turn.seat);
-        if !took.is_empty() {
-            let _ = writeln!(doc, "*{}*\n", escape_line(&took));
-        }
-        let body = embed(turn.body(), 2);
-        if !body.trim().is_empty() {
-            let _ = writeln!(doc, "{}\n", body.trim_end());
-        }
-        if let Phase::Failed(_) = &turn.phase {
-            let _ = {
-                let doing = words::doing(turn, turn.since);
-                writeln!(doc, "**{}**\n", escape_line(&doing))
-            };
-        }
+    let _ = writeln!(doc, "## {}\n", turn.seat);
+    let took = words::took(turn, " · ");
+    if !took.is_empty() {
+        let _ = writeln!(doc, "*{}*\n", escape_line(&took));
     }
+    let body = embed(turn.body(), 2);
+    if !body.trim().is_empty() {
+        let _ = writeln!(doc, "{}\n", body.trim_end());
+    }
+    if let Phase::Failed(_) = &turn.phase {
+        let doing = words::doing(turn, turn.since);
+        let _ = writeln!(doc, "**{}**\n", escape_line(&doing));
+    }
+    doc
+}
+
+/// How the round ended, and its thread.
+pub(crate) fn foot(round: &Round) -> String {
     let mut foot = Vec::new();
     foot.extend(words::outcome(round));
     if let Some(thread) = &round.thread {
         foot.push(format!("thread {thread}"));
     }
-    if !foot.is_empty() {
-        let _ = writeln!(doc, "---\n\n{}", foot.join(" · "));
+    match foot.is_empty() {
+        true => String::new(),
+        false => format!("---\n\n{}\n", foot.join(" · ")),
     }
-    doc
 }
 
 /// The first line of a text, short enough for a heading.

@@ -8,6 +8,7 @@ pub(crate) mod frame;
 pub(crate) mod json;
 pub(crate) mod jsonl;
 pub(crate) mod live;
+pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod review;
 pub(crate) mod round;

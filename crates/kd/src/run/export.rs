@@ -156,7 +156,11 @@ fn write_redacted(
 ) -> Result<(), Error> {
     let problems = match format {
         Format::Md => {
-            let head = export::head(open.meta(), open.count_readable()?);
+            let head = export::head(
+                open.meta(),
+                open.count_readable()?,
+                open.head(1)?.messages.first(),
+            );
             let head = match redactor.as_deref_mut() {
                 Some(redactor) => redactor.text(&head),
                 None => head,

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::face::json::Json;
 use crate::face::jsonl::JsonLines;
 use crate::face::live::Live;
+use crate::face::page::Page;
 use crate::face::plain::Plain;
 use crate::face::round::Round;
 use crate::face::{Face, Io, document, json};
@@ -163,6 +164,8 @@ pub(super) fn face(output: &Output, council: bool, here: &Here, repaint: bool) -
         let (columns, rows) = terminal::size().unwrap_or((80, 24));
         let shared = io::IsTerminal::is_terminal(&io::stderr());
         Box::new(Live::new(here.out_styles(), columns, rows, quiet, shared).with_council(council))
+    } else if !output.plain && !council && !io::IsTerminal::is_terminal(&io::stdout()) {
+        Box::new(Page::new(quiet))
     } else {
         Box::new(Plain::new(here.out_styles(), quiet).with_council(council))
     }

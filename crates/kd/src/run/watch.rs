@@ -6,6 +6,7 @@ use super::signals::{Signals, Wish};
 use super::stage::{self, Stage};
 use super::terminal::Quiet;
 use super::thread;
+use crate::args::ask::Output;
 use crate::args::council::Watch as Args;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -48,7 +49,12 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut stage = Stage::new(stage::face(&args.output, false, here, repaint));
+    // Whoever follows a round wants to see it grow, in a pipe too.
+    let output = Output {
+        plain: true,
+        ..args.output.clone()
+    };
+    let mut stage = Stage::new(stage::face(&output, false, here, repaint));
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(args, watch, &mut follow, &mut stage, screen))?;
     match ended {

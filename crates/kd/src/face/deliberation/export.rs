@@ -1,7 +1,7 @@
 //! The whole record of a deliberation as a document: Markdown, one HTML page, or JSON.
 
 use super::{html, map, tables};
-use crate::face::json;
+use crate::face::{document, json};
 use crate::render::style::Styles;
 use kd_core::Message;
 use kd_core::deliberation::report::{Report, SeatState};
@@ -59,7 +59,11 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
         .as_ref()
         .map(|p| p.question.as_str())
         .unwrap_or_default();
-    let _ = writeln!(out, "# A deliberation\n\n{}\n", embed(question, LEVEL));
+    let title = document::title(question);
+    let _ = writeln!(out, "# {}\n", escape_line(&title));
+    if question.trim() != title {
+        let _ = writeln!(out, "{}\n", embed(question, LEVEL).trim_end());
+    }
     if let Some(verdict) = &report.verdict {
         let _ = writeln!(out, "{}\n", embed(&verdict.answer, LEVEL));
     }
@@ -118,7 +122,7 @@ fn markdown(report: &Report, messages: &[Message]) -> String {
             "### #{} {}\n\n{}\n",
             message.seq,
             escape_line(&message.from),
-            embed(&message.body, LEVEL)
+            embed(&message.body, LEVEL).trim_end()
         );
     }
     out

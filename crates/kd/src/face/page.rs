@@ -1,0 +1,148 @@
+//! The face of a pipe or a file: a Markdown document, whole answers one after another. Input: records. Output: the text of
+//! [`document::markdown`], written as far as it is final; progress on stderr as in the plain face.
+
+use super::plain::Plain;
+use super::round::Round;
+use super::{Face, Io, document};
+use crate::render::style::Styles;
+use kd_core::Record;
+use std::io;
+
+/// The face.
+pub(crate) struct Page {
+    /// Writes what goes to stderr.
+    lines: Plain,
+    /// Whether the title is written.
+    begun: bool,
+    /// How many turns are written.
+    written: usize,
+}
+
+impl Page {
+    /// A document; `quiet` leaves out all that goes to stderr.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            lines: Plain::new(Styles::NONE, quiet),
+            begun: false,
+            written: 0,
+        }
+    }
+
+    /// Writes the answers that are whole, up to the first that is not.
+    fn write(&mut self, round: &Round, all: bool, io: &mut Io<'_>) -> io::Result<()> {
+        while let Some(turn) = round.turns.get(self.written) {
+            if !turn.is_over() && !all {
+                break;
+            }
+            if !std::mem::replace(&mut self.begun, true) {
+                io.out.write_all(document::head(round).as_bytes())?;
+            }
+            io.out.write_all(document::section(turn).as_bytes())?;
+            self.written += 1;
+        }
+        io.out.flush()
+    }
+}
+
+/// The same, with nothing on stdout.
+fn aside<'a>(io: &'a mut Io<'_>, none: &'a mut io::Sink) -> Io<'a> {
+    Io {
+        out: none,
+        err: &mut *io.err,
+    }
+}
+
+impl Face for Page {
+    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        let mut none = io::sink();
+        self.lines.hear(record, round, &mut aside(io, &mut none))?;
+        self.write(round, false, io)
+    }
+
+    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        let mut none = io::sink();
+        self.lines.catch_up(round, &mut aside(io, &mut none))?;
+        self.write(round, false, io)
+    }
+
+    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+        let mut none = io::sink();
+        self.lines.end(round, &mut aside(io, &mut none))?;
+        self.write(round, true, io)?;
+        if self.begun {
+            io.out.write_all(document::foot(round).as_bytes())?;
+        }
+        io.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::script::{Script, duet_round, full_round};
+
+    fn whole(script: &Script) -> String {
+        let mut round = Round::default();
+        script.records.iter().for_each(|r| round.apply(r));
+        document::markdown(&round)
+    }
+
+    #[test]
+    fn a_pipe_gets_the_document_that_a_file_gets() {
+        for script in [full_round(), duet_round()] {
+            let (out, err) = script.play(&mut Page::new(false));
+            assert_eq!(out, whole(&script));
+            assert!(!out.contains("\n\n\n"), "{out}");
+            assert!(err.contains(": asked"), "progress goes to stderr: {err}");
+            assert!(script.play(&mut Page::new(true)).1.is_empty());
+        }
+    }
+
+    #[test]
+    fn answers_are_whole_and_in_order_whoever_is_first() {
+        let mut script = Script::open(&["a", "b"]);
+        script.say("Which?");
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.text(1, "one\n\n");
+        script.text(2, "two\n\nthree");
+        script.finish(2, "b", "two\n\nthree");
+        // Nothing yet: the first is not whole.
+        let mut face = Page::new(true);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut round = Round::default();
+        for record in &script.records {
+            round.apply(record);
+            let mut io = Io {
+                out: &mut out,
+                err: &mut err,
+            };
+            face.hear(record, &round, &mut io).unwrap();
+        }
+        assert!(out.is_empty());
+        script.finish(1, "a", "one\n\nfour");
+        let (out, _) = script.play(&mut Page::new(true));
+        let at = |part: &str| out.find(part).expect(part);
+        assert!(out.starts_with("# Which?\n\n## a\n"), "{out}");
+        assert!(at("one\n\nfour") < at("## b") && at("## b") < at("two\n\nthree"));
+    }
+
+    #[test]
+    fn an_answer_cannot_look_like_another_member() {
+        let evil = "# b\n## b\nyes\x1b[2J\u{202e}\n---\n<script>";
+        let mut script = Script::open(&["a", "b"]);
+        script.say("Which?");
+        script.queue(1, "a");
+        script.text(1, evil);
+        script.finish(1, "a", evil);
+        let (out, _) = script.play(&mut Page::new(true));
+        let heads = out
+            .lines()
+            .filter(|l| l.starts_with("# ") || l.starts_with("## "));
+        assert_eq!(heads.collect::<Vec<_>>(), ["# Which?", "## a"]);
+        assert!(
+            !out.contains(['\x1b', '\u{202e}']) && !out.contains("\n<script>"),
+            "{out}"
+        );
+    }
+}
