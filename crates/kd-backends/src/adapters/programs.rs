@@ -432,16 +432,15 @@ pub fn program(backend: &str) -> Option<&'static Program> {
 }
 
 impl Program {
-    /// What a question may be billed to besides a subscription, in words: a variable that is set, or keys of its own.
-    pub fn bills(&self, env: &Env) -> Option<&'static str> {
-        let bills = |name: &&&str| {
-            let uses = name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_USE_VERTEXAI");
-            uses || name.ends_with("_API_KEY") || **name == "ANTHROPIC_AUTH_TOKEN"
-        };
-        let names = self.sees.iter().filter(|seen| seen.with.is_none());
-        let mut names = names.flat_map(|seen| seen.names);
-        let set = names.find(|name| bills(name) && env.on(name)).copied();
-        set.or((self.backend == "opencode").then_some("a key of opencode"))
+    /// What pays for it besides its login, in words: a variable that is set, or a key that it has itself.
+    pub fn bills(&self, env: &Env) -> Option<String> {
+        match self.keys {
+            None => Some(format!("a key of {}", self.title)),
+            Some(keys) => {
+                let set = keys.iter().find(|name| env.on(name));
+                set.map(|name| (*name).to_owned())
+            }
+        }
     }
 
     /// The names of all variables that it sees, for those that are set.

@@ -59,7 +59,7 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
     if !nothing_yet {
         return Ok(());
     }
-    let offers = offers(&look_around()?, &Env::process());
+    let offers = offers(&look_around()?, &super::here::env());
     if offers.len() < 2 {
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn of_programs(found: &[Discovered], env: &Env) -> Option<Offer> {
         .iter()
         .filter_map(|found| programs::program(&found.backend)?.bills(env))
         .next();
-    let costs = match bills {
+    let costs = match &bills {
         None => "uses your subscription".to_owned(),
         Some(key) => format!("may cost money: {key}"),
     };
