@@ -2,6 +2,7 @@
 
 use kd_core::search_path;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,11 @@ impl Env {
     /// The environment of this process.
     pub fn process() -> Self {
         Self(Arc::new(|name| std::env::var(name).ok()))
+    }
+
+    /// The variables that `lookup` finds, as far as they are text.
+    pub fn looking_up(lookup: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |name| lookup(name)?.into_string().ok()))
     }
 
     /// Exactly these variables.

@@ -414,3 +414,26 @@ fn the_demo_model_that_is_chosen_stays_a_demo() {
     let (_, shown) = Terminal::open(&home, &["ask", "Which?"], &env).end();
     assert!(!shown.contains("Press 1 or"), "{shown}");
 }
+
+#[test]
+fn without_home_settings_and_models_are_in_the_home_of_the_account() {
+    let home = bare();
+    for set in [None, Some(""), Some("relative")] {
+        let run = |args: &[&str]| {
+            let mut command = home.kd(args);
+            command.env_remove("HOME");
+            set.map(|set| command.env("HOME", set));
+            Said::of(command.output().expect("it runs"))
+        };
+        let paths = run(&["config", "path"]).out;
+        let file = paths.split_whitespace().find(|word| word.starts_with('/'));
+        let file = file.unwrap_or_else(|| panic!("{paths}"));
+        let account = file.strip_suffix("/.config/kd/config.json");
+        let account = account.unwrap_or_else(|| panic!("{paths}"));
+        // Where the model is, or where it would be.
+        let model = run(&["model", "path"]);
+        let said = model.out + &model.err;
+        assert!(said.contains(&format!("{account}/")), "{set:?}: {said}");
+        assert!(!said.contains("HOME nor"), "{set:?}: {said}");
+    }
+}

@@ -9,13 +9,13 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use futures::future::join_all;
+use kd_backends::Hands;
 use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::{Grant, Servers};
 use kd_backends::transport::process;
-use kd_backends::{Env, Hands};
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::forum::account::{Role, Standing};
 use kd_core::ledger::Billing;
@@ -142,7 +142,7 @@ impl Remote {
 
 /// Asks each forum of the configuration who we are there.
 async fn remotes(config: &Config) -> Vec<Remote> {
-    let env = Env::process();
+    let env = super::here::env();
     let calls = config.forum.remotes.iter().map(|(name, config)| {
         let env = &env;
         async move {
@@ -194,7 +194,7 @@ impl FurtherServer {
 
 /// Asks each further server of the configuration for its tools.
 async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
-    let env = Env::process();
+    let env = super::here::env();
     let calls = config.forum.servers.iter().map(|(name, config)| {
         let env = &env;
         async move {
@@ -229,7 +229,7 @@ async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
     let mut names = args.members.clone();
     if names.is_empty() {
         names = config.agents.keys().cloned().collect();
-        for found in discover(&Env::process()).await {
+        for found in discover(&super::here::env()).await {
             let known = KNOWN_AGENTS
                 .iter()
                 .find(|(_, backend)| *backend == found.backend);

@@ -37,14 +37,19 @@ pub(super) fn agents() -> kd_backends::Options {
         ledger: ledger()
             .ok()
             .map(|ledger| Arc::new(ledger) as Arc<dyn Ledger>),
+        env: env(),
         ..kd_backends::Options::default()
     }
 }
 
+/// The environment, as everything that asks members sees it: with the same home folder as the files of settings.
+pub(super) fn env() -> kd_backends::Env {
+    kd_backends::Env::looking_up(os_var)
+}
+
 /// Adds to settings what no file of settings says: installed programs, and prices.
 pub(super) fn fill_in(config: &mut Config) {
-    config.programs_for_models =
-        discovery::programs_for_models(&kd_backends::Env::default(), config);
+    config.programs_for_models = discovery::programs_for_models(&env(), config);
     config.prices = prices();
 }
 

@@ -31,7 +31,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     } else if offers.is_empty() {
         let columns = super::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
-        for line in looked_for(&Env::process(), columns) {
+        for line in looked_for(&super::here::env(), columns) {
             writeln!(io::stderr(), "{line}")?;
         }
         return Ok(Exit::NoSeat);
@@ -173,7 +173,7 @@ pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no runtime could be started").because(e))?;
-    Ok(runtime.block_on(discover(&Env::process())))
+    Ok(runtime.block_on(discover(&super::here::env())))
 }
 
 /// The seats that something found could take.
@@ -201,13 +201,13 @@ pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
             .iter()
             .take(OLLAMA_MAX)
             .map(|m| InitSeat {
-                base_url: ollama_base_url(&Env::process()),
+                base_url: ollama_base_url(&super::here::env()),
                 ..seat(
                     m,
                     Some(m.clone()),
                     format!(
                         "{m}, served by the Ollama at {}",
-                        ollama_at(&Env::process())
+                        ollama_at(&super::here::env())
                     ),
                 )
             })

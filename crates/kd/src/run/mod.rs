@@ -87,11 +87,11 @@ pub(crate) fn main(cli: Cli) -> Exit {
 
 /// Refuses what asks members in a council that stands too deep inside others.
 fn not_too_deep(command: &Command) -> Result<(), Error> {
-    use kd_backends::{Env, depth};
+    use kd_backends::depth;
     if !command.asks() {
         return Ok(());
     }
-    depth::check(&Env::process()).map_err(|failure| {
+    depth::check(&here::env()).map_err(|failure| {
         Error::new("too_deep", Exit::Error, "nobody was asked")
             .because(failure.message)
             .next(failure.advice.unwrap_or_default())

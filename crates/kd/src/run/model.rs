@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
-    let env = Env::process();
+    let env = super::here::env();
     match args {
         Model::List(args) => list(args, here, &env)?,
         Model::Pull(args) => {
@@ -108,7 +108,11 @@ fn somebody_is_there<'a>(
     config: &Config,
     members: impl IntoIterator<Item = &'a Member>,
 ) -> Result<(), Error> {
-    let hands = Hands::new(config, kd_backends::Options::default());
+    let options = kd_backends::Options {
+        env: super::here::env(),
+        ..kd_backends::Options::default()
+    };
+    let hands = Hands::new(config, options);
     let mut causes: Vec<(Vec<&str>, Failure)> = Vec::new();
     for member in members {
         let Some(failure) = hands.missing(member) else {
@@ -364,12 +368,10 @@ fn known(key: Option<&str>) -> Result<&'static KnownModel, Error> {
 }
 
 fn environment(offline: bool) -> Env {
-    if !offline {
-        return Env::process();
-    }
-    let vars = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Env::of(vars.chain([("KD_OFFLINE".to_owned(), "1".to_owned())]))
+    Env::looking_up(move |name| match name {
+        "KD_OFFLINE" if offline => Some("1".into()),
+        name => super::here::os_var(name),
+    })
 }
 
 pub(super) fn megabytes(bytes: u64) -> String {

@@ -175,7 +175,7 @@ fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
                 return Err(Error::usage("this is no commit, branch or tag of litellm"));
             }
             let url = from.map_or_else(|| prices::address(commit), str::to_owned);
-            if kd_backends::Env::process().on("KD_OFFLINE") {
+            if super::here::env().on("KD_OFFLINE") {
                 return Err(failed(&url, "KD_OFFLINE is set".to_owned()));
             }
             let runtime = tokio::runtime::Builder::new_current_thread()

@@ -690,7 +690,7 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
 /// What the sandbox lets a command do because of the name of its program.
 fn by_name(words: &[&str], folder: &Path) -> Vec<Row> {
     let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let (places, is_outside) = given_by_name(&argv, folder, &kd_backends::Env::process());
+    let (places, is_outside) = given_by_name(&argv, folder, &super::here::env());
     let writes = match places.is_empty() {
         true => None,
         false => Some(format!(

@@ -4,7 +4,6 @@
 use super::super::here::user_dirs;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_backends::Env;
 use kd_backends::servers::{Grant, Servers};
 use kd_core::config::Config;
 use kd_core::forum::persona::Persona;
@@ -30,7 +29,7 @@ pub(super) fn grant(
     config: &Config,
     personas: &[Persona],
 ) -> Result<(BTreeMap<String, Granted>, Vec<NamedTempFile>), Error> {
-    let env = Env::process();
+    let env = crate::run::here::env();
     let (mut all, mut files) = (BTreeMap::new(), Vec::new());
     for persona in personas {
         let name = persona.name.as_str();

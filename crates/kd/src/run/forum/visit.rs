@@ -8,7 +8,6 @@ use super::token::TokenSocket;
 use crate::args::forum::{Running, Visit, Where};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_backends::Env;
 use kd_backends::remote::RemoteForum;
 use kd_core::Failure;
 use kd_core::forum::words::Outcome;
@@ -48,7 +47,7 @@ impl Remote {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let forum = runtime.block_on(RemoteForum::open(name, config, &Env::process()));
+        let forum = runtime.block_on(RemoteForum::open(name, config, &crate::run::here::env()));
         let forum = forum.map_err(refused)?;
         let listen = || {
             let folder = user_dirs().runtime()?;

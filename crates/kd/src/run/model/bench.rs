@@ -1,7 +1,7 @@
 //! `kd model bench`: tokens a second of one member alone, and of several together, on the road that `kd ask` takes.
 
 use super::super::here::Here;
-use super::{Env, Error, Exit};
+use super::{Error, Exit};
 use crate::args::model::Bench;
 use crate::face::json;
 use futures::StreamExt;
@@ -35,8 +35,12 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     if args.model.is_some() {
         config.local.model.clone_from(&args.model);
     }
-    kd_backends::delivery::locate(&config.local, &Env::process())?;
-    let hands = Hands::new(&config, Options::default());
+    kd_backends::delivery::locate(&config.local, &crate::run::here::env())?;
+    let options = Options {
+        env: crate::run::here::env(),
+        ..Options::default()
+    };
+    let hands = Hands::new(&config, options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
