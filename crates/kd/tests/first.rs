@@ -316,6 +316,17 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         assert!(!own_file(&home).exists());
         assert!(home.threads().is_empty());
     }
+    // A choice that cannot be kept is none.
+    std::fs::remove_dir_all(home.path().join(".config")).expect("removed");
+    std::fs::write(home.path().join(".config"), "").expect("written");
+    let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);
+    terminal.wait_for(&["q leaves.\n>"]);
+    terminal.press("1");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("cannot be kept in ~/.config"), "{shown}");
+    assert!(shown.contains("kd ask --members"), "{shown}");
+    std::fs::remove_file(home.path().join(".config")).expect("removed");
     // What names who answers is not asked about.
     for args in [
         &["ask", "--members", "claude", "Which?"][..],
@@ -326,6 +337,16 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         assert!(!shown.contains("Press 1 or"), "{args:?}: {shown}");
         assert!(!own_file(&home).exists());
     }
+    // Nor where the folder has members, or wants some.
+    let members = json!({"council": {"members": ["claude"]}});
+    std::fs::write(home.work().join(".kd/config.json"), members.to_string()).expect("written");
+    let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);
+    terminal.wait_for(&["Allow these settings in this folder?"]);
+    terminal.press("y\n");
+    let (_, shown) = terminal.end();
+    assert!(shown.contains("Never asked."), "{shown}");
+    assert!(!shown.contains("Press 1 or"), "{shown}");
+    assert!(!own_file(&home).exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -72,7 +72,15 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
         )
         .next("`kd ask --members NAMES …` asks these members; `kd init` has more to choose from"));
     };
-    kd_store::config::create(&paths, Layer::User, &offer.text, false)?;
+    kd_store::config::create(&paths, Layer::User, &offer.text, false).map_err(|why| {
+        Error::new(
+            "io",
+            Exit::Error,
+            format!("the choice cannot be kept in {file}"),
+        )
+        .because(why)
+        .next("`kd ask --members NAMES …` asks agent programs without keeping anything")
+    })?;
     say(&format!("{} from now on", offer.who))?;
     say("to choose again: kd init --user --force")
 }
