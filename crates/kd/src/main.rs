@@ -7,10 +7,9 @@ mod face;
 mod run;
 
 use clap::Parser;
-use clap::error::{ContextKind, ErrorKind};
 use kd_tui::text as render;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,14 +33,21 @@ fn arguments() -> Vec<OsString> {
 
 /// Help, version, or what is wrong with the command line.
 fn refuse(error: &clap::Error) -> ExitCode {
-    // When this cannot be written there is nobody to tell.
-    let _ = error.print();
-    let unknown = error.kind() == ErrorKind::InvalidSubcommand;
-    if unknown && error.get(ContextKind::SuggestedSubcommand).is_none() {
-        let _ = writeln!(std::io::stderr(), "\nTo put a question: kd ask \"…\"");
+    if !args::help::print(error, columns(run::terminal::size())) {
+        let mut words = std::env::args_os().skip(1);
+        let first = words.find_map(|word| word.into_string().ok().filter(|w| !w.starts_with('-')));
+        match args::suggest::unknown(error, first.as_deref()) {
+            Some(unknown) => unknown.report(false, columns(run::terminal::size_of_stderr())),
+            // When this cannot be written there is nobody to tell.
+            None => drop(error.print()),
+        }
     }
     match error.exit_code() {
         0 => exit::Exit::Done.into(),
         _ => exit::Exit::Usage.into(),
     }
+}
+
+fn columns(size: Option<(u16, u16)>) -> Option<usize> {
+    size.map(|(columns, _)| columns.into())
 }

@@ -508,9 +508,43 @@ fn a_damaged_model_is_told_and_never_used() {
 #[test]
 fn a_question_without_its_command_is_told_the_command() {
     let home = Home::new(&[]);
-    let (code, _, err) = home.run(&["Which", "database?"]);
-    assert_eq!(code, 2);
-    assert!(err.contains("kd ask"), "{err}");
+    for (words, told) in [
+        (&["Which", "database?"][..], "kd ask \"…\""),
+        (&["Which database?"], "a question needs its command"),
+        (&["aks", "Which?"], "did you mean `kd ask`?"),
+        (&["version"], "did you mean `kd --version`?"),
+        (&["council", "lst"], "'list'"),
+    ] {
+        let (code, _, err) = home.run(words);
+        assert_eq!(code, 2);
+        assert!(err.contains(told), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn short_commands_are_those_of_the_council() {
+    let home = Home::new(&[("ada", GOOD)]);
+    home.run(&["ask", "-q", "First?"]);
+    home.run(&["ask", "-q", "--continue", "Second?"]);
+    for (short, long) in [
+        (&["list"][..], &["council", "list"][..]),
+        (
+            &["ls", "--all", "--json"],
+            &["council", "list", "--all", "--json"],
+        ),
+        (&["status"], &["council", "status"]),
+        (&["status", "--json"], &["council", "status", "--json"]),
+        (&["last"], &["council", "show"]),
+        (&["last", "2"], &["council", "show", "--last", "2"]),
+        (&["last", "--json"], &["show", "--json"]),
+    ] {
+        let (said, meant) = (home.run(short), home.run(long));
+        assert_eq!(said, meant, "{short:?}");
+        assert!(said.0 == 0 && !said.1.is_empty(), "{short:?}");
+    }
+    let (newest, both) = (home.run(&["last"]).1, home.run(&["last", "2"]).1);
+    assert!(newest.contains("Second?") && !newest.contains("First?"));
+    assert!(both.contains("First?") && both.contains("Second?"));
 }
 
 #[test]

@@ -157,10 +157,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The candidate nearest to a word that was not understood, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if word.len() > 100 {
         return None;
     }

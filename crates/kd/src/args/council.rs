@@ -106,6 +106,29 @@ pub(crate) struct Reset {
     pub(crate) force: bool,
 }
 
+/// Show the newest question and its answers
+#[derive(Debug, Args)]
+pub(crate) struct Last {
+    /// How many questions with their answers
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+impl From<Last> for Show {
+    fn from(last: Last) -> Self {
+        Self {
+            id: None,
+            last: last.count,
+            all: false,
+            council: false,
+            json: last.json,
+        }
+    }
+}
+
 /// Show the messages of a thread
 #[derive(Debug, Args)]
 #[command(after_help = "\

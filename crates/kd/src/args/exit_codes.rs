@@ -20,5 +20,5 @@ use clap::Args;
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, help_template = "{about}\n")]
 pub(crate) struct ExitCodes {}

@@ -16,6 +16,7 @@ pub(crate) mod forget;
 pub(crate) mod fork;
 pub(crate) mod forum;
 pub(crate) mod fsck;
+pub(crate) mod help;
 pub(crate) mod init;
 pub(crate) mod mark;
 pub(crate) mod mcp;
@@ -24,6 +25,7 @@ pub(crate) mod prices;
 pub(crate) mod review;
 pub(crate) mod seal;
 pub(crate) mod serve;
+pub(crate) mod suggest;
 pub(crate) mod think;
 pub(crate) mod trust;
 mod values;
@@ -39,22 +41,26 @@ Examples:
   kd ask \"Should a small team start with SQLite or PostgreSQL?\"
   git diff | kd ask \"Is this change safe?\"
   kd ask --continue \"And for ten users?\"
-  kd ask --members claude,codex \"Which of these schemas would you keep?\"
-  kd                           chat with the council; in a pipe, this help
-  kd deliberate \"…\"            plan, opinions, review, vote, conclusion
-  kd council show              show the messages of the newest turn
-  kd init                      set up your own agents and models
+  kd ask -m claude,codex \"Which schema would you keep?\"
+  kd                     chat; in a pipe, this help
+  kd deliberate \"Should we move to SQLite this year?\"
+  kd show                the newest question and its answers
 
 No setup is needed: without a configuration, a small built-in model plays every member.
-Exit codes: kd help exit-codes";
+Help for a command: kd help ask. Exit codes: kd help exit-codes";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(name = "kd", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true,
-          disable_help_subcommand = false, max_term_width = 100, subcommand_required = true)]
+          disable_help_subcommand = false, disable_help_flag = true, disable_version_flag = true,
+          // Lines are broken by `help::fit`.
+          term_width = 0, help_template = help::OVERVIEW, subcommand_required = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version, help_heading = "Global options")]
+    version: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -62,9 +68,13 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
-    /// When to use colors; NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are honored
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    /// Colors: auto, always or never; NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are honored
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto,
+          hide_possible_values = true, hide_default_value = true, help_heading = "Global options")]
     pub(crate) color: Color,
+    /// Print help; -h prints a summary
+    #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = "Global options")]
+    help: Option<bool>,
 }
 
 /// `--color`
@@ -118,8 +128,15 @@ pub(crate) enum Command {
     Council(Group<council::Council>),
     /// Review a change: findings with severity, votes and the probability that each is real
     Review(Box<review::Review>),
+    /// Show the newest question and its answers
+    Last(council::Last),
     /// Show the messages of a thread
     Show(council::Show),
+    /// List the threads of this branch
+    #[command(visible_alias = "ls")]
+    List(council::List),
+    /// Show who has answered the newest question
+    Status(council::Status),
     /// Test every member and show what is missing
     Doctor(doctor::Doctor),
     /// Start a new thread that shares the beginning of another
@@ -171,7 +188,6 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ExitCodes(exit_codes::ExitCodes),
     /// Write the man pages to a folder
-    #[command(hide = true)]
     Man(Man),
 }
 
@@ -343,9 +359,7 @@ mod tests {
             &["deliberate"],
         ] {
             let argv = ["kd"].iter().chain(path).chain(&["--help"]);
-            // A width of its own: the terminal in which the tests run may be narrower.
             let help = Cli::command()
-                .term_width(100)
                 .try_get_matches_from(argv)
                 .expect_err("help is an early exit");
             let name = format!(
@@ -356,14 +370,18 @@ mod tests {
                     path.join("-")
                 }
             );
-            insta::assert_snapshot!(name, help.to_string());
+            insta::assert_snapshot!(name, help::fit(&help.to_string(), 80));
         }
     }
 
     #[test]
     fn a_typo_is_answered_with_the_nearest_word() {
-        let error = Cli::try_parse_from(["kd", "cuoncil", "list"]).expect_err("a typo");
-        assert!(error.to_string().contains("'council'"), "{error}");
+        let error = Cli::try_parse_from(["kd", "aks", "x"]).expect_err("a typo");
+        let told = suggest::unknown(&error, Some("aks")).expect("no command");
+        assert!(
+            told.to_string().contains("`kd ask`")
+                || told.next.is_some_and(|n| n.contains("`kd ask`"))
+        );
         let error = Cli::try_parse_from(["kd", "ask", "x", "--memebrs", "a"]).expect_err("a typo");
         assert!(error.to_string().contains("'--members'"), "{error}");
     }

@@ -48,7 +48,7 @@ mod signals;
 mod spending;
 mod stage;
 mod status;
-mod terminal;
+pub(crate) mod terminal;
 mod think;
 mod thread;
 mod trust;
@@ -104,6 +104,9 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Think(args) => return think::run(*args, here),
         Command::Review(args) => return review::run(*args, here),
         Command::Show(args) => show::run(&args, here)?,
+        Command::Last(args) => show::run(&args.into(), here)?,
+        Command::List(args) => list::run(&args, here)?,
+        Command::Status(args) => status::run(&args, here)?,
         Command::Chat(args) => return chat::run(&args, here),
         Command::Council(group) => return council(group.command, here),
         Command::Doctor(args) => return doctor::run(&args, here),
@@ -183,6 +186,9 @@ impl Command {
             Command::Review(args) => args.is_json(),
             Command::Think(args) => args.output.is_json(),
             Command::Show(args) => args.json,
+            Command::Last(args) => args.json,
+            Command::List(args) => args.json,
+            Command::Status(args) => args.json,
             Command::Council(group) => match &group.command {
                 Council::Ask(args) => args.output.is_json(),
                 Council::Show(args) => args.json,

@@ -9,12 +9,12 @@ const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
 /// Columns and rows of the terminal on stdout.
-pub(super) fn size() -> Option<(u16, u16)> {
+pub(crate) fn size() -> Option<(u16, u16)> {
     size_of(stdout())
 }
 
 /// Columns and rows of the terminal on stderr.
-pub(super) fn size_of_stderr() -> Option<(u16, u16)> {
+pub(crate) fn size_of_stderr() -> Option<(u16, u16)> {
     size_of(stderr())
 }
 

@@ -1,0 +1,431 @@
+//! The text of `--help`. Input: what clap writes without a limit of width. Output: the same, made to fit the terminal:
+//! prose is wrapped, a comment beside an example goes below it, and a command goes on behind a `\`.
+
+use clap::error::ErrorKind;
+use kd_tui::text::style::{Color, Styles};
+use kd_tui::text::wrap::width;
+use std::io::{self, IsTerminal, Write};
+
+/// Lines longer than this are hard to read.
+const COLUMNS_MAX: usize = 100;
+/// Columns where there is no terminal.
+const COLUMNS_PIPE: usize = 80;
+/// Columns that a description beside a name needs.
+const BESIDE_MIN: usize = 32;
+/// The heading of the options that every command takes.
+const GLOBAL: &str = "Global options:";
+
+/// The commands in groups, as `kd --help` lists them. No line is longer than 60 columns.
+pub(crate) const OVERVIEW: &str = "\
+{about}
+
+{usage-heading} {usage}
+
+Ask:
+  ask          Several opinions, and a conclusion
+  think        One answer, checked by a second member
+  deliberate   A decision: opinions, reviews, votes, reasons
+  chat         A conversation with all members
+  review       Findings in a change of code, with votes
+
+Look back:
+  last         Show the newest question and its answers
+  show         Show the messages of a thread
+  list         List the threads of this branch
+  status       Show who has answered and who has not
+  council      Follow, retry and reset a thread
+  why          Explain how a deliberation was decided
+  replay       Repeat that decision from its record
+  mark         Mark a verdict as right or wrong
+  marks        List, export, import or forget marks
+  memory       Show or forget what deliberations keep
+  cost         Show what was spent today and this month
+  export       Export a thread as one document
+  fork         Start a thread with the beginning of another
+  forget       Remove a thread or a message everywhere
+  seal         Seal a thread against any later change
+  verify       Check a sealed file
+  import       Create a thread from a sealed file
+  fsck         Check the files of threads and repair them
+
+Set up:
+  init         Choose your agents and models
+  doctor       Test every member, show what is missing
+  config       Show, check and change settings
+  trust        Allow or refuse the settings of a folder
+  model        Download models for the built-in engine
+  prices       Show or update the prices of models
+  mcp          Run an MCP server for an agent
+  serve        Run an MCP server over HTTP
+  completions  Print completions for a shell
+  man          Write the man pages to a folder
+
+Lab:
+  forum        Run a forum where agents take turns
+  eval         Measure what councils are worth
+  vote         Count ballots by any rule
+  debug        Inspect the output of agent programs
+
+Global options:
+{options}{after-help}";
+
+/// Prints help as it fits the terminal; false if this is no help.
+pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
+    let missing = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !missing && error.kind() != ErrorKind::DisplayHelp {
+        return false;
+    }
+    let terminal = match missing {
+        true => io::stderr().is_terminal(),
+        false => io::stdout().is_terminal(),
+    };
+    let styles = Styles::decide(Color::Auto, terminal, &|name| std::env::var(name).ok());
+    let text = match styles.color {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    let text = fit(&text, columns.unwrap_or(COLUMNS_PIPE).min(COLUMNS_MAX));
+    // When this cannot be written there is nobody to tell.
+    let _ = match missing {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    };
+    true
+}
+
+/// The text in so many columns.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut examples = false;
+    let lines = global_last(text);
+    let mut lines = lines.into_iter().peekable();
+    while let Some(line) = lines.next() {
+        if line.trim().is_empty() {
+            examples = false;
+        } else if shown(line).ends_with(':') && !line.starts_with(' ') {
+            examples = shown(line) == "Examples:";
+        }
+        let mut line = line.to_owned();
+        // Prose that was broken for a wider screen flows again.
+        while is_prose(&line) && (shown_width(&line) > columns || line.len() > 60) {
+            let Some(next) = lines.next_if(|next| is_prose(next) && flows(&line, next)) else {
+                break;
+            };
+            line = format!("{line} {next}");
+        }
+        for line in fit_line(line.trim_end(), columns, examples) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The lines, with the global options behind all others.
+fn global_last(text: &str) -> Vec<&str> {
+    // A section is a heading and what is indented below it.
+    let mut sections: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in text.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            sections.push(Vec::new());
+        }
+        if let Some(section) = sections.last_mut() {
+            section.push(line);
+        }
+    }
+    let is_options = |section: &Vec<&str>| {
+        let mut below = section.iter().skip(1).map(|line| shown(line));
+        below
+            .next()
+            .is_some_and(|line| line.trim_start().starts_with('-'))
+    };
+    let global = |section: &Vec<&str>| section.first().is_some_and(|l| shown(l) == GLOBAL);
+    let from = sections.iter().position(global);
+    let to = sections.iter().rposition(is_options);
+    if let (Some(from), Some(to)) = (from, to) {
+        // A blank line between two sections, wherever they come from.
+        let mut moved = sections.remove(from);
+        moved.retain(|line| !line.trim().is_empty());
+        if let Some(before) = sections.get_mut(to.saturating_sub(1)) {
+            while before.last().is_some_and(|line| line.trim().is_empty()) {
+                before.pop();
+            }
+            before.push("");
+        }
+        moved.push("");
+        sections.insert(to, moved);
+    }
+    let mut lines = sections.concat();
+    while lines.last().is_some_and(|line| line.trim().is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
+    if shown_width(line) <= columns {
+        return vec![line.to_owned()];
+    }
+    let indent = line.len() - line.trim_start().len();
+    let (left, right) = split(line, indent);
+    let mut lines = match example {
+        true => command(left, columns, indent + 4),
+        false if right.is_empty() => return wrapped(left, columns, indent, indent),
+        false => vec![left.to_owned()],
+    };
+    if right.is_empty() {
+        return lines;
+    }
+    let column = shown_width(&line[..line.len() - right.len()]);
+    let longest = right.split_whitespace().map(shown_width).max();
+    if !example && column + longest.unwrap_or(0).max(BESIDE_MIN) <= columns {
+        let head = &line[..line.len() - right.len()];
+        let mut beside = wrapped(right, columns - column, 0, 0).into_iter();
+        let first = beside.next().unwrap_or_default();
+        let rest = beside.map(|line| format!("{:column$}{line}", ""));
+        return std::iter::once(format!("{head}{first}"))
+            .chain(rest)
+            .collect();
+    }
+    if !example {
+        lines = wrapped(left, columns, indent, indent);
+    }
+    let below = format!("{:1$}{right}", "", indent + 4);
+    lines.extend(wrapped(&below, columns, indent + 4, indent + 4));
+    lines
+}
+
+/// What stands before and behind the first gap of two blanks.
+fn split(line: &str, indent: usize) -> (&str, &str) {
+    match line[indent..].find("  ") {
+        Some(gap) => (&line[..indent + gap], line[indent + gap..].trim_start()),
+        None => (line, ""),
+    }
+}
+
+/// A command, broken between its words and never inside quotes.
+fn command(line: &str, columns: usize, hang: usize) -> Vec<String> {
+    let (mut words, mut start, mut quote) = (Vec::new(), 0, None);
+    for (at, c) in line.char_indices() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            (' ', None) if !line[start..at].trim().is_empty() => {
+                words.push(&line[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&line[start..]);
+    // A flag stays with its value.
+    let mut parts: Vec<String> = Vec::new();
+    for word in words {
+        match parts.last_mut() {
+            Some(flag) if is_flag(flag) && word.starts_with(char::is_alphanumeric) => {
+                *flag = format!("{flag} {word}");
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    let words: Vec<&str> = parts.iter().map(String::as_str).collect();
+    joined(&words, columns, hang, " \\")
+}
+
+fn wrapped(line: &str, columns: usize, indent: usize, hang: usize) -> Vec<String> {
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    let first = words.first().map_or(0, |word| indent + word.len());
+    if let Some(word) = words.first_mut() {
+        *word = &line[..first.min(line.len())];
+    }
+    joined(&words, columns, hang, "")
+}
+
+/// Words in lines; `more` ends a line that goes on.
+fn joined(words: &[&str], columns: usize, hang: usize, more: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for (at, word) in words.iter().enumerate() {
+        let last = at + 1 == words.len();
+        let room = columns.saturating_sub(if last { 0 } else { more.len() });
+        if line.is_empty() {
+            line.push_str(word);
+        } else if shown_width(&line) + 1 + shown_width(word) <= room {
+            line = format!("{line} {word}");
+        } else {
+            lines.push(format!("{line}{more}"));
+            line = format!("{:hang$}{word}", "");
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+fn is_flag(word: &str) -> bool {
+    word.starts_with("--") && !word.contains([' ', '='])
+}
+
+fn is_prose(line: &str) -> bool {
+    let text = shown(line);
+    !text.trim().is_empty()
+        && !text.starts_with([' ', '-'])
+        && !text.contains("  ")
+        && !text.ends_with(':')
+        && !text.starts_with("Usage:")
+}
+
+/// Whether a line goes on in the next.
+fn flows(line: &str, next: &str) -> bool {
+    !line.ends_with(['.', ':']) || next.starts_with(char::is_lowercase)
+}
+
+/// The text without colors.
+fn shown(line: &str) -> String {
+    let mut out = String::new();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => {
+                chars.by_ref().find(|c| c.is_ascii_alphabetic());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn shown_width(line: &str) -> usize {
+    match line.contains('\x1b') {
+        true => width(&shown(line)),
+        false => width(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, whole};
+    use clap::CommandFactory;
+
+    /// The help of every command, with its path.
+    fn all() -> Vec<(String, String)> {
+        let mut built = Cli::command();
+        built.build();
+        let mut paths = vec![Vec::new()];
+        let mut at = 0;
+        while let Some(path) = paths.get(at).cloned() {
+            at += 1;
+            let command = path.iter().fold(&built, |command, name: &String| {
+                command.find_subcommand(name).expect("a command")
+            });
+            for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+                let mut path = path.clone();
+                path.push(below.get_name().to_owned());
+                paths.push(path);
+            }
+        }
+        let mut texts = Vec::new();
+        for path in paths {
+            for flag in ["-h", "--help"] {
+                let argv = ["kd"].into_iter().chain(path.iter().map(String::as_str));
+                let help = Cli::command().try_get_matches_from(argv.chain([flag]));
+                let help = help.expect_err("help is an early exit").to_string();
+                texts.push((format!("kd {} {flag}", path.join(" ")), help));
+            }
+        }
+        texts
+    }
+
+    #[test]
+    fn every_help_fits_and_keeps_its_examples_whole() {
+        let texts = all();
+        assert!(texts.len() > 150, "{}", texts.len());
+        let mut examples = 0;
+        for (name, text) in &texts {
+            for columns in [60, 80] {
+                let fitted = fit(text, columns);
+                for line in fitted.lines() {
+                    assert!(width(line) <= columns, "{name} at {columns}: {line:?}");
+                }
+                // What is broken goes on behind a backslash, as a shell reads it.
+                let mut read = String::new();
+                for line in fitted.lines() {
+                    match line.strip_suffix(" \\") {
+                        Some(line) if read.ends_with(' ') => read += &format!("{} ", line.trim()),
+                        Some(line) => read += &format!("{line} "),
+                        None if read.ends_with(' ') => read += &format!("{}\n", line.trim()),
+                        None => read += &format!("{line}\n"),
+                    }
+                }
+                let block = text.split("Examples:\n").nth(1).unwrap_or_default();
+                for line in block.lines().take_while(|line| !line.trim().is_empty()) {
+                    let (left, right) = split(line, line.len() - line.trim_start().len());
+                    assert!(
+                        read.contains(left),
+                        "{name} at {columns}: {left:?} in\n{fitted}"
+                    );
+                    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    assert!(flat(&fitted).contains(&flat(right)), "{name}: {right:?}");
+                    examples += 1;
+                }
+            }
+        }
+        assert!(examples > 200, "{examples}");
+    }
+
+    #[test]
+    fn the_overview_lists_every_command_once() {
+        let command = Cli::command();
+        let listed: Vec<&str> = OVERVIEW
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        let mut named: Vec<&str> = command
+            .get_subcommands()
+            .filter(|c| !c.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        let mut sorted = listed.clone();
+        sorted.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(sorted, named);
+        assert!(OVERVIEW.lines().all(|line| width(line) <= 60));
+        assert_eq!(
+            whole().get_subcommands().count(),
+            command.get_subcommands().count()
+        );
+    }
+
+    #[test]
+    fn global_options_are_the_last() {
+        for (name, text) in &all() {
+            if name.contains("exit-codes") {
+                continue;
+            }
+            let text = fit(text, 80);
+            let heads: Vec<&str> = text
+                .lines()
+                .filter(|l| !l.starts_with(' ') && l.ends_with(':'))
+                .collect();
+            let globals = heads.iter().position(|head| *head == GLOBAL);
+            let options = heads.iter().rposition(|head| {
+                text.split(&format!("{head}\n"))
+                    .nth(1)
+                    .is_some_and(|part| part.trim_start().starts_with('-'))
+            });
+            assert!(globals.is_some() && globals == options, "{name}: {heads:?}");
+        }
+    }
+
+    #[test]
+    fn long_lines_break_where_they_may() {
+        let text = "Examples:\n  kd ask --to a \"one two three\" --plain   what it does\n\nOptions:\n  -x, --example <FILE>  a rather long text about this one\n";
+        assert_eq!(
+            fit(text, 34),
+            "Examples:\n  kd ask --to a \"one two three\" \\\n      --plain\n      what it does\n\nOptions:\n  -x, --example <FILE>\n      a rather long text about\n      this one\n"
+        );
+        assert_eq!(fit("One two three\n", 7), "One two\nthree\n");
+        assert_eq!(fit("\x1b[1mOne\x1b[0m two\n", 7), "\x1b[1mOne\x1b[0m two\n");
+    }
+}
