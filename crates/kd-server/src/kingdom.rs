@@ -5,6 +5,7 @@ use kd_core::request::ToolSpec;
 use kd_core::{Message, Op};
 use kd_engine::Session;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// How a question is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,4 +104,17 @@ pub trait Kingdom: Send + Sync + 'static {
 
     /// A value that changes when something in the forum is new to a name.
     fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;
+}
+
+/// Makes a call of the house off the loop.
+///
+/// # Errors
+/// When the call panicked.
+pub(crate) async fn off<T: Send + 'static>(
+    kingdom: &Arc<dyn Kingdom>,
+    work: impl FnOnce(&dyn Kingdom) -> T + Send + 'static,
+) -> Result<T, String> {
+    let kingdom = kingdom.clone();
+    let done = tokio::task::spawn_blocking(move || work(kingdom.as_ref())).await;
+    done.map_err(|e| e.to_string())
 }

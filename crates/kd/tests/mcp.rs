@@ -777,9 +777,6 @@ fn it_is_served_on_this_machine_only_and_with_good_tokens() {
     let said = home.run(&["serve", "--mcp", "--listen", "0.0.0.0:0"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("this machine"), "{}", said.err);
-    let said = home.run(&["serve"]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("kd serve --mcp"), "{}", said.err);
     let weak = home.path().join("weak");
     private(&weak, "ada secret\n");
     let said = home.run(&["serve", "--mcp", "--tokens", weak.to_str().expect("text")]);

@@ -4,22 +4,15 @@
 //! for threads, progress while a council works; a cancelled request stops it. Nobody signs for another: who calls is
 //! known from the token or from how the server was started, and a tool's argument only counts where neither says it.
 
-mod answer;
-mod connections;
-mod consult;
-pub mod http;
-mod identity;
 mod lines;
 mod news;
 mod resources;
-mod sessions;
+pub(crate) mod sessions;
 mod tools;
 
-pub use identity::{BadTokens, Tokens, generate};
-
+use crate::consult::Consultations;
+use crate::identity::{Caller, Identity};
 use crate::kingdom::Kingdom;
-use consult::Consultations;
-use identity::{Caller, Identity};
 use kd_core::forum::account::Proof;
 use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
@@ -47,7 +40,7 @@ pub struct Server {
     kingdom: Arc<dyn Kingdom>,
     /// Who calls, where the start of the server says it.
     starter: Option<String>,
-    running: Consultations,
+    pub(crate) running: Consultations,
     news: news::Subscription,
 }
 
@@ -63,7 +56,7 @@ impl Server {
     }
 
     /// The same server for another session, with a subscription of its own.
-    fn for_session(&self) -> Self {
+    pub(crate) fn for_session(&self) -> Self {
         Self {
             news: self.news.another(),
             ..self.clone()
@@ -257,8 +250,6 @@ async fn off<T: Send + 'static>(
     kingdom: &Arc<dyn Kingdom>,
     work: impl FnOnce(&dyn Kingdom) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let kingdom = kingdom.clone();
-    tokio::task::spawn_blocking(move || work(kingdom.as_ref()))
-        .await
-        .map_err(|e| ErrorData::internal_error(e.to_string(), None))
+    let done = crate::kingdom::off(kingdom, work).await;
+    done.map_err(|e| ErrorData::internal_error(e, None))
 }

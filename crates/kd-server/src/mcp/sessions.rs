@@ -1,7 +1,7 @@
 //! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while. A new session closes one
 //! of the token that has the most, so that nobody closes the sessions of others by opening many.
 
-use super::identity::Identity;
+use crate::identity::Identity;
 use futures::{Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionId;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Maximum of open sessions. Each takes about 50 KiB.
-pub(super) const SESSIONS_MAX: usize = 128;
+pub(crate) const SESSIONS_MAX: usize = 128;
 /// A session that carries no message for this long is closed. A council may deliberate for minutes in silence.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
@@ -25,7 +25,7 @@ tokio::task_local! {
 }
 
 /// The SDK's sessions with a bound.
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     inner: LocalSessionManager,
     max: usize,
     used: Mutex<Used>,
@@ -41,7 +41,7 @@ struct Used {
 }
 
 impl Sessions {
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(IDLE_MAX);
         Self {
@@ -56,7 +56,7 @@ impl Sessions {
     }
 
     /// Answers a request; the sessions that it opens are its caller's.
-    pub(super) async fn answer<T>(&self, caller: Identity, answer: impl Future<Output = T>) -> T {
+    pub(crate) async fn answer<T>(&self, caller: Identity, answer: impl Future<Output = T>) -> T {
         CALLER.scope(caller, answer).await
     }
 
@@ -67,7 +67,7 @@ impl Sessions {
     }
 
     /// Whether a session is another's: whoever has another token cannot use it, nor learn that it is there.
-    pub(super) fn is_anothers(&self, id: &str, caller: &Identity) -> bool {
+    pub(crate) fn is_anothers(&self, id: &str, caller: &Identity) -> bool {
         let used = self.used();
         used.owners.get(id).is_some_and(|owner| owner != caller)
     }
@@ -194,8 +194,8 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::identity::Tokens;
     use super::*;
+    use crate::identity::Tokens;
 
     #[tokio::test]
     async fn many_sessions_of_one_token_close_none_of_another() {

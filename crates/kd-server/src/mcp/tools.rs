@@ -1,14 +1,18 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
-use super::identity::Caller;
-use super::{Server, answer, off};
-use crate::kingdom::{Ask, Kingdom, Method};
+use super::{Server, off};
+use crate::answer::{self, Answer};
+use crate::consult::Told;
+use crate::identity::Caller;
+use crate::kingdom::{Ask, Kingdom, Method, Started};
 use kd_core::SeatName;
 use kd_core::forum::account::Proof;
 use kd_core::forum::tools::{self as forum, Tool as ForumTool};
 use kd_core::names::{GUEST, READER};
 use kd_core::request::ToolSpec;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, Tool, ToolAnnotations,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde::Deserialize;
@@ -199,9 +203,51 @@ async fn ask(
         thread: given.thread,
     };
     match off(&server.kingdom, move |kingdom| kingdom.ask(&ask)).await? {
-        Ok(started) => Ok(server.running.run(started, context).await),
+        Ok(started) => Ok(consult(server, started, context).await),
         Err(why) => Ok(refused(&why.0)),
     }
+}
+
+/// Runs a session to its end, or until the caller cancels or leaves; progress goes to a caller that wants it.
+async fn consult(
+    server: &Server,
+    started: Started,
+    context: &RequestContext<RoleServer>,
+) -> CallToolResult {
+    let token = context.meta.get_progress_token();
+    let mut running = server.running.start(started);
+    let mut progress = 0.0;
+    loop {
+        let told = tokio::select! {
+            told = running.told.recv() => told,
+            () = context.ct.cancelled() => {
+                running.stop();
+                break;
+            }
+        };
+        let Some(told) = told else { break };
+        if let (Told::Line(line), Some(token)) = (told, &token) {
+            progress += 1.0;
+            let told = ProgressNotificationParam::new(token.clone(), progress).with_message(line);
+            // A caller that is gone is no longer told; that it is gone is seen elsewhere.
+            let _ = context.peer.notify_progress(told).await;
+        }
+    }
+    match running.end().await {
+        Ok(answer) => answered(&answer),
+        Err(why) => refused(&why),
+    }
+}
+
+/// An answer as text and as JSON.
+fn answered(answer: &Answer) -> CallToolResult {
+    let content = vec![ContentBlock::text(answer.text())];
+    let mut result = match answer.is_answer() {
+        true => CallToolResult::success(content),
+        false => CallToolResult::error(content),
+    };
+    result.structured_content = Some(answer.json());
+    result
 }
 
 /// What a caller without a name can do that others see.

@@ -172,7 +172,7 @@ pub(crate) enum Command {
     Vote(Group<vote::Vote>),
     /// Run an MCP server on stdin and stdout, for an agent
     Mcp(mcp::Mcp),
-    /// Run an MCP server over HTTP for programs on this machine
+    /// Serve the council to programs on this machine: as a model, and over MCP
     Serve(serve::Serve),
     /// Measure councils on recorded answers or simulated members
     Eval(Box<eval::Eval>),

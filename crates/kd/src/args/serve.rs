@@ -6,19 +6,27 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  kd serve --mcp                                   prints the address and a new token
-  KD_SERVE_TOKEN=… kd serve --mcp --listen 127.0.0.1:7777
-  kd serve --mcp --tokens tokens.txt               one line for each caller: NAME TOKEN
+  kd serve                                  prints addresses and a new token
+  kd serve --models                         the council as a model alone
+  KD_SERVE_TOKEN=… kd serve --listen 127.0.0.1:7777
+  kd serve --tokens tokens.txt              one line for each caller: NAME TOKEN
+
+Give the address that ends in /v1 and the token to any program that takes an
+OpenAI-compatible service. Its models are kd/ask, kd/think and kd/deliberate;
+kd/ask:claude,codex names members.
 
 Only programs on this machine that present a token are admitted; web pages are not.";
 
-/// Run an MCP server over HTTP for programs on this machine
+/// Serve the council to programs on this machine: as a model, and over MCP
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// The Model Context Protocol, under /mcp
+    /// Only the Model Context Protocol, under /mcp
     #[arg(long)]
     pub(crate) mcp: bool,
+    /// Only the council as a model (OpenAI Chat Completions), under /v1
+    #[arg(long)]
+    pub(crate) models: bool,
     /// The loopback address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
     pub(crate) listen: SocketAddr,

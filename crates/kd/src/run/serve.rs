@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::secret_file::{self, Links};
 use kd_backends::transport::process;
-use kd_server::mcp::{Tokens, generate, http};
+use kd_server::http::{self, Faces};
+use kd_server::{Tokens, generate};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -20,9 +21,12 @@ const TOKENS_BYTES_MAX: u64 = 1 << 20;
 const TOKEN: &str = "KD_SERVE_TOKEN";
 
 pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
-    if !args.mcp {
-        return Err(Error::usage("there is nothing to serve").next("kd serve --mcp"));
-    }
+    // Without a choice, all.
+    let all = !args.mcp && !args.models;
+    let faces = Faces {
+        mcp: args.mcp || all,
+        models: args.models || all,
+    };
     let starter = name(args.name.as_deref())?;
     let (tokens, fresh) = tokens(args, here)?;
     let house = Arc::new(House::open(here, args.offline)?.with_tokens(tokens.names()));
@@ -35,10 +39,12 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
                 format!("{} cannot be served", args.listen),
             )
             .because(e)
-            .next("kd serve --mcp --listen 127.0.0.1:0")
+            .next("kd serve --listen 127.0.0.1:0")
         })?;
         let mut out = io::stdout().lock();
-        writeln!(out, "{}", bound.url())?;
+        for url in bound.urls(faces) {
+            writeln!(out, "{url}")?;
+        }
         out.flush()?;
         drop(out);
         if let Some(token) = &fresh {
@@ -50,7 +56,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
         let mut signals = signals()?;
         let stop = async move { while signals.next().await != Wish::Stop {} };
         bound
-            .serve(house, starter, tokens, stop)
+            .serve(faces, house, starter, tokens, stop)
             .await
             .map_err(|e| Error::new("io", Exit::Error, "the server broke").because(e))
     });
@@ -61,7 +67,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
 
 /// The tokens that let callers in; also the token itself where it was made just now.
 fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> {
-    let bad = |place: &str, why: kd_server::mcp::BadTokens| {
+    let bad = |place: &str, why: kd_server::BadTokens| {
         Error::usage(format!("{place}: {why}")).next("a line is TOKEN, or NAME TOKEN")
     };
     if let Some(path) = &args.tokens {

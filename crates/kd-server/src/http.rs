@@ -1,14 +1,15 @@
-//! MCP over streamable HTTP, on this machine only: a bearer token opens it, and a page in a browser does not get in by
+//! The faces over HTTP, on this machine only: a bearer token opens them, and a page in a browser does not get in by
 //! pretending to be this machine (`Host` and `Origin` are checked). Connections, sessions, sizes and times are bounded.
 
-use super::Server;
-use super::connections::{self, Limits, Mark};
-use super::identity::Tokens;
-use super::sessions::{SESSIONS_MAX, Sessions};
+use crate::connections::{self, Limits, Mark};
+use crate::identity::Tokens;
 use crate::kingdom::Kingdom;
+use crate::mcp::Server;
+use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
+use crate::openai;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -19,14 +20,23 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Where the protocol is spoken.
-pub const PATH: &str = "/mcp";
+/// Where MCP is spoken.
+const MCP: &str = "/mcp";
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 /// The most bytes of one request: a question of 4 MiB and what is around it.
 const BODY_BYTES_MAX: usize = 8 << 20;
 /// How long open streams get to end when the server is stopped.
 const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faces {
+    /// The Model Context Protocol.
+    pub mcp: bool,
+    /// The council as a model, over OpenAI's wire.
+    pub models: bool,
+}
 
 /// A server that is bound to its address.
 pub struct Bound {
@@ -51,14 +61,19 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
 }
 
 impl Bound {
-    /// The address of the endpoint.
-    pub fn url(&self) -> String {
-        format!("http://{}{PATH}", self.address)
+    /// The addresses of what is served.
+    pub fn urls(&self, faces: Faces) -> Vec<String> {
+        let paths = [(faces.mcp, MCP), (faces.models, openai::PATH)];
+        let served = paths.iter().filter(|(served, _)| *served);
+        served
+            .map(|(_, path)| format!("http://{}{path}", self.address))
+            .collect()
     }
 
     /// Serves until `stop`.
     pub async fn serve(
         self,
+        faces: Faces,
         kingdom: Arc<dyn Kingdom>,
         starter: Option<String>,
         tokens: Tokens,
@@ -82,13 +97,18 @@ impl Bound {
             limits,
             sessions: sessions.clone(),
         };
-        let server = Server::new(kingdom, starter);
+        let server = Server::new(kingdom.clone(), starter);
         let councils = server.running.clone();
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
-        let router = axum::Router::new()
-            .nest_service(PATH, service)
-            .layer(middleware::from_fn_with_state(Arc::new(door), admit));
+        let mut router = match faces.models {
+            true => openai::router(kingdom, councils.clone()),
+            false => axum::Router::new(),
+        };
+        if faces.mcp {
+            router = router.nest_service(MCP, service);
+        }
+        let router = router.layer(middleware::from_fn_with_state(Arc::new(door), admit));
         let serving = connections::serve(self.listener, router, limits, ended.clone());
         tokio::pin!(serving);
         tokio::select! {
@@ -112,37 +132,48 @@ struct Gate {
 }
 
 impl Gate {
-    /// Why a request is not meant for this server: exactly one `Host`, and it is ours, as is the authority of the URI.
+    /// Why a request is not meant for this server: exactly one `Host`, and it is ours, as are the authority of the URI and
+    /// the origin of a page.
     fn stranger(&self, request: &Request) -> Option<&'static str> {
         let ours = |host: &str| self.hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
         let mut hosts = request.headers().get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Some("a request names its host once\n");
+            return Some("a request names its host once");
         };
         let named = request.uri().authority().map(|a| a.as_str());
         let fits = host.to_str().is_ok_and(ours) && named.is_none_or(ours);
-        (!fits).then_some("the host is not this server\n")
+        if !fits {
+            return Some("the host is not this server");
+        }
+        // Browsers say which page asks; other programs mostly say nothing.
+        let own = |origin: &str| origin.strip_prefix("http://").is_some_and(ours);
+        let mut origins = request.headers().get_all(header::ORIGIN).iter();
+        let all_own = origins.all(|origin| origin.to_str().is_ok_and(own));
+        (!all_own).then_some("a page of another origin asks")
     }
 }
 
 /// Lets in requests to this server that carry a token; reads their bodies, within bounds of size and time.
 async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let away = |status, why| openai::turned_away(&path, status, why);
     if let Some(why) = gate.stranger(&request) {
-        return (StatusCode::FORBIDDEN, why).into_response();
+        return away(StatusCode::FORBIDDEN, why);
     }
     let header = request.headers().get(header::AUTHORIZATION);
     let Some(identity) = gate.tokens.caller(header.and_then(|h| h.to_str().ok())) else {
-        return (
-            StatusCode::UNAUTHORIZED,
-            [(header::WWW_AUTHENTICATE, "Bearer realm=\"kd\"")],
-            "a bearer token is needed: `kd serve` shows it when it starts\n",
-        )
-            .into_response();
+        let why = "a bearer token is needed: `kd serve` shows it when it starts";
+        let mut response = away(StatusCode::UNAUTHORIZED, why);
+        let scheme = HeaderValue::from_static("Bearer realm=\"kd\"");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, scheme);
+        return response;
     };
     let session = request.headers().get(SESSION);
     let session = session.and_then(|id| id.to_str().ok());
     if session.is_some_and(|id| gate.sessions.is_anothers(id, &identity)) {
-        return (StatusCode::NOT_FOUND, "there is no such session\n").into_response();
+        return away(StatusCode::NOT_FOUND, "there is no such session");
     }
     let ends = request.method() == Method::DELETE;
     let mark = request.extensions().get::<Mark>().cloned();
@@ -153,10 +184,10 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     let body = match tokio::time::timeout(gate.limits.body, body).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) => {
-            let why = "the body is longer than 8 MiB, or broke off\n";
-            return (StatusCode::PAYLOAD_TOO_LARGE, why).into_response();
+            let why = "the body is longer than 8 MiB, or broke off";
+            return away(StatusCode::PAYLOAD_TOO_LARGE, why);
         }
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
+        Err(_) => return away(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     };
     let request = Request::from_parts(head, Body::from(body));
     let mut response = gate.sessions.answer(identity, next.run(request)).await;
@@ -206,6 +237,25 @@ mod tests {
             }
             let request = request.body(Body::empty()).unwrap();
             assert_eq!(gate().stranger(&request).is_none(), fits, "{uri} {hosts:?}");
+        }
+        for (origins, fits) in [
+            (&[][..], true),
+            (&["http://127.0.0.1:80"], true),
+            (&["http://localhost:80"], true),
+            (&["http://127.0.0.1:80", "http://evil.example"], false),
+            (&["http://evil.example"], false),
+            (&["https://localhost:80"], false),
+            (&["null"], false),
+            (&["app://localhost:80"], false),
+            (&["\u{e4}"], false),
+        ] {
+            let mut request = Request::builder().uri("/v1/models");
+            request = request.header(header::HOST, "localhost:80");
+            for origin in origins {
+                request = request.header(header::ORIGIN, *origin);
+            }
+            let request = request.body(Body::empty()).unwrap();
+            assert_eq!(gate().stranger(&request).is_none(), fits, "{origins:?}");
         }
     }
 }

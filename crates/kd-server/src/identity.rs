@@ -71,7 +71,7 @@ impl Tokens {
     }
 
     /// Whose token a header `Authorization` holds; none if it is not let in.
-    pub(super) fn caller(&self, authorization: Option<&str>) -> Option<Identity> {
+    pub(crate) fn caller(&self, authorization: Option<&str>) -> Option<Identity> {
         let (scheme, token) = authorization?.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
@@ -99,15 +99,20 @@ pub fn generate() -> std::io::Result<String> {
 
 /// Who was let in: by which token, and its name if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     name: Option<String>,
     /// Its digest.
     token: [u8; 32],
 }
 
 impl Identity {
+    /// What tells it from other callers.
+    pub(crate) fn print(&self) -> &[u8; 32] {
+        &self.token
+    }
+
     /// The name that the token of this request has.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<Caller> {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Caller> {
         let parts = context.extensions.get::<axum::http::request::Parts>()?;
         let name = parts.extensions.get::<Identity>()?.name.clone()?;
         Some(Caller {
@@ -119,9 +124,9 @@ impl Identity {
 
 /// A caller whose name is known, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Caller {
-    pub(super) name: String,
-    pub(super) proof: Proof,
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    pub(crate) proof: Proof,
 }
 
 #[cfg(test)]

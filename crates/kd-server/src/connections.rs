@@ -28,14 +28,14 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Open connections. A quarter of the descriptors that the smallest usual limit allows (256), and more clients than
     /// one machine runs.
-    pub(super) open: usize,
+    pub(crate) open: usize,
     /// Time to send the head of a request.
-    pub(super) head: Duration,
+    pub(crate) head: Duration,
     /// Time to send its body.
-    pub(super) body: Duration,
+    pub(crate) body: Duration,
 }
 
 impl Default for Limits {
@@ -49,7 +49,7 @@ impl Default for Limits {
 }
 
 /// Serves until `stop`, then until the open requests are done.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: Limits,
@@ -191,11 +191,11 @@ impl Drop for Place {
 
 /// Counts the admitted requests of a connection: an extension of each request.
 #[derive(Clone, Default)]
-pub(super) struct Mark(Arc<AtomicUsize>);
+pub(crate) struct Mark(Arc<AtomicUsize>);
 
 impl Mark {
     /// Keeps the connection open until this response is sent or dropped.
-    pub(super) fn hold(&self) -> Hold {
+    pub(crate) fn hold(&self) -> Hold {
         self.0.fetch_add(1, Ordering::Relaxed);
         Hold(self.clone())
     }
@@ -206,11 +206,11 @@ impl Mark {
 }
 
 /// One admitted request.
-pub(super) struct Hold(Mark);
+pub(crate) struct Hold(Mark);
 
 impl Hold {
     /// Ties the request to the body of its response.
-    pub(super) fn until_sent(self, response: Response) -> Response {
+    pub(crate) fn until_sent(self, response: Response) -> Response {
         response.map(|body| Body::new(Held { body, _hold: self }))
     }
 }

@@ -15,16 +15,20 @@ const LINE_CHARS_MAX: usize = 400;
 
 /// A consultation so far.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     thread: String,
     purposes: BTreeMap<TurnId, Purpose>,
+    /// Who sits in the thread, in order.
+    members: Vec<SeatName>,
+    /// What the turn of each message used.
+    used: BTreeMap<u32, Usage>,
     /// Messages of members, in order, with what they are for.
     messages: Vec<(Message, Purpose)>,
     duet: Option<(DuetEnd, u32, Option<u32>)>,
     /// The fold of a deliberation.
     council: Report,
     /// How it ended, and what it used.
-    pub(super) ended: Option<(Outcome, Usage)>,
+    pub(crate) ended: Option<(Outcome, Usage)>,
     notices: Vec<String>,
     /// Notices of the host, before the session's own.
     before: Vec<String>,
@@ -32,7 +36,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// A consultation that begins with notices of the host.
-    pub(super) fn new(before: Vec<String>) -> Self {
+    pub(crate) fn new(before: Vec<String>) -> Self {
         Self {
             before,
             ..Self::default()
@@ -40,15 +44,27 @@ impl Answer {
     }
 
     /// Takes a record in; gives a line about it, if it is worth one.
-    pub(super) fn hear(&mut self, record: &Record) -> Option<String> {
+    pub(crate) fn hear(&mut self, record: &Record) -> Option<String> {
         if self.thread.is_empty() {
             record.thread.0.clone_into(&mut self.thread);
         }
         self.council.fold(&record.event);
+        if let Event::TurnFinished {
+            message: Some(message),
+            usage: Some(usage),
+            ..
+        } = &record.event
+        {
+            self.used.insert(*message, *usage);
+        }
         match &record.event {
             Event::Deliberated { fact } => {
                 let line = self.council.told(fact, "·")?;
                 Some(clean_line(&line, LINE_CHARS_MAX))
+            }
+            Event::ThreadOpened { members, .. } => {
+                self.members.clone_from(members);
+                None
             }
             // Stages name whom they ask.
             Event::TurnQueued { turn, purpose, .. } if self.council.plan.is_some() => {
@@ -130,7 +146,7 @@ impl Answer {
     }
 
     /// Whether anybody answered.
-    pub(super) fn is_answer(&self) -> bool {
+    pub(crate) fn is_answer(&self) -> bool {
         self.ended
             .is_some_and(|(outcome, _)| matches!(outcome, Outcome::Complete | Outcome::Partial))
     }
@@ -149,8 +165,62 @@ impl Answer {
         conclusion.or(only).map(|(m, _)| m)
     }
 
+    /// Whether the text of a turn will be the answer, if nothing goes wrong.
+    pub(crate) fn is_last_word(&self, turn: TurnId) -> bool {
+        match self.purposes.get(&turn) {
+            Some(Purpose::Conclude) => true,
+            Some(Purpose::Answer) => self.members.len() == 1,
+            _ => false,
+        }
+    }
+
+    /// The thread of the consultation.
+    pub(crate) fn thread(&self) -> &str {
+        &self.thread
+    }
+
+    /// The answer alone: what answers the question, else all answers under the names of their members, as they sit.
+    pub(crate) fn content(&self) -> String {
+        if let Some(main) = self.main() {
+            return main.body.to_string();
+        }
+        let place = |from: &str| self.members.iter().position(|seat| seat.as_str() == from);
+        let sound = self.messages.iter().map(|(m, _)| m);
+        let mut sound: Vec<&Message> = sound.filter(|m| m.is_sound()).collect();
+        sound.sort_by_key(|m| place(m.from.as_str()).unwrap_or(usize::MAX));
+        let mut text = String::new();
+        for message in sound {
+            let _ = writeln!(text, "## {}\n\n{}\n", message.from, message.body);
+        }
+        text.trim_end().to_owned()
+    }
+
+    /// Whether a limit of tokens cut the answer.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.main().is_some_and(Message::is_cut)
+    }
+
+    /// What the turn of the answer used; where several answer, all of them.
+    pub(crate) fn usage(&self) -> Usage {
+        let whole = || self.ended.map(|(_, usage)| usage).unwrap_or_default();
+        let own = self.main().and_then(|main| self.used.get(&main.seq));
+        own.copied().unwrap_or_else(whole)
+    }
+
+    /// Why nobody answered, in a line.
+    pub(crate) fn failure(&self) -> String {
+        let failed = self.messages.iter().filter(|(m, _)| !m.is_sound());
+        let told =
+            failed.map(|(m, _)| format!("{}: {}", m.from, clean_line(&m.body, LINE_CHARS_MAX)));
+        let told: Vec<String> = told.collect();
+        match told.is_empty() {
+            true => "no member answered".to_owned(),
+            false => format!("no member answered; {}", told.join("; ")),
+        }
+    }
+
     /// For people and models: Markdown.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let main = self.main();
         let mut text = String::new();
         if let Some(main) = main {
@@ -177,7 +247,7 @@ impl Answer {
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self
             .messages
             .iter()
@@ -216,7 +286,7 @@ fn failed(seat: &SeatName, why: &str) -> String {
 }
 
 /// The schema of [`Answer::json`].
-pub(super) fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -239,7 +309,7 @@ pub(super) fn schema() -> Value {
 
 impl Answer {
     /// Takes in a whole thread, after records were missed.
-    pub(super) fn catch_up(&mut self, view: &View) {
+    pub(crate) fn catch_up(&mut self, view: &View) {
         if let Some(thread) = &view.thread {
             thread.0.clone_into(&mut self.thread);
         }

@@ -1,0 +1,135 @@
+//! Carries a consultation from the question to its end: tells what happens meanwhile, and stops when the caller cancels or
+//! leaves.
+
+use crate::answer::Answer;
+use crate::kingdom::Started;
+use kd_core::{Delta, Event, Op};
+use kd_engine::Update;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+/// How long councils that are stopped get to write down what came.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// The consultations of one server. Each runs in a task of its own, so that a caller who leaves cannot keep what came from
+/// being written.
+#[derive(Clone, Default)]
+pub(crate) struct Consultations {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What happens while a council works.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// A line of progress.
+    Line(String),
+    /// A piece of the text that will most likely be the answer.
+    Text(String),
+}
+
+/// A consultation at work. Dropping it interrupts the council.
+pub(crate) struct Running {
+    /// What happens meanwhile, until the end.
+    pub(crate) told: UnboundedReceiver<Told>,
+    ended: JoinHandle<Result<Answer, String>>,
+    stop: CancellationToken,
+    _left: DropGuard,
+}
+
+impl Running {
+    /// Interrupts the council; the answer is what came until then.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Why nothing was asked, or what broke.
+    pub(crate) async fn end(&mut self) -> Result<Answer, String> {
+        let ended = (&mut self.ended).await;
+        ended.unwrap_or_else(|e| Err(format!("the council broke off: {e}")))
+    }
+}
+
+impl Consultations {
+    /// Starts a session.
+    pub(crate) fn start(&self, started: Started) -> Running {
+        let stop = self.stop.child_token();
+        let (tell, told) = unbounded_channel();
+        Running {
+            told,
+            ended: self.tasks.spawn(run(started, tell, stop.clone())),
+            _left: stop.clone().drop_guard(),
+            stop,
+        }
+    }
+
+    /// Stops all, and waits until what came is written.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await;
+    }
+}
+
+/// Runs a session to its end; `stop` interrupts it.
+async fn run(
+    started: Started,
+    tell: UnboundedSender<Told>,
+    stop: CancellationToken,
+) -> Result<Answer, String> {
+    let Started {
+        mut session,
+        say,
+        notices,
+    } = started;
+    let mut updates = session.subscribe();
+    if let Err(why) = session.send(say) {
+        return Err(format!("{why}: {}", why.hint()));
+    }
+    let mut answer = Answer::new(notices);
+    let mut stopped = false;
+    while answer.ended.is_none() {
+        let update = tokio::select! {
+            update = updates.next() => update,
+            () = stop.cancelled(), if !stopped => {
+                stopped = true;
+                if session.send(Op::Interrupt).is_err() {
+                    break;
+                }
+                continue;
+            }
+        };
+        let told = match update {
+            Some(Update::Record(record)) => match &record.event {
+                Event::SaveFailed { turn: None, why } | Event::OpRefused { why } => {
+                    let why = why.clone();
+                    session.close().await;
+                    return Err(why);
+                }
+                Event::TurnDelta {
+                    turn,
+                    delta: Delta::Text { text },
+                } if answer.is_last_word(*turn) => Some(Told::Text(text.clone())),
+                _ => answer.hear(&record).map(Told::Line),
+            },
+            // So many pieces came at once that some were dropped. Messages are no pieces: they are in the view.
+            Some(Update::Lagged(view)) => {
+                answer.catch_up(&view);
+                None
+            }
+            None => break,
+        };
+        if let Some(told) = told.filter(|_| !stopped) {
+            // A caller that is gone is no longer told; that it is gone is seen elsewhere.
+            let _ = tell.send(told);
+        }
+    }
+    session.close().await;
+    Ok(answer)
+}

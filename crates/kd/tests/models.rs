@@ -1,0 +1,286 @@
+//! The council as a model, through the real program: OpenAI's wire by hand. `tests/clients/run` plays clients of others.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use support::Home;
+
+const TOKEN: &str = "0123456789abcdef";
+
+/// `kd serve` at work.
+struct Served {
+    child: Child,
+    /// What it serves, one address a line.
+    urls: Vec<String>,
+}
+
+impl Served {
+    fn start(home: &Home, args: &[&str], lines: usize) -> Self {
+        let mut command = home.kd(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        command.env("KD_SERVE_TOKEN", TOKEN).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let out = BufReader::new(child.stdout.as_mut().expect("piped"));
+        let urls = out.lines().take(lines).map(|line| line.expect("a line"));
+        let urls = urls.collect();
+        Self { child, urls }
+    }
+
+    fn models(home: &Home) -> Self {
+        Self::start(home, &["--models"], 1)
+    }
+
+    fn address(&self) -> &str {
+        let url = self.urls[0].strip_prefix("http://").expect("http");
+        url.split('/').next().expect("an address")
+    }
+
+    /// An open request.
+    fn open(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address()).expect("it listens");
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            self.address(),
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        stream
+    }
+
+    /// The status and the body of an answer.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &Value) -> (u16, String) {
+        let mut text = String::new();
+        let mut stream = self.open(method, path, headers, body);
+        stream.read_to_string(&mut text).expect("an answer");
+        let status = text.split(' ').nth(1).expect("a status");
+        let body = text.split_once("\r\n\r\n").expect("a body").1;
+        (status.parse().expect("a number"), body.to_owned())
+    }
+
+    fn chat(&self, body: &Value) -> (u16, Value) {
+        let (status, text) = self.send("POST", "/v1/chat/completions", &bearer(), body);
+        (status, serde_json::from_str(&text).expect("JSON"))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bearer() -> String {
+    format!("Authorization: Bearer {TOKEN}\r\n")
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+/// Two members that answer.
+fn council() -> Home {
+    let said = |text: &str| json!({"runs": [[{"text": text}]]});
+    Home::scripted(&[("ann", said("Spaces.")), ("bob", said("Tabs."))])
+}
+
+/// The objects of a stream of events; without the mark at its end, which must be there.
+fn events(text: &str) -> Vec<Value> {
+    // The body comes in chunks of HTTP; its data lines are whole.
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut data: Vec<&str> = data.collect();
+    assert_eq!(data.pop(), Some("[DONE]"), "{text}");
+    data.iter()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn without_a_choice_both_faces_are_served() {
+    let home = council();
+    let served = Served::start(&home, &[], 2);
+    assert!(served.urls[0].ends_with("/mcp"), "{:?}", served.urls);
+    assert!(served.urls[1].ends_with("/v1"), "{:?}", served.urls);
+    assert_eq!(
+        served.send("GET", "/v1/models", &bearer(), &Value::Null).0,
+        200
+    );
+    let only = Served::start(&home, &["--mcp"], 1);
+    assert_eq!(
+        only.send("GET", "/v1/models", &bearer(), &Value::Null).0,
+        404
+    );
+    let only = Served::models(&home);
+    assert_eq!(only.send("POST", "/mcp", &bearer(), &json!({})).0, 404);
+}
+
+#[test]
+fn nobody_gets_in_without_the_token_or_from_another_page() {
+    let home = council();
+    let served = Served::models(&home);
+    let right = bearer();
+    for (headers, status) in [
+        (String::new(), 401),
+        ("Authorization: Bearer 0123456789abcdeF\r\n".to_owned(), 401),
+        (format!("{right}Origin: http://evil.example\r\n"), 403),
+        (format!("{right}Origin: null\r\n"), 403),
+        (right.clone(), 200),
+    ] {
+        let (got, body) = served.send("GET", "/v1/models", &headers, &Value::Null);
+        assert_eq!(got, status, "{headers}{body}");
+        let body: Value = serde_json::from_str(&body).expect("JSON, as clients expect");
+        assert_eq!(
+            body["error"]["message"].is_string(),
+            status != 200,
+            "{body}"
+        );
+    }
+    for (method, path, status) in [
+        ("GET", "/v1/chat/completions", 405),
+        ("POST", "/v1/models", 405),
+        ("GET", "/v1/models/kd/ask", 200),
+        ("GET", "/v1/models/gpt-9", 404),
+        ("POST", "/v1/completions", 404),
+        ("GET", "/v1/../etc/passwd", 404),
+    ] {
+        assert_eq!(
+            served.send(method, path, &right, &Value::Null).0,
+            status,
+            "{path}"
+        );
+    }
+    // Nobody was asked.
+    assert_eq!(home.threads().len(), 0);
+}
+
+#[test]
+fn an_answer_names_who_said_what_and_its_conversation_goes_on() {
+    let home = council();
+    let served = Served::models(&home);
+    let (status, first) =
+        served.chat(&json!({"model": "kd/ask", "messages": [user("Tabs or spaces?")]}));
+    assert_eq!(status, 200, "{first}");
+    let content = first["choices"][0]["message"]["content"]
+        .as_str()
+        .expect("text");
+    assert_eq!(content, "## ann\n\nSpaces.\n\n## bob\n\nTabs.", "{first}");
+    assert_eq!(first["choices"][0]["finish_reason"], "stop");
+    assert_eq!(first["kd"]["answers"].as_array().map(Vec::len), Some(2));
+    let talk = |answer: &str, question: &str| {
+        let said = json!({"role": "assistant", "content": answer});
+        json!({"model": "kd/ask", "messages": [user("Tabs or spaces?"), said, user(question)]})
+    };
+    // Clients trim what they keep.
+    let (_, second) = served.chat(&talk(&format!("{content}\n"), "Why?"));
+    assert_eq!(second["kd"]["thread"], first["kd"]["thread"]);
+    // The same place again, and a conversation that we do not know, have threads of their own.
+    let (_, third) = served.chat(&talk(content, "Why?"));
+    let (_, other) = served.chat(&talk("Neither.", "Why?"));
+    let threads = [&second, &third, &other].map(|said| said["kd"]["thread"].to_string());
+    assert!(threads[0] != threads[1] && threads[1] != threads[2] && threads[0] != threads[2]);
+    let shown = home.run(&["show", other["kd"]["thread"].as_str().expect("an id")]);
+    assert!(shown.out.contains("assistant: Neither."), "{}", shown.out);
+    assert!(shown.out.contains("The question:"), "{}", shown.out);
+}
+
+#[test]
+fn a_stream_tells_progress_as_reasoning_and_then_the_answer() {
+    let said = json!({"runs": [[{"text": "Spa"}, {"text": "ces."}]]});
+    let home = Home::scripted(&[("ann", said)]);
+    let served = Served::models(&home);
+    let request = json!({"model": "kd/ask", "messages": [user("Tabs or spaces?")], "stream": true,
+        "stream_options": {"include_usage": true}});
+    let (status, text) = served.send("POST", "/v1/chat/completions", &bearer(), &request);
+    assert_eq!(status, 200, "{text}");
+    let events = events(&text);
+    let deltas = |name: &str| -> String {
+        let of = events
+            .iter()
+            .filter_map(|e| e["choices"][0]["delta"][name].as_str());
+        of.collect()
+    };
+    assert_eq!(deltas("content"), "Spaces.");
+    assert!(
+        deltas("reasoning_content").contains("ann is asked"),
+        "{text}"
+    );
+    assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+    let last = &events[events.len() - 1];
+    assert!(last["usage"]["total_tokens"].is_u64(), "{last}");
+    let end = &events[events.len() - 2];
+    assert_eq!(end["choices"][0]["finish_reason"], "stop");
+    assert!(end["kd"]["thread"].is_string(), "{end}");
+    let ids: Vec<_> = events.iter().map(|e| &e["id"]).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+}
+
+#[test]
+fn failures_have_the_shape_of_the_wire() {
+    let failure = json!({"kind": "auth", "message": "the key was refused"});
+    let home = Home::scripted(&[("eve", json!({"runs": [[{"fail": failure}]]}))]);
+    let served = Served::models(&home);
+    let ask = |more: Value| {
+        let mut request = json!({"model": "kd/ask", "messages": [user("hi")]});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            request[key] = value.clone();
+        }
+        request
+    };
+    for (request, status, word) in [
+        (ask(json!({})), 502, "the key was refused"),
+        (ask(json!({"model": "gpt-9"})), 404, "kd/deliberate"),
+        (ask(json!({"model": "kd/ask:nobody"})), 422, "nobody"),
+        (ask(json!({"n": 3})), 400, "`n` must be 1"),
+        (json!([]), 400, "no chat completion"),
+    ] {
+        let (got, body) = served.chat(&request);
+        assert_eq!(got, status, "{body}");
+        let message = body["error"]["message"].as_str().expect("a message");
+        assert!(message.contains(word), "{body}");
+    }
+    let (status, text) = served.send(
+        "POST",
+        "/v1/chat/completions",
+        &bearer(),
+        &ask(json!({"stream": true})),
+    );
+    assert_eq!(status, 200);
+    let last = events(&text).pop().expect("an event");
+    assert!(
+        last["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("refused")),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_client_that_leaves_interrupts_the_council() {
+    let said = json!({"runs": [[{"text": "Half "}, {"sleep_ms": 60_000}, {"text": "whole"}]]});
+    let home = Home::scripted(&[("ann", said)]);
+    let served = Served::models(&home);
+    let request = json!({"model": "kd/ask", "messages": [user("hi")], "stream": true});
+    let mut stream = served.open("POST", "/v1/chat/completions", &bearer(), &request);
+    let mut seen = String::new();
+    support::until("half of the answer", || {
+        let mut piece = [0; 512];
+        let n = stream.read(&mut piece).expect("a piece");
+        seen += &String::from_utf8_lossy(&piece[..n]);
+        seen.contains("Half ").then_some(())
+    });
+    drop(stream);
+    let shown = support::until("the interrupted answer", || {
+        std::thread::sleep(Duration::from_millis(20));
+        let shown = home.run(&["show"]).out;
+        shown.contains("interrupted").then_some(shown)
+    });
+    assert!(shown.contains("Half"), "{shown}");
+}

@@ -1,0 +1,25 @@
+"""Writes a configuration with members that play scripts: two that answer, one that fails."""
+
+import json
+import pathlib
+import sys
+
+home = pathlib.Path(sys.argv[1])
+
+
+def script(name: str, acts: list) -> dict:
+    path = home / f"{name}.json"
+    path.write_text(json.dumps({"runs": [acts]}))
+    return {"backend": "scripted", "model": str(path)}
+
+
+failure = {"kind": "auth", "message": "the key was refused"}
+config = {
+    "council": {"members": ["ann", "bob"], "auto_messages": 0},
+    "agents": {
+        "ann": script("ann", [{"text": "Spaces. "}, {"text": "They look the same everywhere."}]),
+        "bob": script("bob", [{"text": "Spaces. ünï and 中文 line up."}]),
+        "eve": script("eve", [{"fail": failure}]),
+    },
+}
+(home / ".config/kd/config.json").write_text(json.dumps(config))
