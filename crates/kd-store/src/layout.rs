@@ -290,11 +290,19 @@ impl Layout {
                     path: path.join(wanted),
                 })
             }
-            Err(Error::NoThread { wanted, path, .. }) => Err(Error::NoThread {
-                wanted,
-                path,
-                near: here.into_iter().map(|p| p.id.0).collect(),
-            }),
+            Err(Error::NoThread { wanted, path, .. }) => {
+                // The newest last.
+                let mut here = here;
+                here.sort_by_cached_key(|place| {
+                    let meta = place.path.symlink_metadata();
+                    meta.and_then(|meta| meta.modified()).ok()
+                });
+                Err(Error::NoThread {
+                    wanted,
+                    path,
+                    near: here.into_iter().map(|p| p.id.0).collect(),
+                })
+            }
             found => found,
         }
     }

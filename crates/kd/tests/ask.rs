@@ -589,3 +589,128 @@ fn a_thread_that_cannot_be_made_the_current_one_is_answered_all_the_same() {
         "{err}"
     );
 }
+
+#[test]
+fn what_cannot_work_is_told_before_anybody_is_asked() {
+    let home = Home::new(&[("ada", GOOD)]);
+    std::fs::write(home.work().join("no.gguf"), "text").expect("written");
+    let missing = home.work().join("no/x.md");
+    let missing = missing.to_str().expect("text");
+    let local = ["ask", "--members", "skeptic,pragmatist", "--model"];
+    let with = |more: &[&'static str]| [&local, more].concat();
+    for (args, code, told) in [
+        (vec!["ask", "-o", missing, "x"], 1, "nobody was asked"),
+        (vec!["think", "-o", missing, "x"], 1, "nobody was asked"),
+        (
+            vec!["deliberate", "-o", missing, "x"],
+            1,
+            "nobody was asked",
+        ),
+        (
+            vec!["deliberate", "--export", missing, "x"],
+            1,
+            "nobody was asked",
+        ),
+        (vec!["ask", "-o", ".", "x"], 1, "it is a folder"),
+        (with(&["no.gguf", "x"]), 3, "no model"),
+        (
+            with(&["./no.gguf", "x"]),
+            3,
+            "does not begin with the letters GGUF",
+        ),
+        (
+            with(&["./none.gguf", "x"]),
+            3,
+            "named by --model or the settings",
+        ),
+        (
+            vec!["ask", "--members", "", "x"],
+            2,
+            "--members has an empty name",
+        ),
+        (
+            vec!["ask", "--seed", "x", "y"],
+            2,
+            "write a whole number from 0",
+        ),
+        (
+            vec!["ask", "--max-tokens", "0", "y"],
+            2,
+            "write a whole number from 1",
+        ),
+        (vec!["think", "-"], 2, "next: kd think \"Should"),
+        (vec!["deliberate", "-"], 2, "next: kd deliberate \"Should"),
+    ] {
+        let (got, out, err) = home.run(&args);
+        assert_eq!(got, code, "{args:?}: {out}{err}");
+        assert!(err.contains(told), "{args:?}: {err}");
+        assert_eq!(err.matches("error:").count(), 1, "{args:?}: {err}");
+        assert!(!err.contains(": asked"), "{args:?}: {err}");
+    }
+    assert!(!home.work().join(".kd/branches").exists());
+    let variable = home
+        .kd(&["ask", "--members", "skeptic", "x"])
+        .env("KD_MODEL", "/none.gguf")
+        .output();
+    let (code, _, err) = said(variable.expect("it runs"));
+    assert!(code == 3 && err.contains("named by KD_MODEL"), "{err}");
+}
+
+#[test]
+fn settings_of_every_section_are_shown() {
+    let home = Home::new(&[("ada", GOOD)]);
+    let (_, all, _) = home.run(&["config", "show"]);
+    for section in [
+        "council",
+        "deliberation",
+        "think",
+        "chat",
+        "forum",
+        "local",
+        "limits",
+    ] {
+        let (code, part, err) = home.run(&["config", "show", section]);
+        assert_eq!(code, 0, "{section}: {err}");
+        assert!(!part.is_empty());
+        for key in part
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+        {
+            assert!(
+                all.lines()
+                    .any(|l| l.split_whitespace().next() == Some(key)),
+                "{key}"
+            );
+        }
+    }
+    assert!(
+        all.contains("agents.ada.backend") && !all.contains("agents.ada.effort"),
+        "{all}"
+    );
+}
+
+#[test]
+fn an_unknown_thread_is_answered_with_the_newest() {
+    let home = Home::new(&[("ada", GOOD)]);
+    for _ in 0..7 {
+        home.run(&["ask", "-q", "x"]);
+    }
+    let mut threads: Vec<_> = home.threads();
+    threads.sort_by_key(|t| {
+        std::cmp::Reverse(t.metadata().and_then(|m| m.modified()).expect("a time"))
+    });
+    let newest: Vec<String> = threads[..5]
+        .iter()
+        .map(|t| {
+            t.file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    let (_, _, err) = home.run(&["show", "zzz"]);
+    assert!(
+        err.contains(&format!("threads here: {};", newest.join(", "))),
+        "{err}"
+    );
+}

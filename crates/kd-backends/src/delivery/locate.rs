@@ -58,10 +58,12 @@ pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
     let wanted = match named {
         None => catalog::DEFAULT,
         Some((name, how)) => {
-            let by = if how == How::Given {
-                "the configuration"
-            } else {
+            // The variable may have been read into the settings.
+            let variable = env.get("KD_MODEL");
+            let by = if variable.as_deref() == Some(name.as_str()) {
                 "KD_MODEL"
+            } else {
+                "--model or the settings"
             };
             match catalog::find(&name) {
                 Some(model) => model,

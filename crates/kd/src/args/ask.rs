@@ -106,10 +106,10 @@ pub(crate) struct Model {
     #[arg(long, value_name = "0..2", value_parser = values::temperature, help_heading = "Model")]
     pub(crate) temperature: Option<f32>,
     /// Maximum tokens per answer
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::tokens, help_heading = "Model")]
     pub(crate) max_tokens: Option<u32>,
     /// Random seed, where the model supports one
-    #[arg(long, value_name = "N", help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::seed, help_heading = "Model")]
     pub(crate) seed: Option<u64>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),

@@ -104,7 +104,7 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Option<String>,
     /// Random seed for labels, orders, lots, and models that support one
-    #[arg(long, value_name = "N", help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::seed, help_heading = "Model")]
     pub(crate) seed: Option<u64>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),

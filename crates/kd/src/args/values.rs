@@ -18,7 +18,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         _ => 1,
     });
     if seconds == 0 {
-        return Err("a time must be longer than nothing".to_owned());
+        return Err("a time must be greater than zero".to_owned());
     }
     Ok(Duration::from_secs(seconds))
 }
@@ -40,11 +40,25 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number for a random generator.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+}
+
+/// A number of tokens.
+pub(super) fn tokens(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("write a whole number from 1 on".to_owned()),
+    }
+}
+
 /// A temperature from 0 to 2.
 pub(super) fn temperature(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
         Ok(t) if (0.0..=2.0).contains(&t) => Ok(t),
-        _ => Err("write a number from 0 (always the likeliest word) to 2".to_owned()),
+        _ => Err("write a number from 0 (deterministic) to 2".to_owned()),
     }
 }
 

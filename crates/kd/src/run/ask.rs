@@ -3,7 +3,9 @@
 use super::here::Here;
 use super::question::{self, Question};
 use super::seats::REVIEW;
-use super::{background, choice, first, model, seats, secrets, stage, terminal, thread, trust};
+use super::{
+    background, choice, first, model, outfile, seats, secrets, stage, terminal, thread, trust,
+};
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -153,6 +155,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if matches!(job, Job::Ask) && may_choose(args) {
         choice::ask(here)?;
     }
+    outfile::check(args.output.output.as_deref())?;
     let found = here.find_layout()?;
     if let Some(layout) = &found {
         sweep(layout, args.output.quiet);
@@ -190,7 +193,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     let members = trust::check(&loaded.project, named)?;
     let seated = seats::seat(&loaded.config, args, members.as_deref())?;
     let mut question = match job {
-        Job::Ask => Some(question::read(&args.question, args.output.quiet)?),
+        Job::Ask => Some(question::read("ask", &args.question, args.output.quiet)?),
         Job::Review(question) => Some(question),
         Job::Retry => None,
     };

@@ -112,13 +112,13 @@ fn is_below(path: &str, key: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Settings of single agents and services that nobody made only hide those that somebody did.
+/// Settings of single agents and services that nobody made hide those that somebody did.
 fn is_blank(setting: &Setting) -> bool {
     let single = setting
         .path
         .segments()
         .first()
-        .is_some_and(|s| s != "council" && s != "local" && s != "prompts");
+        .is_some_and(|s| s == "agents" || s == "providers");
     single && setting.origin.layer == Layer::Builtin
 }
 

@@ -39,6 +39,8 @@ use std::rc::Rc;
 
 pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
+    outfile::check(args.output.output.as_deref())?;
+    outfile::check(args.export.as_deref())?;
     let found = here.find_layout()?;
     let loaded = trust::settings(here, found.as_ref())?;
     trust::check(&loaded.project, trust::Named::only(&args.members))?;
@@ -46,7 +48,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if let Some(layout) = &found {
         super::ask::sweep(layout, quiet);
     }
-    let mut asked = question::read(&args.question, quiet)?;
+    let mut asked = question::read("deliberate", &args.question, quiet)?;
     let masked = secrets::of(&config, args.privacy.allow_secrets);
     secrets::mask(&masked, &mut asked, quiet);
     if !quiet {

@@ -18,7 +18,7 @@ use kd_core::seating::LOCAL;
 use kd_core::{Failure, Member, Roster};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -157,6 +157,7 @@ pub(super) fn fetch_missing<'a>(
             ..config.local.clone()
         };
         match delivery::locate(&local, &env) {
+            Ok(found) if found.model.is_none() => is_model(&found.path)?,
             Ok(_) => {}
             Err(FetchError::Absent { model, .. }) => {
                 fetch(&model, &env, quiet)?;
@@ -165,6 +166,21 @@ pub(super) fn fetch_missing<'a>(
         }
     }
     Ok(())
+}
+
+/// Fails if a file that the user named begins like no model: told once, before anybody is asked.
+fn is_model(path: &std::path::Path) -> Result<(), Error> {
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let why = match read {
+        Ok(()) if start == *b"GGUF" => return Ok(()),
+        Ok(()) => "it does not begin with the letters GGUF".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let what = format!("{} is no model that can be run", path.display());
+    Err(Error::new("no_model", Exit::NoSeat, what)
+        .because(why)
+        .next("name a GGUF file, or a model of `kd model list`"))
 }
 
 /// Fetches a model, visibly: what, how big, whose licence, where to.

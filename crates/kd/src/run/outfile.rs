@@ -75,6 +75,36 @@ pub(super) fn write_with(
     Ok(())
 }
 
+/// Fails if a file could not be written there: told before anybody is asked.
+pub(super) fn check(path: Option<&Path>) -> Result<(), Error> {
+    let Some(path) = path else {
+        return Ok(());
+    };
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = whole.parent().unwrap_or(&whole);
+    let failed = |cause: std::io::Error| {
+        Error::new(
+            "output",
+            Exit::Error,
+            format!("{} could not be written", path.display()),
+        )
+        .because(cause)
+        .next("give -o a name in a folder that exists and can be written; nobody was asked")
+    };
+    if whole.is_dir() {
+        return Err(failed(std::io::Error::other("it is a folder")));
+    }
+    if is_of_kernel(folder) || beneath::is_below_kd(&whole) {
+        return Ok(());
+    }
+    match folder.metadata() {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return Err(failed(std::io::Error::other("its folder is a file"))),
+        Err(error) => return Err(failed(error)),
+    }
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| failed(e.into()))
+}
+
 /// Why a place cannot be written to.
 enum Fault {
     Io(std::io::Error),

@@ -23,7 +23,7 @@ pub(super) struct Question {
 }
 
 /// Reads the question: the words; or stdin, for `-` or for no words; or the words with stdin below them as context.
-pub(super) fn read(words: &[String], quiet: bool) -> Result<Question, Error> {
+pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Question, Error> {
     let wants_stdin = words.iter().any(|w| w == "-");
     let asked = words
         .iter()
@@ -34,8 +34,7 @@ pub(super) fn read(words: &[String], quiet: bool) -> Result<Question, Error> {
     let stdin = io::stdin();
     let terminal = stdin.is_terminal();
     if asked.trim().is_empty() && terminal && !wants_stdin {
-        return Err(Error::usage("there is no question")
-            .next("kd ask \"Should a small team start with SQLite or PostgreSQL?\""));
+        return Err(Error::usage("there is no question").next(example(command)));
     }
     if wants_stdin && terminal && !quiet {
         let _ = writeln!(
@@ -59,16 +58,19 @@ pub(super) fn read(words: &[String], quiet: bool) -> Result<Question, Error> {
         }
         String::new()
     };
-    join(&asked, &piped)
+    join(command, &asked, &piped)
+}
+
+fn example(command: &str) -> String {
+    format!("kd {command} \"Should a small team start with SQLite or PostgreSQL?\"")
 }
 
 /// Puts question and context together.
-fn join(asked: &str, piped: &str) -> Result<Question, Error> {
+fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
     let (asked, piped) = (asked.trim(), piped.trim());
     let question = match (asked.is_empty(), piped.is_empty()) {
         (true, true) => {
-            return Err(Error::usage("the question is empty")
-                .next("kd ask \"Should a small team start with SQLite or PostgreSQL?\""));
+            return Err(Error::usage("the question is empty").next(example(command)));
         }
         (true, false) => Question {
             text: piped.to_owned(),
@@ -128,14 +130,22 @@ mod tests {
 
     #[test]
     fn context_stands_below_the_question_and_mentions_nobody() {
-        let question = join("Is this safe?", "diff @all\n").expect("both");
+        let question = join("think", "Is this safe?", "diff @all\n").expect("both");
         assert_eq!(question.text, "Is this safe?\n\ndiff @all");
         assert_eq!(question.asked, "Is this safe?");
         assert_eq!(
-            join("", "@claude hi\n").expect("stdin alone").asked,
+            join("think", "", "@claude hi\n")
+                .expect("stdin alone")
+                .asked,
             "@claude hi"
         );
-        assert_eq!(join(" ", "\n").expect_err("nothing").kind, "usage");
-        assert!(join("x", &"y".repeat(BYTES_MAX)).is_err());
+        let nothing = join("think", " ", "\n").expect_err("nothing");
+        assert_eq!(nothing.kind, "usage");
+        assert!(
+            nothing
+                .next
+                .is_some_and(|next| next.starts_with("kd think "))
+        );
+        assert!(join("think", "x", &"y".repeat(BYTES_MAX)).is_err());
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
                 Exit::Usage,
                 format!("nobody here is called {name}"),
             )
-            .next(format!("members are: {}", names.join(", "))));
+            .next(match names.is_empty() {
+                true => "no member has a saved session here".to_owned(),
+                false => format!("members are: {}", names.join(", ")),
+            }));
         }
         seats = found.into_iter().collect();
     }

@@ -25,6 +25,11 @@ pub(super) fn seat(
     args: &Ask,
     thread: Option<&[SeatName]>,
 ) -> Result<Seated, Error> {
+    if args.members.iter().any(|name| name.trim().is_empty()) {
+        return Err(Error::usage("--members has an empty name").next(
+            "kd ask --members claude,codex \"…\"; `kd doctor` lists the members found here",
+        ));
+    }
     let wishes = Wishes {
         members: args.members.clone(),
         // Not asking for it leaves it to the configuration.

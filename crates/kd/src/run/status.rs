@@ -51,7 +51,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
             .iter()
             .map(|(seat, state)| {
                 let mut member = json!({"state": state.word()});
-                if matches!(state, State::Errored | State::TimedOut) {
+                if matches!(state, State::Errored | State::Interrupted | State::TimedOut) {
                     member["error"] = error(seat).into();
                 }
                 if let Some(process) = asking(seat) {
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         }
         writeln!(out, "{head}")?;
         for (seat, state) in states {
-            let mut word = state.word().replace('_', " ");
+            let mut word = state.told().to_owned();
             match asking(seat) {
                 None => {}
                 Some(0) => word.push_str(", asked by another kd"),

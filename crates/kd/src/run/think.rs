@@ -2,7 +2,7 @@
 
 use super::ask::{closing, going_on, new_thread, notice_line};
 use super::here::Here;
-use super::{first, model, question, seats, secrets, stage, trust};
+use super::{first, model, outfile, question, seats, secrets, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -16,6 +16,7 @@ use kd_store::Thread;
 
 pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
+    outfile::check(args.output.output.as_deref())?;
     let found = here.find_layout()?;
     let mut loaded = trust::settings(here, found.as_ref())?;
     args.spending.lay_over(&mut loaded.config.limits);
@@ -40,7 +41,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         Error::from(e)
             .next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
     })?;
-    let mut question = question::read(&args.question, quiet)?;
+    let mut question = question::read("think", &args.question, quiet)?;
     let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);
     secrets::mask(&masked, &mut question, quiet);
     if !quiet {

@@ -96,6 +96,8 @@ pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
 pub(super) enum State {
     Responded,
     Errored,
+    /// You stopped it, or its output was closed; the words of kingdom-cli have this as an error.
+    Interrupted,
     TimedOut,
     Running,
     Pending,
@@ -106,23 +108,33 @@ impl State {
     pub(super) fn word(self) -> &'static str {
         match self {
             State::Responded => "responded",
-            State::Errored => "errored",
+            State::Errored | State::Interrupted => "errored",
             State::TimedOut => "timed_out",
             State::Running => "running",
             State::Pending => "pending",
         }
     }
 
-    /// The word for people, with a glyph in front.
+    /// The word for people.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            State::Interrupted => "interrupted",
+            State::TimedOut => "timed out",
+            other => other.word(),
+        }
+    }
+
+    /// The glyph in front of the word for people.
     pub(super) fn mark(self, unicode: bool) -> &'static str {
         match (self, unicode) {
             (State::Responded, true) => "✓",
-            (State::Errored, true) => "✗",
+            (State::Errored | State::Interrupted, true) => "✗",
             (State::TimedOut, true) => "⧖",
             (State::Running, true) => "○",
             (State::Pending, true) => "…",
             (State::Responded, false) => "ok",
             (State::Errored, false) => "failed",
+            (State::Interrupted, false) => "stopped",
             (State::TimedOut, false) => "late",
             (State::Running, false) => "busy",
             (State::Pending, false) => "open",
@@ -242,6 +254,7 @@ fn with_log(
                 TurnSeen::Open => State::Pending,
                 TurnSeen::Finished => State::Responded,
                 TurnSeen::Failed(FailureKind::Timeout) => State::TimedOut,
+                TurnSeen::Failed(FailureKind::Cancelled) => State::Interrupted,
                 TurnSeen::Failed(_) => State::Errored,
             };
             states = round
@@ -276,6 +289,7 @@ pub(super) fn states(
                 Some(reply) if reply.is_sound() => State::Responded,
                 Some(reply) if reply.status == Some(Status::Timeout) => State::TimedOut,
                 Some(_) if running.contains(&seat) => State::Running,
+                Some(reply) if reply.status == Some(Status::Interrupted) => State::Interrupted,
                 Some(_) => State::Errored,
                 None if running.contains(&seat) => State::Running,
                 None => State::Pending,
@@ -337,6 +351,12 @@ mod tests {
             .map(|(_, s)| s.word())
             .collect();
         assert_eq!(words, ["responded", "errored", "running", "timed_out"]);
+        let turn = [
+            message(1, "king", "codex", None),
+            message(2, "codex", "king", Some(Status::Interrupted)),
+        ];
+        let state = states(&turn, &members, &[])[0].1;
+        assert_eq!((state.told(), state.word()), ("interrupted", "errored"));
         let turn = [message(1, "king", "codex", None)];
         assert_eq!(
             states(&turn, &members, &[]),
