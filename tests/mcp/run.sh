@@ -51,9 +51,13 @@ export HOME=$work/home
 cd "$work/home"
 token=0123456789abcdef0123456789abcdef
 printf 'ada %s\n' "$token" >"$work/tokens"
+chmod 600 "$work/tokens"
 "$kd" serve --mcp --listen 127.0.0.1:0 --tokens "$work/tokens" >"$work/url" &
 pids+=($!)
-until [ -s "$work/url" ]; do kill -0 "${pids[0]}" && sleep 0.1; done
+until [ -s "$work/url" ]; do
+    kill -0 "${pids[0]}" 2>/dev/null || { echo "FAILED  kd serve ended"; exit 1; }
+    sleep 0.1
+done
 url=$(cat "$work/url")
 
 # npm: the tools, and a Node.js that is new enough for them.
