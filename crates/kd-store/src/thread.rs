@@ -150,6 +150,15 @@ impl Thread {
         Ok(thread)
     }
 
+    /// Removes a new thread into which no message could be written, as on a full disk. One with a message stays.
+    pub fn discard_unsaid(self, layout: &Layout) {
+        if index::list(&self.folder).is_ok_and(|entries| entries.is_empty()) {
+            let id = self.meta.id.clone();
+            drop(self);
+            layout.discard_thread(&id);
+        }
+    }
+
     /// Opens a thread that is on disk.
     pub fn open(place: &Place) -> Result<Thread, Error> {
         Thread::open_folder(&place.path)

@@ -416,6 +416,10 @@ const MAY: &[(&str, &str)] = &[
         "kd-store/src/find.rs",
         "looks at owners and rights above `.kd`",
     ),
+    (
+        "kd/src/run/model.rs",
+        "the first letters of a model file that the settings name",
+    ),
     ("kd-store/src/private.rs", "the user's own state folder"),
     ("kd-store/src/queue.rs", "the user's own state folder"),
     ("kd-store/src/typed.rs", "the user's own state folder"),

@@ -89,6 +89,26 @@ fn a_full_disk_loses_nothing_that_was_there_and_leaves_nothing_half() {
 }
 
 #[test]
+fn a_thread_without_its_first_message_is_discarded_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = Disk::mount(&dir.path().join("disk"), "size=128k") else {
+        return;
+    };
+    let layout = layout(&disk.0);
+    let said = Thread::create(&layout, &seats(&["a"])).unwrap();
+    said.append(&draft("a", "small")).unwrap();
+    let unsaid = Thread::create(&layout, &seats(&["a"])).unwrap();
+    let long = draft("a", &"x".repeat(200_000));
+    assert!(said.append(&long).is_err() && unsaid.append(&long).is_err());
+    let id = said.id().clone();
+    unsaid.discard_unsaid(&layout);
+    said.discard_unsaid(&layout);
+    let left = layout.threads().unwrap();
+    assert_eq!(left.iter().map(|p| &p.id).collect::<Vec<_>>(), [&id]);
+    assert_eq!(Thread::open(&left[0]).unwrap().count_readable().unwrap(), 1);
+}
+
+#[test]
 fn a_thread_that_could_not_be_begun_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(&dir.path().join("disk"), "size=64k") else {

@@ -119,7 +119,8 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;
         let id = thread.id().clone();
-        asked = Some((layout.clone(), id.clone()));
+        let folder = new.then(|| thread.path().to_path_buf());
+        asked = Some((layout.clone(), id.clone(), folder));
         let conclude = config.council.conclude && !args.no_conclude;
         let mut open = opening(&config, roster, &thread, conclude, args.model.seed)?;
         open.last = last;
@@ -133,12 +134,12 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         session.send(op)?;
         Ok(session)
     });
-    let Some((layout, id)) = asked else {
+    let Some((layout, id, new)) = asked else {
         return ended.map(|ended| ended.exit());
     };
     // Agents that have ended by now are no longer shown in the members' states.
     let _ = agents::tidy(&layout);
-    let ended = ended?;
+    let ended = ended.inspect_err(|_| discard_unsaid(new.as_deref(), &layout))?;
     let mut go_on = "kd ask --continue".to_owned();
     if let Ok(Err(error)) = made_current.try_recv() {
         notice_line(&format!("`--continue` will not find this thread: {error}"));
@@ -148,6 +149,13 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         closing(&ended.round, &id.0, &go_on, here);
     }
     Ok(ended.exit())
+}
+
+/// Removes the folder of a new thread if the question could not be written to it.
+pub(super) fn discard_unsaid(new: Option<&std::path::Path>, layout: &Layout) {
+    if let Some(Ok(thread)) = new.map(Thread::open_folder) {
+        thread.discard_unsaid(layout);
+    }
 }
 
 /// Reads the question, seats the council, finds or opens the thread. Fails before anything is written, if it can.

@@ -52,10 +52,12 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     if seats.built_in() && loaded.config.agents.is_empty() && !quiet {
         first::notice(found.is_none());
     }
+    let is_new = place.is_none();
     let thread = match place {
         Some(place) => Thread::open(&place)?,
         None => new_thread(&roster, quiet, here)?,
     };
+    let folder = is_new.then(|| thread.path().to_path_buf());
     let id = thread.id().clone();
     let say = Op::Say {
         body: question.text,
@@ -65,6 +67,11 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         let session = open(&args, &loaded.config, seats, thread, masked, here)?;
         session.send(say)?;
         Ok(session)
+    });
+    let ended = ended.inspect_err(|_| {
+        if let Ok(Some(layout)) = here.find_layout() {
+            super::ask::discard_unsaid(folder.as_deref(), &layout);
+        }
     })?;
     if !quiet && !ended.closed {
         closing(&ended.round, &id.0, "kd think --continue", here);
