@@ -608,7 +608,7 @@ fn twenty_faults_and_twenty_clean_changes_of_this_project_go_through_all_of_it()
         let said = home.run(&["review", "--branch", "HEAD", "--fail-on", "P>=0"]);
         ok(&said);
         assert!(
-            said.out.starts_with("no finding by 3 members"),
+            said.out.starts_with("no finding · 3 members reviewed"),
             "{file}: {}",
             said.out
         );

@@ -100,7 +100,7 @@ fn elsewhere(finding: &Reported, about: &Finding) -> String {
 fn body(kept: &Kept, others: &[String]) -> String {
     let (shown, alone) = kept.folded();
     let mut body = format!(
-        "`kd review`: {} by {}.",
+        "`kd review`: {}; {}.",
         count(shown.len() as u64, "finding"),
         kept.reviewers()
     );

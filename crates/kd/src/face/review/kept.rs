@@ -46,12 +46,12 @@ impl Place {
 }
 
 impl Kept {
-    /// Members whose reviews came, of how many: `3 members`, or `1 of 3 members`.
+    /// How many reviews came: `3 members reviewed`, or `1 of 3 members reviewed`.
     pub(crate) fn reviewers(&self) -> String {
         let all = count(self.report.members.len() as u64, "member");
         match self.reviewed() == self.report.members.len() {
-            true => all,
-            false => format!("{} of {all}", self.reviewed()),
+            true => format!("{all} reviewed"),
+            false => format!("{} of {all} reviewed", self.reviewed()),
         }
     }
 

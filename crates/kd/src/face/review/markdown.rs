@@ -21,7 +21,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
     let report = &kept.report;
     let (files, added, removed) = kept.size;
     let mut out = format!(
-        "# Review of {} to {}\n\n{} by {}; {}, +{added} -{removed}.\n",
+        "# Review of {} to {}\n\n{}; {}; {}, +{added} -{removed}.\n",
         text(&report.base),
         text(&report.head),
         count(shown.len() as u64, "finding"),

@@ -66,7 +66,7 @@ fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String
         n => count(n as u64, "finding"),
     };
     let title = format!(
-        "{found} by {of} · {} to {} · {}, +{added} -{removed}",
+        "{found} · {of} · {} to {} · {}, +{added} -{removed}",
         clean::line(&report.base),
         clean::line(&report.head),
         count(files as u64, "file"),

@@ -122,7 +122,7 @@ fn what_a_single_reviewer_found_is_shown_and_the_heading_counts_reviewers() {
     assert_eq!(alone.folded().0.len(), 1);
     for format in [Format::Terminal, Format::Markdown, Format::Github] {
         let text = document(&alone, format, false).expect("text");
-        assert!(text.contains("by 1 of 3 members"), "{text}");
+        assert!(text.contains("1 of 3 members reviewed"), "{text}");
     }
 }
 

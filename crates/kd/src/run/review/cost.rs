@@ -72,7 +72,13 @@ impl Estimate {
     /// The estimate in words.
     pub(super) fn line(&self) -> String {
         let usd = match self.usd {
-            Some((low, high)) => format!("${low:.2} to ${high:.2}"),
+            Some((low, high)) => {
+                let (low, high) = (format!("${low:.2}"), format!("${high:.2}"));
+                match low == high {
+                    true => low,
+                    false => format!("{low} to {high}"),
+                }
+            }
             None => "price unknown".to_owned(),
         };
         let thousands = |n: u64| n.div_ceil(1000);
