@@ -483,25 +483,28 @@ fn the_same_words_from_two_windows_are_both_said() {
 }
 
 #[test]
-fn the_first_chat_in_a_folder_says_who_speaks_and_a_broken_model_fails_its_members_only() {
-    let home = Home::new(&json!({}));
-    std::fs::remove_dir_all(home.work().join(".kd")).expect("removed");
+fn a_broken_model_fails_its_members_only_and_ends_the_chat_if_it_is_all_there_is() {
+    let echo = json!({"backend": "scripted", "model": "echo"});
+    let home = Home::new(
+        &json!({"agents": {"ann": echo}, "council": {"members": ["ann", "skeptic"], "conclude": false}}),
+    );
     let model = home.path().join("model.gguf");
     std::fs::write(&model, "no model").expect("written");
     let mut kd = home.kd(&["chat"]);
     kd.env("KD_MODEL", &model);
     let said = Said::fed(kd, "hi\n/quit\n");
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    assert!(said.out.contains("1 answer, 1 failed"), "{}", said.out);
+
+    let home = Home::new(&json!({}));
+    let mut kd = home.kd(&["chat"]);
+    kd.env("KD_MODEL", &model);
+    let said = Said::fed(kd, "hi\n/quit\n");
+    assert_eq!(said.code, Some(3), "{}\n{}", said.out, said.err);
     assert!(
-        said.err
-            .contains("the small built-in model speaks for all members"),
+        said.err.contains("does not begin with the letters GGUF"),
         "{}",
         said.err
-    );
-    assert!(
-        said.out.contains("kd: your turn (0 answers, 3 failed)"),
-        "{}",
-        said.out
     );
 }
 

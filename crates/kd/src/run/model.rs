@@ -79,6 +79,10 @@ pub(super) fn make_ready_for<'a>(
     stay_here(config, seats.clone())?;
     somebody_is_there(config, asked)?;
     let local = seats.filter(|m| m.backend == LOCAL);
+    // Where others can answer, a broken model fails its members alone.
+    if roster.members().iter().all(|m| m.backend == LOCAL) {
+        are_models(config, offline, local.clone())?;
+    }
     fetch_missing(config, offline, quiet, local.map(|m| m.model.as_deref()))
 }
 
@@ -157,12 +161,33 @@ pub(super) fn fetch_missing<'a>(
             ..config.local.clone()
         };
         match delivery::locate(&local, &env) {
-            Ok(found) if found.model.is_none() => is_model(&found.path)?,
             Ok(_) => {}
             Err(FetchError::Absent { model, .. }) => {
                 fetch(&model, &env, quiet)?;
             }
             Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Fails if one of these members has a model file that is none.
+fn are_models<'a>(
+    config: &Config,
+    offline: bool,
+    members: impl IntoIterator<Item = &'a Member>,
+) -> Result<(), Error> {
+    let env = environment(offline);
+    for member in members {
+        let local = LocalConfig {
+            model: member.model.clone().or_else(|| config.local.model.clone()),
+            ..config.local.clone()
+        };
+        // Whatever else is wrong with it is told where it is fetched.
+        if let Ok(found) = delivery::locate(&local, &env)
+            && found.model.is_none()
+        {
+            is_model(&found.path)?;
         }
     }
     Ok(())
