@@ -506,6 +506,21 @@ fn a_broken_model_fails_its_members_only_and_ends_the_chat_if_it_is_all_there_is
         "{}",
         said.err
     );
+
+    // One that breaks off behind its first letters is found out only by the members.
+    std::fs::remove_dir_all(home.work().join(".kd")).expect("removed");
+    std::fs::write(&model, "GGUF and no more").expect("written");
+    let mut kd = home.kd(&["chat"]);
+    kd.env("KD_MODEL", home.path().join("model.gguf"));
+    std::fs::copy(&model, home.path().join("model.gguf")).expect("copied");
+    let said = Said::fed(kd, "hi\n/quit\n");
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    for (text, told) in [
+        (&said.err, "the small built-in model speaks for all members"),
+        (&said.out, "kd: your turn (0 answers, 3 failed)"),
+    ] {
+        assert!(text.contains(told), "{text}");
+    }
 }
 
 #[test]
