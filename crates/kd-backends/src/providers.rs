@@ -377,11 +377,14 @@ impl Service {
 }
 
 fn cost(usage: &Usage, price: &Price) -> f64 {
-    let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64;
-    let written = usage.written_tokens as f64 * price.written();
-    let fresh = fresh - usage.written_tokens as f64;
-    let cached = usage.cached_tokens as f64 * price.cached.unwrap_or(price.input);
-    (fresh * price.input + cached + written + usage.output_tokens as f64 * price.output) / 1e6
+    // A service may state parts that are larger than the whole.
+    let cached = usage.cached_tokens.min(usage.input_tokens);
+    let written = usage.written_tokens.min(usage.input_tokens - cached);
+    let fresh = usage.input_tokens - cached - written;
+    let input = fresh as f64 * price.input
+        + cached as f64 * price.cached.unwrap_or(price.input)
+        + written as f64 * price.written();
+    (input + usage.output_tokens as f64 * price.output) / 1e6
 }
 
 /// The address without a slash at its end; one without a path gets the path that the wire's services use.

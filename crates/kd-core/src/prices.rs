@@ -215,7 +215,11 @@ impl Table {
     /// Adds the price of requests with more than `above` prompt tokens; the price above 0 comes first. Whether it could be.
     fn add(&mut self, service: &str, model: &str, above: u64, price: Price) -> bool {
         let plain = |c: char| c.is_ascii_graphic();
-        if model.len() > NAME_MAX || !model.chars().all(plain) || self.len() >= MODELS_MAX {
+        if model.is_empty()
+            || model.len() > NAME_MAX
+            || !model.chars().all(plain)
+            || self.len() >= MODELS_MAX
+        {
             return false;
         }
         let models = self.rows.entry(service.to_owned()).or_default();
@@ -384,6 +388,8 @@ mod tests {
         "text": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": "1", "output_cost_per_token": 1e-6},
         "odd\u001b[31m": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
         "ft:gpt-4o": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
+        "openai/": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
+        "": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
         "dall-e": {"litellm_provider": "openai", "mode": "image_generation", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6},
         "azure/gpt-5.1": {"litellm_provider": "azure", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
     }"#;

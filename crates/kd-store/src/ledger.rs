@@ -14,7 +14,8 @@ use kd_core::spending::pico;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of a line; longer ones are none of ours.
@@ -44,10 +45,12 @@ pub struct LedgerFile {
 struct Today {
     since: Option<Timestamp>,
     paid: u64,
-    /// How far each month's file was read.
-    read: Vec<(PathBuf, u64)>,
+    /// How far each month's file was read, and which file that was.
+    read: Vec<(PathBuf, (u64, u64), u64)>,
     /// What could not be written is missing in every sum.
     lost: bool,
+    /// Whether there are lines of a newer version.
+    newer: bool,
 }
 
 impl LedgerFile {
@@ -65,7 +68,7 @@ impl LedgerFile {
     }
 
     /// Where it is.
-    pub fn folder(&self) -> &std::path::Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -77,20 +80,23 @@ impl LedgerFile {
         let mut read = Lines::default();
         for path in self.months(since, Timestamp::now()) {
             each_line(&path, 0, |line| match line {
-                Some(entry) if entry.at >= since => read.entries.push(entry),
-                Some(_) => {}
-                None => read.unread += 1,
+                Line::Entry(entry) if entry.at >= since => read.entries.push(*entry),
+                Line::Entry(_) => {}
+                Line::Newer | Line::Other => read.unread += 1,
             })?;
         }
         read.entries.sort_by_key(|entry| entry.at);
         Ok(read)
     }
 
-    /// When the user's day began.
-    fn midnight(&self) -> Timestamp {
+    /// When the user's day began, and when the next one will.
+    fn day(&self) -> (Timestamp, Timestamp) {
         let now = Zoned::new(Timestamp::now(), self.zone.clone());
-        now.start_of_day()
-            .map_or_else(|_| now.timestamp(), |day| day.timestamp())
+        let begin = |day: Result<Zoned, jiff::Error>| {
+            let day = day.and_then(|day| day.start_of_day());
+            day.map_or_else(|_| now.timestamp(), |day| day.timestamp())
+        };
+        (begin(Ok(now.clone())), begin(now.tomorrow()))
     }
 
     /// The files of the months from one time to another. Months are those of UTC.
@@ -116,37 +122,62 @@ impl LedgerFile {
             source,
         })?;
         line.push(b'\n');
+        // A line that broke off, when a disk was full, must not swallow this one.
+        if private::read_end(&path, 1)?
+            .first()
+            .is_some_and(|last| *last != b'\n')
+        {
+            line.insert(0, b'\n');
+        }
         // One write of a short line in append mode: runs at the same time do not mix.
         private::append(&path, &line)
     }
 
-    /// Adds what was written since the last time.
-    fn sum_up(&self, today: &mut Today) -> Result<u64, Error> {
-        let midnight = self.midnight();
-        if today.since != Some(midnight) {
+    /// Adds what was written since the last time. `None` where a line is of a newer version: what it says is not known.
+    fn sum_up(&self, today: &mut Today) -> Result<Option<u64>, Error> {
+        let (midnight, next) = self.day();
+        let months = self.months(midnight, Timestamp::now());
+        let (files, lens): (Vec<_>, Vec<_>) = months.iter().map(|path| identity(path)).unzip();
+        // Another day, or a file that was removed, replaced or shortened: all is counted again.
+        let same = |(path, file, to): &(PathBuf, (u64, u64), u64)| {
+            let at = months.iter().position(|month| month == path);
+            at.is_some_and(|at| files[at] == *file && lens[at] >= *to)
+        };
+        if today.since != Some(midnight) || !today.read.iter().all(same) {
             *today = Today {
                 since: Some(midnight),
                 lost: today.lost,
                 ..Today::default()
             };
         }
-        for path in self.months(midnight, Timestamp::now()) {
-            let at = today.read.iter().position(|(read, _)| *read == path);
-            let from = at.map_or(0, |at| today.read[at].1);
-            let mut paid = 0_u64;
-            let to = each_line(&path, from, |line| {
-                if let Some(entry) = line.filter(|entry| entry.at >= midnight) {
+        for (path, file) in months.into_iter().zip(files) {
+            let at = today.read.iter().position(|(read, ..)| *read == path);
+            let from = at.map_or(0, |at| today.read[at].2);
+            let (mut paid, mut newer) = (0_u64, false);
+            let to = each_line(&path, from, |line| match line {
+                Line::Entry(entry) if (midnight..next).contains(&entry.at) => {
                     paid = paid.saturating_add(pico(entry.paid_usd()));
                 }
+                Line::Newer => newer = true,
+                Line::Entry(_) | Line::Other => {}
             })?;
             today.paid = today.paid.saturating_add(paid);
+            today.newer |= newer;
             match at {
-                Some(at) => today.read[at].1 = to,
-                None => today.read.push((path, to)),
+                Some(at) => today.read[at].2 = to,
+                None => today.read.push((path, file, to)),
             }
         }
-        Ok(today.paid)
+        Ok((!today.newer).then_some(today.paid))
     }
+}
+
+/// Which file a path is, and its length; zeros where there is none.
+fn identity(path: &Path) -> ((u64, u64), u64) {
+    let meta = std::fs::symlink_metadata(path).ok();
+    meta.map_or_else(Default::default, |meta| {
+        ((meta.dev(), meta.ino()), meta.len())
+    })
 }
 
 impl Ledger for LedgerFile {
@@ -161,17 +192,32 @@ impl Ledger for LedgerFile {
     fn today(&self) -> Option<u64> {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = self.sum_up(&mut today);
-        sum.ok().filter(|_| !today.lost)
+        sum.ok().flatten().filter(|_| !today.lost)
     }
 }
 
-/// Calls `each` with every whole line from a place on: its entry, or none where it is no entry of a known version. Returns
-/// where the last whole line ends. A file that became shorter is read from its beginning by nobody: its lines are gone.
-fn each_line(
-    path: &std::path::Path,
-    from: u64,
-    mut each: impl FnMut(Option<Entry>),
-) -> Result<u64, Error> {
+/// A line of the ledger.
+enum Line {
+    Entry(Box<Entry>),
+    /// Of a newer version.
+    Newer,
+    /// None of ours.
+    Other,
+}
+
+impl Line {
+    fn read(line: &[u8]) -> Self {
+        let stated = kd_core::formats::stated(line, "v");
+        match serde_json::from_slice::<Entry>(line) {
+            _ if LEDGER.check(stated).is_err() => Line::Newer,
+            Ok(entry) => Line::Entry(Box::new(entry)),
+            Err(_) => Line::Other,
+        }
+    }
+}
+
+/// Calls `each` with every whole line from a place on. Returns where the last whole line ends.
+fn each_line(path: &Path, from: u64, mut each: impl FnMut(Line)) -> Result<u64, Error> {
     let Some(mut file) = private::open(path, OFlags::RDONLY)? else {
         return Ok(0);
     };
@@ -193,11 +239,10 @@ fn each_line(
         if !whole {
             let rest = skip_line(&mut lines).map_err(failed)?;
             at += rest;
-            each(None);
+            each(Line::Other);
             continue;
         }
-        let entry = serde_json::from_slice::<Entry>(&line).ok();
-        each(entry.filter(|entry| LEDGER.check(Some(entry.v.into())).is_ok()));
+        each(Line::read(&line));
     }
 }
 
@@ -226,7 +271,7 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
-    fn ledger(home: &std::path::Path) -> LedgerFile {
+    fn ledger(home: &Path) -> LedgerFile {
         let home = home.to_path_buf();
         let env = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
         let dirs = UserDirs::from_env(&env);
@@ -296,8 +341,44 @@ mod tests {
         write!(open, "junk\n\n{newer}\n{long}\n{huge}\n{good}\n{{\"v\":1,").unwrap();
         let read = ledger.since(Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!((read.entries.len(), read.unread), (2, 5));
+        // What a newer kd paid is not known.
+        assert_eq!(ledger.today(), None);
+        // Without that line all the others count; the one that broke off swallows nothing.
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("\"v\":2", "\"v\":\"x\"")).unwrap();
+        let ledger = self::ledger(home.path());
         assert_eq!(ledger.today(), Some(pico(0.75)));
-        assert_eq!(ledger.today(), Some(pico(0.75)));
+        ledger.book(entry(1.0));
+        assert_eq!(ledger.today(), Some(pico(1.75)));
+    }
+
+    #[test]
+    fn a_file_that_was_removed_or_shortened_is_counted_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = ledger(home.path());
+        let file = ledger
+            .months(Timestamp::now(), Timestamp::now())
+            .pop()
+            .unwrap();
+        for usd in [0.5, 0.5, 0.5] {
+            ledger.book(entry(usd));
+        }
+        assert_eq!(ledger.today(), Some(pico(1.5)));
+        fs::write(&file, "").unwrap();
+        assert_eq!(ledger.today(), Some(0));
+        ledger.book(entry(0.25));
+        assert_eq!(ledger.today(), Some(pico(0.25)));
+        fs::remove_file(&file).unwrap();
+        ledger.book(entry(2.0));
+        assert_eq!(ledger.today(), Some(pico(2.0)));
+        // A clock that was wrong.
+        ledger
+            .append(&Entry {
+                at: Timestamp::now() + jiff::SignedDuration::from_hours(30),
+                ..entry(9.0)
+            })
+            .unwrap();
+        assert_eq!(ledger.today(), Some(pico(2.0)));
     }
 
     #[test]

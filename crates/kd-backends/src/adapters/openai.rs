@@ -358,7 +358,7 @@ impl WireUsage {
             .completion_tokens
             .or_else(|| rest(self.prompt_tokens))?;
         let cost_usd = self.cost.and_then(|c| match c {
-            Number::Float(cost) => Some(cost),
+            Number::Float(cost) => Some(cost).filter(|cost| cost.is_finite() && *cost >= 0.0),
             Number::Other(IgnoredAny) => None,
         });
         Some(Usage {

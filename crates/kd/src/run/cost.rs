@@ -5,6 +5,7 @@ use crate::args::cost::Cost as Args;
 use crate::error::Error;
 use crate::face::{json, words};
 use crate::render::clean;
+use crate::render::wrap::clip;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -13,6 +14,9 @@ use kd_core::ledger::{self, Entry, Sum};
 use kd_core::spending::{Certainty, money};
 use serde_json::json as object;
 use std::io::{self, Write};
+
+/// Maximum columns of a name in the table.
+const NAME_COLUMNS_MAX: usize = 40;
 
 pub(super) fn run(args: &Args) -> Result<(), Error> {
     let zone = TimeZone::system();
@@ -81,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     if read.unread > 0 {
         writeln!(
             out,
-            "{} of {} could not be read and are not counted",
+            "not counted: {} of {} that cannot be read",
             words::count(read.unread, "line"),
             ledger.folder().display()
         )?;
@@ -106,21 +110,24 @@ fn sum(name: &str, entries: &[&Entry]) -> Sum {
     sum
 }
 
-/// The cells of a sum. Money that is not known at all is shown as a dash.
+/// The cells of a sum. A dash is money that a login covers.
 fn cells(sum: &Sum) -> [String; 6] {
-    let shown = |usd: f64, certainty: Certainty| match usd > 0.0 {
-        true => money(usd, certainty),
+    let paid = match (sum.usd > 0.0, sum.unpriced) {
+        (true, 0) => money(sum.usd, sum.certainty),
+        // Something is missing.
+        (true, _) => money(sum.usd, Certainty::AtLeast),
+        (false, 0) if sum.covered_usd > 0.0 => "-".to_owned(),
+        (false, 0) => "$0.00".to_owned(),
+        (false, _) => "unknown".to_owned(),
+    };
+    let covered = match sum.covered_usd > 0.0 {
+        true => money(sum.covered_usd, Certainty::About),
         false => "-".to_owned(),
     };
-    let paid = match sum.unpriced > 0 && sum.usd > 0.0 {
-        // Something is missing.
-        true => money(sum.usd, Certainty::AtLeast),
-        false => shown(sum.usd, sum.certainty),
-    };
     [
-        clean::line(&sum.name),
+        clip(&clean::line(&sum.name), NAME_COLUMNS_MAX),
         paid,
-        shown(sum.covered_usd, Certainty::About),
+        covered,
         words::grouped(sum.calls),
         words::grouped(sum.input),
         words::grouped(sum.out),

@@ -168,9 +168,11 @@ fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
         }
         _ => {
             let commit = commit.unwrap_or(NEWEST);
-            if !commit
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+            if commit.is_empty()
+                || commit.starts_with('.')
+                || !commit
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
             {
                 return Err(Error::usage("this is no commit, branch or tag of litellm"));
             }
