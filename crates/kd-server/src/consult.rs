@@ -29,6 +29,8 @@ pub(crate) enum Told {
     Line(String),
     /// A piece of the text that will most likely be the answer.
     Text(String),
+    /// That text is void: its turn begins again.
+    Void,
 }
 
 /// A consultation at work. Dropping it interrupts the council.
@@ -116,6 +118,10 @@ async fn run(
                     turn,
                     delta: Delta::Text { text },
                 } if answer.is_last_word(*turn) => Some(Told::Text(text.clone())),
+                Event::TurnDelta {
+                    turn,
+                    delta: Delta::Retrying { .. },
+                } if answer.is_last_word(*turn) => Some(Told::Void),
                 _ => answer.hear(&record).map(Told::Line),
             },
             // So many pieces came at once that some were dropped. Messages are no pieces: they are in the view.

@@ -187,8 +187,7 @@ fn an_answer_names_who_said_what_and_its_conversation_goes_on() {
     let threads = [&second, &third, &other].map(|said| said["kd"]["thread"].to_string());
     assert!(threads[0] != threads[1] && threads[1] != threads[2] && threads[0] != threads[2]);
     let shown = home.run(&["show", other["kd"]["thread"].as_str().expect("an id")]);
-    assert!(shown.out.contains("assistant: Neither."), "{}", shown.out);
-    assert!(shown.out.contains("The question:"), "{}", shown.out);
+    assert!(shown.out.contains("| Neither."), "{}", shown.out);
 }
 
 #[test]
@@ -220,6 +219,90 @@ fn a_stream_tells_progress_as_reasoning_and_then_the_answer() {
     assert!(end["kd"]["thread"].is_string(), "{end}");
     let ids: Vec<_> = events.iter().map(|e| &e["id"]).collect();
     assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+}
+
+#[test]
+fn an_attempt_that_breaks_off_is_followed_by_the_whole_answer_and_its_thread_goes_on() {
+    // The first attempt says something and breaks off; what is retried is a service.
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("it listens");
+    let url = format!("http://{}", server.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for (n, stream) in server.incoming().enumerate() {
+            let mut stream = stream.expect("a connection");
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            while !String::from_utf8_lossy(&request).contains("\r\n\r\n") {
+                let n = stream.read(&mut piece).expect("a request");
+                request.extend_from_slice(&piece[..n]);
+            }
+            let chunk = |text: &str| {
+                let data = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+                format!("data: {data}\n\n")
+            };
+            let end = r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+            let body = match n {
+                0 => chunk("bad start"),
+                _ => chunk("good answer") + end + "\n\ndata: [DONE]\n\n",
+            };
+            // The first body is shorter than it says.
+            let length = if n == 0 { body.len() + 100 } else { body.len() };
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    let home = Home::new(&json!({
+        "agents": {"ann": {"backend": "svc"}},
+        "council": {"members": ["ann"], "conclude": false},
+        "providers": {"svc": {"base_url": url, "model": "m"}},
+    }));
+    let served = Served::models(&home);
+    let ask = |messages: Value| {
+        let request = json!({"model": "kd/ask", "messages": messages, "stream": true});
+        let (_, text) = served.send("POST", "/v1/chat/completions", &bearer(), &request);
+        let events = events(&text);
+        let pieces = events
+            .iter()
+            .filter_map(|e| e["choices"][0]["delta"]["content"].as_str());
+        let content: String = pieces.collect();
+        let thread = events.last().expect("an event")["kd"]["thread"].clone();
+        (content, thread)
+    };
+    let (content, thread) = ask(json!([user("hi")]));
+    assert_eq!(content.matches("good answer").count(), 1, "{content}");
+    assert!(
+        content.ends_with("the answer:)*\n\ngood answer"),
+        "{content}"
+    );
+    let said = json!({"role": "assistant", "content": content});
+    let (_, next) = ask(json!([user("hi"), said, user("And?")]));
+    assert_eq!(next, thread);
+}
+
+#[test]
+fn a_long_conversation_and_a_long_name_have_a_bound() {
+    let home = council();
+    let served = Served::models(&home);
+    let ask = |model: &str, text: &str| {
+        served
+            .chat(&json!({"model": model, "messages": [user(text)]}))
+            .0
+    };
+    assert_eq!(ask("kd/ask", &"x".repeat(3 << 20)), 200);
+    assert_eq!(ask("kd/ask", &"x".repeat(5 << 20)), 400);
+    assert_eq!(ask(&format!("kd/ask:{}", "ann,".repeat(20_000)), "hi"), 404);
+    let null = json!({"model": "kd/ask", "messages": [user("hi")], "stream": null, "stream_options": {"include_usage": null}});
+    assert_eq!(served.chat(&null).0, 200);
+    assert_eq!(
+        served
+            .send("GET", "/v1/models/kd/ask:ann", &bearer(), &Value::Null)
+            .0,
+        200
+    );
+    let (status, body) = served.send("GET", "/v1/models/%FF", &bearer(), &Value::Null);
+    assert_eq!(status, 404);
+    assert!(body.contains("\"error\""), "{body}");
 }
 
 #[test]

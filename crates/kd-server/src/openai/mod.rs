@@ -12,7 +12,8 @@ use crate::consult::{Consultations, Running, Told};
 use crate::identity::Identity;
 use crate::kingdom::{Kingdom, Method, off};
 use axum::body::Bytes;
-use axum::extract::{Extension, Path, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -27,6 +28,8 @@ use wire::{Chat, Fault};
 
 /// Where the models are.
 pub(crate) const PATH: &str = "/v1";
+/// Maximum bytes of a model's name, with the members that it lists.
+const MODEL_BYTES_MAX: usize = 2048;
 /// A stream says something at least so often: clients and proxies close silent ones.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
@@ -77,11 +80,13 @@ pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Route
         .route("/v1/chat/completions", post(chat))
         .fallback(|| async { Fault::path().into_response() })
         .method_not_allowed_fallback(|| async { Fault::method().into_response() })
+        // The door bounds bodies.
+        .layer(DefaultBodyLimit::disable())
         .with_state(face)
 }
 
 /// A model in a list.
-fn row((name, _, what): &(&str, Method, &str)) -> Value {
+fn row(&(name, _, what): &(&str, Method, &str)) -> Value {
     json!({"id": name, "object": "model", "created": 0, "owned_by": "kd", "description": what})
 }
 
@@ -91,10 +96,14 @@ async fn models(State(face): State<Arc<Face>>) -> Json<Value> {
     Json(json!({"object": "list", "data": rows}))
 }
 
-async fn model(State(face): State<Arc<Face>>, Path(id): Path<String>) -> Response {
-    let here = |row: &&(&str, Method, &str)| row.0 == id && face.kingdom.has(row.1);
-    match MODELS.iter().find(here) {
-        Some(found) => Json(row(found)).into_response(),
+async fn model(State(face): State<Arc<Face>>, id: Result<Path<String>, PathRejection>) -> Response {
+    let Ok(Path(id)) = id else {
+        return Fault::path().into_response();
+    };
+    let found = method(&id).filter(|(method, _)| face.kingdom.has(*method));
+    let base = found.and_then(|(method, _)| MODELS.iter().find(|row| row.1 == method));
+    match base {
+        Some((_, method, what)) => Json(row(&(id.as_str(), *method, *what))).into_response(),
         None => Fault::model(&id, names()).into_response(),
     }
 }
@@ -106,6 +115,9 @@ fn names() -> String {
 
 /// The method of a model, and the members that its name lists: `kd/ask:claude,codex`.
 fn method(model: &str) -> Option<(Method, Vec<String>)> {
+    if model.len() > MODEL_BYTES_MAX {
+        return None;
+    }
     let (name, members) = model.split_once(':').unwrap_or((model, ""));
     let row = MODELS.iter().find(|row| row.0 == name)?;
     let members = members.split(',').map(str::trim).filter(|m| !m.is_empty());
@@ -147,19 +159,31 @@ async fn answer(face: &Arc<Face>, caller: &Identity, body: &[u8]) -> Result<Resp
         created: now(),
     };
     let mut running = face.running.start(started);
-    if request.stream {
+    if request.streams() {
         let usage = request.wants_usage();
         let face = Arc::clone(face);
-        let done = move |answer: &Answer| face.talks.remember(&asked, answer);
+        let done: Done = Box::new(move |shown| match shown {
+            Some((answer, text)) => face.talks.remember(&asked, answer.thread(), text),
+            None => face.talks.put_back(&asked),
+        });
         return Ok(call.stream(running, usage, done));
     }
     // What is told meanwhile is for streams.
     while running.told.recv().await.is_some() {}
-    let answer = running.end().await.map_err(|why| Fault::refused(&why))?;
-    if !answer.is_answer() {
-        return Err(Fault::unanswered(&answer));
-    }
-    face.talks.remember(&asked, &answer);
+    let ended = running.end().await.map_err(|why| Fault::refused(&why));
+    let answer = match ended {
+        Ok(answer) if answer.is_answer() => answer,
+        Ok(answer) => {
+            face.talks.put_back(&asked);
+            return Err(Fault::unanswered(&answer));
+        }
+        Err(fault) => {
+            face.talks.put_back(&asked);
+            return Err(fault);
+        }
+    };
+    face.talks
+        .remember(&asked, answer.thread(), &answer.content());
     Ok(Json(call.whole(&answer)).into_response())
 }
 
@@ -201,20 +225,16 @@ impl Call {
     }
 
     /// The answer as server-sent events. When the client leaves, the stream is dropped and the council interrupted.
-    fn stream(
-        self,
-        running: Running,
-        wants_usage: bool,
-        done: impl Fn(&Answer) + Send + 'static,
-    ) -> Response {
+    fn stream(self, running: Running, wants_usage: bool, done: Done) -> Response {
         let begin = self.chunk(json!({"role": "assistant", "content": ""}), None);
         let state = Streamed {
             call: self,
             running,
             sent: String::new(),
+            void: false,
             over: false,
             wants_usage,
-            done: Box::new(done),
+            done,
         };
         let rest = stream::unfold(state, |mut state| async move {
             let events = state.next().await?;
@@ -230,15 +250,20 @@ impl Call {
     }
 }
 
+/// What follows a stream: is given the answer with the text as sent, or nothing where there is no answer.
+type Done = Box<dyn Fn(Option<(&Answer, &str)>) + Send>;
+
 /// A stream at work.
 struct Streamed {
     call: Call,
     running: Running,
-    /// The part of the answer that was sent.
+    /// What was sent.
     sent: String,
+    /// Whether that is void: the answer follows as a whole at the end.
+    void: bool,
     over: bool,
     wants_usage: bool,
-    done: Box<dyn Fn(&Answer) + Send>,
+    done: Done,
 }
 
 impl Streamed {
@@ -250,6 +275,11 @@ impl Streamed {
         let told = tokio::time::timeout(SIGN_OF_LIFE, self.running.told.recv()).await;
         Some(match told {
             Err(_) => ": the council works\n\n".to_owned(),
+            Ok(Some(Told::Void)) => {
+                self.void |= !self.sent.is_empty();
+                ": the turn begins again\n\n".to_owned()
+            }
+            Ok(Some(Told::Text(_))) if self.void => ": the council works\n\n".to_owned(),
             Ok(Some(Told::Text(text))) => {
                 self.sent.push_str(&text);
                 event(&self.call.chunk(json!({"content": text}), None))
@@ -269,16 +299,23 @@ impl Streamed {
     async fn last(&mut self) -> String {
         let answer = match self.running.end().await {
             Ok(answer) if answer.is_answer() => answer,
-            Ok(answer) => return event(&Fault::unanswered(&answer).json()) + DONE,
-            Err(why) => return event(&Fault::refused(&why).json()) + DONE,
+            Ok(answer) => {
+                (self.done)(None);
+                return event(&Fault::unanswered(&answer).json()) + DONE;
+            }
+            Err(why) => {
+                (self.done)(None);
+                return event(&Fault::refused(&why).json()) + DONE;
+            }
         };
-        (self.done)(&answer);
         let content = answer.content();
-        let rest = match content.strip_prefix(&self.sent) {
+        let rest = match content.strip_prefix(&self.sent).filter(|_| !self.void) {
             Some(rest) => rest.to_owned(),
-            // An attempt failed after it had begun: the answer that counts follows.
-            None => format!("\n\n{content}"),
+            // An attempt broke off after it had begun: the answer that counts follows.
+            None => format!("\n\n*(that broke off; the answer:)*\n\n{content}"),
         };
+        self.sent.push_str(&rest);
+        (self.done)(Some((&answer, &self.sent)));
         let mut out = String::new();
         if !rest.is_empty() {
             out += &event(&self.call.chunk(json!({"content": rest}), None));

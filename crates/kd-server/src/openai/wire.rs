@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The most characters of a name that an error repeats.
-const NAME_CHARS_MAX: usize = 80;
+pub(super) const NAME_CHARS_MAX: usize = 80;
 
 /// A request. Fields that are not here, such as `temperature`, are for one model and mean nothing to a council.
 #[derive(Debug, Deserialize)]
@@ -18,7 +18,7 @@ pub(super) struct Chat {
     pub(super) model: String,
     pub(super) messages: Vec<Message>,
     #[serde(default)]
-    pub(super) stream: bool,
+    stream: Option<bool>,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
     #[serde(default)]
@@ -26,13 +26,15 @@ pub(super) struct Chat {
     #[serde(default)]
     tool_choice: Option<Value>,
     #[serde(default)]
+    function_call: Option<Value>,
+    #[serde(default)]
     response_format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 struct StreamOptions {
     #[serde(default)]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 /// A message of the transcript.
@@ -82,6 +84,11 @@ impl Chat {
                 "the council calls no tools of the client: `tool_choice` must be auto or none";
             return Err(Fault::invalid(Some("tool_choice"), why));
         }
+        if chat.function_call.as_ref().is_some_and(forced) {
+            let why =
+                "the council calls no tools of the client: `function_call` must be auto or none";
+            return Err(Fault::invalid(Some("function_call"), why));
+        }
         let form = chat
             .response_format
             .as_ref()
@@ -95,11 +102,11 @@ impl Chat {
         }
         match chat.messages.last() {
             None => Err(Fault::invalid(Some("messages"), "`messages` is empty")),
-            Some(last) if !matches!(last.role.as_str(), "user" | "tool") => {
+            Some(last) if !matches!(last.role.as_str(), "user" | "tool" | "function") => {
                 let why = "the last message must be the user's: it is the question";
                 Err(Fault::invalid(Some("messages"), why))
             }
-            Some(last) if last.text().trim().is_empty() => {
+            Some(last) if last.role == "user" && last.text().trim().is_empty() => {
                 let why = "the last message is empty: it is the question";
                 Err(Fault::invalid(Some("messages"), why))
             }
@@ -107,11 +114,16 @@ impl Chat {
         }
     }
 
+    /// Whether the answer is streamed.
+    pub(super) fn streams(&self) -> bool {
+        self.stream == Some(true)
+    }
+
     /// Whether the stream ends with the usage.
     pub(super) fn wants_usage(&self) -> bool {
         self.stream_options
             .as_ref()
-            .is_some_and(|o| o.include_usage)
+            .is_some_and(|o| o.include_usage == Some(true))
     }
 }
 
@@ -282,7 +294,9 @@ impl Fault {
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        (self.status, Json(self.json())).into_response()
+        // Clients would ask again, and members would be paid again.
+        let headers = [("x-should-retry", "false")];
+        (self.status, headers, Json(self.json())).into_response()
     }
 }
 
@@ -300,6 +314,10 @@ mod tests {
         for (more, param) in [
             (json!({"n": 2}), Some("n")),
             (json!({"tool_choice": "required"}), Some("tool_choice")),
+            (
+                json!({"function_call": {"name": "x"}}),
+                Some("function_call"),
+            ),
             (
                 json!({"tool_choice": {"type": "function"}}),
                 Some("tool_choice"),
@@ -357,7 +375,7 @@ mod tests {
             ],
         });
         let chat = read(&request).unwrap();
-        assert!(chat.stream && chat.wants_usage());
+        assert!(chat.streams() && chat.wants_usage());
         let texts: Vec<_> = chat.messages.iter().map(Message::text).collect();
         assert_eq!(
             texts,
