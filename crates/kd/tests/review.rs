@@ -481,6 +481,77 @@ fn hidden_characters_and_odd_names_are_told() {
 }
 
 #[test]
+fn renames_deletions_and_names_with_tabs_are_reviewed() {
+    let deleted = finding(
+        "src/use.rs",
+        1,
+        "fn f() { mean(&[]); }",
+        "Others call this.",
+    );
+    let tabbed = finding("tab\tt.rs", 1, "let zz = 1 / 0;", "Divides by zero.");
+    let shown = finding("tab t.rs", 1, "let zz = 1 / 0;", "Divides by zero.");
+    let home = home();
+    for (name, findings) in [
+        ("ann", json!([deleted, tabbed])),
+        ("bob", json!([deleted, shown])),
+    ] {
+        let script = home.path().join(format!("{name}.json"));
+        std::fs::write(script, reply(&findings).to_string()).expect("written");
+    }
+    git(&home, &["rm", "-q", "src/use.rs"]);
+    git(&home, &["mv", "src/mean.rs", "src/the_mean_of_a_list.rs"]);
+    write(&home, "tab\tt.rs", "let zz = 1 / 0;\n");
+    git(&home, &["add", "--", "tab\tt.rs"]);
+    git(&home, &["commit", "-qm", "three"]);
+    let said = home.run(&["review", "HEAD~1..HEAD"]);
+    ok(&said);
+    assert!(said.err.contains("3 files"), "{}", said.err);
+    assert!(said.out.contains("MAJOR  src/use.rs:1"), "{}", said.out);
+    assert!(said.out.contains("MAJOR  tab t.rs:1"), "{}", said.out);
+    assert!(
+        !said.out.contains("dropped 1 finding of ann"),
+        "{}",
+        said.out
+    );
+    // The rename alone is a change.
+    let said = home.run(&["review", "--dry-run", "--staged"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    git(&home, &["mv", "src/the_mean_of_a_list.rs", "src/m.rs"]);
+    let said = home.run(&["review", "--dry-run", "--staged"]);
+    ok(&said);
+    assert!(said.out.contains("src/m.rs"), "{}", said.out);
+}
+
+#[test]
+fn a_line_that_members_do_not_see_whole_is_told() {
+    let home = home();
+    write(
+        &home,
+        "long.js",
+        &format!("var a = '{}'; evil();\n", "x".repeat(60_000)),
+    );
+    git(&home, &["add", "long.js"]);
+    let said = home.run(&["review", "--staged", "--dry-run"]);
+    ok(&said);
+    let told = "the first 2,000 bytes of these lines only: long.js:1";
+    assert!(
+        said.out.contains(told) || said.err.contains(told),
+        "{}{}",
+        said.out,
+        said.err
+    );
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_anybody_is_asked() {
+    let home = home();
+    let said = home.run(&["review", "-o", "nowhere/report.md", "HEAD~1..HEAD"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("nobody was asked"), "{}", said.err);
+    assert_eq!(home.threads().len(), 0);
+}
+
+#[test]
 fn a_file_whose_name_looks_like_another_takes_no_finding_away() {
     let home = home();
     write(&home, "src/mean.rs\u{200b}", "fn harmless() {}\n");

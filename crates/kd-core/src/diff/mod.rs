@@ -7,6 +7,7 @@ mod read;
 mod split;
 
 pub use read::{Unreadable, read};
+use split::LINE_BYTES_MAX;
 pub use split::{PART_BYTES_MAX, Part, split};
 
 use crate::clean::clean_text;
@@ -72,7 +73,7 @@ impl Diff {
         let mut hidden = Vec::new();
         for file in &mut self.files {
             for path in [&mut file.old, &mut file.new].into_iter().flatten() {
-                let cleaned = one_line(path);
+                let cleaned = shown_name(path);
                 if cleaned != *path {
                     hidden.push((cleaned.clone(), 0));
                 }
@@ -93,6 +94,17 @@ impl Diff {
             }
         }
         hidden
+    }
+
+    /// Lines of which members see the beginning only: files and line numbers, 0 for removed ones.
+    pub fn cut_lines(&self) -> Vec<(&str, u32)> {
+        let files = self.files.iter();
+        let lines = files.flat_map(|file| {
+            let hunks = file.hunks.iter().flat_map(Hunk::numbered);
+            hunks.map(|(number, line)| (file.path(), number.unwrap_or(0), line))
+        });
+        let long = lines.filter(|(_, _, line)| line.text.len() > LINE_BYTES_MAX);
+        long.map(|(path, number, _)| (path, number)).collect()
     }
 
     /// Lines added and removed in all.
@@ -155,6 +167,20 @@ impl FileDiff {
             .collect()
     }
 
+    /// The lines that the diff shows as they were before the change, by number; of the first parent, if there are several.
+    pub fn before(&self) -> BTreeMap<u32, &str> {
+        let lines = self.hunks.iter().flat_map(|hunk| {
+            let old = hunk
+                .lines
+                .iter()
+                .filter(|line| line.kind != LineKind::Added);
+            (hunk.old_first..).zip(old)
+        });
+        lines
+            .map(|(number, line)| (number, line.text.as_str()))
+            .collect()
+    }
+
     /// Numbers of the lines that the change added.
     pub fn added(&self) -> Vec<u32> {
         let numbered = self.hunks.iter().flat_map(Hunk::numbered);
@@ -176,6 +202,11 @@ impl Hunk {
             (Some(at), line)
         })
     }
+}
+
+/// A path as members and users see it, and name it: no two characters of it look alike for being blank.
+pub fn shown_name(path: &str) -> String {
+    one_line(path).replace('\t', " ")
 }
 
 /// The clean form of a text that is one line and stays one.

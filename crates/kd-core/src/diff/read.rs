@@ -224,6 +224,8 @@ impl Header<'_> {
                 (self.from.or(old), self.to.or(new))
             }
             (_, _, Some(path), _) => (Some(path.clone()), Some(path)),
+            // The line alone does not tell names of unequal length apart.
+            (_, _, _, Some(_)) if self.from.is_some() && self.to.is_some() => (self.from, self.to),
             (_, _, _, Some(line)) => {
                 let (old, new) = of_line(line)?;
                 (self.from.or(Some(old)), self.to.or(Some(new)))

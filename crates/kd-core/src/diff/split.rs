@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Maximum bytes of one part: some 30,000 tokens, which every model of today reads beside its instructions.
 pub const PART_BYTES_MAX: usize = 96 << 10;
 /// Maximum bytes that one line takes in a part; the rest of it is left out, and said.
-const LINE_BYTES_MAX: usize = 2000;
+pub(super) const LINE_BYTES_MAX: usize = 2000;
 
 /// A part of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -232,3 +232,39 @@ fn parts_hold_every_line_once_and_stay_within_their_bound() {
             .all(|p| p.text.len() <= 400 && p.text.starts_with("=== "))
     );
 }
+
+#[test]
+fn a_rename_is_read_whatever_its_names_look_like() {
+    for (old, new) in [
+        ("src/a.rs", "src/much_longer.rs"),
+        ("src/much_longer.rs", "a.rs"),
+        ("a b", "b a c"),
+        ("same.rs", "emas.rs"),
+        ("x", "../../o"),
+    ] {
+        for word in ["rename", "copy"] {
+            let text = format!(
+                "diff --git a/{old} b/{new}\nsimilarity index 100%\n{word} from {old}\n{word} to {new}\n"
+            );
+            let files = of(&text).files;
+            let names = files.first().map(|f| (f.old.as_deref(), f.new.as_deref()));
+            assert_eq!(names, Some((Some(old), Some(new))), "{text}");
+        }
+    }
+}
+
+#[test]
+fn lines_before_a_change_are_known_by_their_numbers() {
+    let diff = of("--- a/x\n+++ b/x\n@@ -3,3 +3,2 @@\n a\n-b\n-c\n+d\n");
+    let before: Vec<_> = diff.files[0].before().into_iter().collect();
+    assert_eq!(before, [(3, "a"), (4, "b"), (5, "c")]);
+}
+
+#[test]
+fn lines_of_which_only_the_beginning_is_shown_are_named() {
+    let long = "x".repeat(LINE_BYTES_MAX);
+    let diff = of(&format!(
+        "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n-{long}y\n+{long}\n+{long}y\n"
+    ));
+    assert_eq!(diff.cut_lines(), [("x", 0), ("x", 3)]);
+}

@@ -11,7 +11,7 @@ use crate::face::words::count;
 use crate::run::infile;
 use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
 use crate::run::scratch;
-use kd_core::diff::{self, Diff, FileDiff, LineKind};
+use kd_core::diff::{self, Diff, FileDiff, LineKind, shown_name};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -210,11 +210,21 @@ impl Change {
         // A name with characters that nobody can see is no other file's name: that file keeps its lines.
         let (odd, plain): (Vec<_>, Vec<_>) = lines
             .into_iter()
-            .partition(|(path, _)| one_line(path) != *path);
+            .partition(|(path, _)| shown_name(path) != *path);
         for (path, lines) in plain.into_iter().chain(odd) {
             let lines = lines.into_iter().map(|(n, line)| (n, one_line(&line)));
-            let known = self.lines.entry(one_line(&path));
+            let known = self.lines.entry(shown_name(&path));
             known.or_insert_with(|| lines.collect());
+        }
+        let cut = self.diff.cut_lines();
+        let cut = cut.iter().map(|(path, line)| match line {
+            0 => format!("{path}, removed"),
+            line => format!("{path}:{line}"),
+        });
+        if let Some(places) = named(cut) {
+            self.notices.push(format!(
+                "members see the first 2,000 bytes of these lines only: {places}"
+            ));
         }
         let too_long = named(self.too_long().into_iter().map(str::to_owned));
         if let Some(files) = too_long {
@@ -474,17 +484,18 @@ fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool 
         })
 }
 
+/// The lines of the changed files: after the change; of deleted files, those that were removed.
 fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
-    let files = diff.files.iter().filter(|file| file.new.is_some());
     let owned = |(number, line): (u32, &str)| (number, line.to_owned());
-    files
-        .map(|file| {
-            (
-                file.path().to_owned(),
-                file.after().into_iter().map(owned).collect(),
-            )
-        })
-        .collect()
+    let files = diff.files.iter().map(|file| {
+        let lines = match file.new {
+            Some(_) => file.after(),
+            None => file.before(),
+        };
+        let lines = lines.into_iter().map(owned);
+        (file.path().to_owned(), lines.collect())
+    });
+    files.collect()
 }
 
 /// The first of these, each once, as a notice names them.

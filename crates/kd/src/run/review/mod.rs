@@ -223,6 +223,9 @@ fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
 fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions = args.fail_on.iter().map(|text| Condition::read(text));
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
+    if !args.dry_run {
+        outfile::check(args.shown.output.as_deref())?;
+    }
     let change = Change::of(args, &here.folder()?)?;
     let layout = here.find_layout()?;
     if let Some(layout) = &layout {
