@@ -16,11 +16,12 @@ use kd_core::forum::chain::Fields;
 use kd_core::forum::cycle::hex;
 use kd_core::seal::{Kind, Piece, Seal};
 use kd_store::forum::{ForumStore, Governance, Place as Forum, Repeat};
+use kd_store::ledger::LedgerFile;
 use kd_store::marks::Marks;
 use kd_store::reviews::{self, Reviews, Verdict};
 use kd_store::user_dirs::project_key;
 use kd_store::{
-    EventLog, Layout, Place, Queue, Thread, TrustStore, UserDirs, fork, fsck, log, memory,
+    EventLog, Layout, Place, Queue, Thread, TrustStore, UserDirs, fork, fsck, log, memory, prices,
     run_record, seal,
 };
 use std::collections::BTreeMap;
@@ -46,8 +47,8 @@ struct Case {
     newer: &'static [(&'static str, &'static str)],
 }
 
-/// Formats whose newer files are passed over in silence: nothing is done with them.
-const PASSED_OVER: &[&Format] = &[&formats::RUN];
+/// Formats whose newer files or lines are passed over: nothing is done with them.
+const PASSED_OVER: &[&Format] = &[&formats::RUN, &formats::LEDGER];
 
 /// A home and a project with one thread.
 struct Stage {
@@ -292,6 +293,34 @@ fn cases() -> Vec<Case> {
                 assert!(stage.reviews().mark(mark).is_err());
             },
             newer: &[("\"version\": 1", "\"version\": 2")],
+        },
+        Case {
+            format: &formats::PRICES,
+            corpus: "prices",
+            put: |stage, file| copy(file, stage.dirs.data().unwrap().join("prices.tsv")),
+            read: |stage| {
+                let prices = prices::load(&stage.dirs).map_err(told)?;
+                let names = prices.table().rows().map(|row| row.1.to_owned());
+                Ok(names.collect())
+            },
+            change: |_| {},
+            newer: &[("# version 1", "# version 2")],
+        },
+        Case {
+            format: &formats::LEDGER,
+            corpus: "spending",
+            put: |stage, file| {
+                let folder = stage.dirs.data().unwrap().join("spending");
+                copy(file, folder.join("2026-01.jsonl"));
+            },
+            read: |stage| {
+                let zone = jiff::tz::TimeZone::UTC;
+                let ledger = LedgerFile::new(&stage.dirs, String::new(), zone).map_err(told)?;
+                let read = ledger.since(kd_core::Timestamp::UNIX_EPOCH).map_err(told)?;
+                Ok(read.entries.into_iter().map(|e| e.payer.member).collect())
+            },
+            change: |_| {},
+            newer: &[("\"v\":1", "\"v\":2"), ("\"v\":1", "\"later\":1,\"v\":2")],
         },
         Case {
             format: &formats::MARKS,
