@@ -523,6 +523,46 @@ fn renames_deletions_and_names_with_tabs_are_reviewed() {
 }
 
 #[test]
+fn what_is_staged_before_the_first_commit_is_reviewed() {
+    let home = Home::scripted(&[("ann", reply(&json!([])))]);
+    git(&home, &["init", "-q"]);
+    write(&home, "src/mean.rs", AFTER);
+    git(&home, &["add", "src"]);
+    let said = home.run(&["review", "--staged"]);
+    ok(&said);
+    assert!(
+        said.err.contains("nothing to the index: 1 file, +3 -0"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn an_incomplete_review_that_found_enough_fails_for_its_findings() {
+    let home = home();
+    for (calls, code) in [("2", 10), ("0", 2)] {
+        let said = home.run(&[
+            "review",
+            "--fail-on",
+            "nit",
+            "--max-calls",
+            calls,
+            "HEAD~1..HEAD",
+        ]);
+        assert_eq!(said.code, Some(code), "{calls}: {}{}", said.out, said.err);
+    }
+    let said = home.run(&[
+        "review",
+        "--fail-on",
+        "blocker",
+        "--max-calls",
+        "2",
+        "HEAD~1..HEAD",
+    ]);
+    assert!(!matches!(said.code, Some(0 | 10)), "{}", said.err);
+}
+
+#[test]
 fn a_line_that_members_do_not_see_whole_is_told() {
     let home = home();
     write(

@@ -384,17 +384,25 @@ impl Sides {
                 after: After::Tree(head),
             });
         }
-        let head = commit(git, "HEAD")?;
         if args.staged {
+            // Before the first commit everything is new.
+            let head = commit(git, "HEAD").ok();
+            let base = match &head {
+                Some(head) => head.clone(),
+                None => read(git, &["hash-object", "-t", "tree", "/dev/null"])?
+                    .trim()
+                    .to_owned(),
+            };
             return Ok(Self {
-                args: vec!["--cached".into(), head.clone()],
-                base: "HEAD".into(),
+                args: vec!["--cached".into(), base],
+                base: if head.is_some() { "HEAD" } else { "nothing" }.to_owned(),
                 head: "the index".into(),
-                base_commit: Some(head),
+                base_commit: head,
                 head_commit: None,
                 after: After::Index,
             });
         }
+        let head = commit(git, "HEAD")?;
         let base = match args.branch.as_deref() {
             Some(base) if !base.is_empty() => base.to_owned(),
             _ => usual_base(git)?,

@@ -291,8 +291,10 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         closing(&kept, here);
     }
     let meets = |finding| conditions.iter().any(|condition| condition.holds(finding));
+    // A review that is not complete may have found enough.
     Ok(match end {
-        Exit::Done | Exit::Partial if kept.report.findings.iter().any(meets) => Exit::Findings,
+        Exit::Interrupted => end,
+        _ if kept.report.findings.iter().any(meets) => Exit::Findings,
         end => end,
     })
 }
