@@ -14,12 +14,14 @@ use kd_core::spending::pico;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of a line; longer ones are none of ours.
 const LINE_MAX: u64 = 16 << 10;
+/// Bytes by which a file is known again.
+const LAST_BYTES: u64 = 1 << 10;
 
 /// The entries of a time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,12 +47,43 @@ pub struct LedgerFile {
 struct Today {
     since: Option<Timestamp>,
     paid: u64,
-    /// How far each month's file was read, and which file that was.
-    read: Vec<(PathBuf, (u64, u64), u64)>,
+    /// How far each month's file was read.
+    read: Vec<Bookmark>,
     /// What could not be written is missing in every sum.
     lost: bool,
     /// Whether there are lines of a newer version.
     newer: bool,
+}
+
+/// How far a file was read. Its number in the file system does not tell whether it is still that file: the next one
+/// may get the same number.
+#[derive(Debug)]
+struct Bookmark {
+    path: PathBuf,
+    /// Bytes read.
+    to: u64,
+    /// The end of what was read: at most [`LAST_BYTES`].
+    last: Vec<u8>,
+}
+
+impl Bookmark {
+    fn at(path: PathBuf, to: u64) -> Result<Self, Error> {
+        let last = before(&path, to, to.min(LAST_BYTES))?;
+        Ok(Self { path, to, last })
+    }
+
+    /// Whether the file still has what was read.
+    fn holds(&self) -> bool {
+        before(&self.path, self.to, self.last.len() as u64).is_ok_and(|last| last == self.last)
+    }
+}
+
+/// The bytes of a file before a place; none where it is shorter or missing.
+fn before(path: &Path, to: u64, len: u64) -> Result<Vec<u8>, Error> {
+    let file = private::open(path, OFlags::RDONLY)?;
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+    let read = file.is_some_and(|file| file.read_exact_at(&mut bytes, to - len).is_ok());
+    Ok(if read { bytes } else { Vec::new() })
 }
 
 impl LedgerFile {
@@ -137,12 +170,8 @@ impl LedgerFile {
     fn sum_up(&self, today: &mut Today) -> Result<Option<u64>, Error> {
         let (midnight, next) = self.day();
         let months = self.months(midnight, Timestamp::now());
-        let (files, lens): (Vec<_>, Vec<_>) = months.iter().map(|path| identity(path)).unzip();
         // Another day, or a file that was removed, replaced or shortened: all is counted again.
-        let same = |(path, file, to): &(PathBuf, (u64, u64), u64)| {
-            let at = months.iter().position(|month| month == path);
-            at.is_some_and(|at| files[at] == *file && lens[at] >= *to)
-        };
+        let same = |read: &Bookmark| months.contains(&read.path) && read.holds();
         if today.since != Some(midnight) || !today.read.iter().all(same) {
             *today = Today {
                 since: Some(midnight),
@@ -150,9 +179,9 @@ impl LedgerFile {
                 ..Today::default()
             };
         }
-        for (path, file) in months.into_iter().zip(files) {
-            let at = today.read.iter().position(|(read, ..)| *read == path);
-            let from = at.map_or(0, |at| today.read[at].2);
+        for path in months {
+            let at = today.read.iter().position(|read| read.path == path);
+            let from = at.map_or(0, |at| today.read[at].to);
             let (mut paid, mut newer) = (0_u64, false);
             let to = each_line(&path, from, |line| match line {
                 Line::Entry(entry) if (midnight..next).contains(&entry.at) => {
@@ -163,21 +192,14 @@ impl LedgerFile {
             })?;
             today.paid = today.paid.saturating_add(paid);
             today.newer |= newer;
+            let read = Bookmark::at(path, to)?;
             match at {
-                Some(at) => today.read[at].2 = to,
-                None => today.read.push((path, file, to)),
+                Some(at) => today.read[at] = read,
+                None => today.read.push(read),
             }
         }
         Ok((!today.newer).then_some(today.paid))
     }
-}
-
-/// Which file a path is, and its length; zeros where there is none.
-fn identity(path: &Path) -> ((u64, u64), u64) {
-    let meta = std::fs::symlink_metadata(path).ok();
-    meta.map_or_else(Default::default, |meta| {
-        ((meta.dev(), meta.ino()), meta.len())
-    })
 }
 
 impl Ledger for LedgerFile {
@@ -368,8 +390,15 @@ mod tests {
         assert_eq!(ledger.today(), Some(0));
         ledger.book(entry(0.25));
         assert_eq!(ledger.today(), Some(pico(0.25)));
-        fs::remove_file(&file).unwrap();
-        ledger.book(entry(2.0));
+        // The next file may get the number of the one that was removed, and be as long or longer.
+        for usd in [2.0, 3.0] {
+            fs::remove_file(&file).unwrap();
+            ledger.book(entry(usd));
+            assert_eq!(ledger.today(), Some(pico(usd)));
+        }
+        // Another file under the same number, of the same length.
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("3.0", "2.0")).unwrap();
         assert_eq!(ledger.today(), Some(pico(2.0)));
         // A clock that was wrong.
         ledger
