@@ -22,6 +22,8 @@ pub(crate) struct Answer {
     members: Vec<SeatName>,
     /// What the turn of each message used.
     used: BTreeMap<u32, Usage>,
+    /// What the turns of each member used so far, and whether one told nothing of it.
+    spent: BTreeMap<SeatName, (Usage, bool)>,
     /// Messages of members, in order, with what they are for.
     messages: Vec<(Message, Purpose)>,
     duet: Option<(DuetEnd, u32, Option<u32>)>,
@@ -56,6 +58,17 @@ impl Answer {
         } = &record.event
         {
             self.used.insert(*message, *usage);
+        }
+        match &record.event {
+            Event::TurnFinished { seat, usage, .. } => {
+                let spent = self.spent.entry(seat.clone()).or_default();
+                match usage {
+                    Some(usage) => spent.0.add(usage),
+                    None => spent.1 = true,
+                }
+            }
+            Event::TurnFailed { seat, .. } => self.spent.entry(seat.clone()).or_default().1 = true,
+            _ => {}
         }
         match &record.event {
             Event::Deliberated { fact } => {
@@ -255,12 +268,20 @@ impl Answer {
                 json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "cut": m.is_cut(), "message": m.seq})
             })
             .collect();
+        let members: Vec<Value> = self
+            .spent
+            .iter()
+            .map(|(member, (usage, uncounted))| {
+                json!({"member": member, "usage": usage.with_uncounted(*uncounted)})
+            })
+            .collect();
         let notices = [self.before.as_slice(), &self.notices].concat();
         let mut value = json!({
             "thread": self.thread,
             "outcome": self.ended.map(|(outcome, _)| outcome),
             "answer": self.main().map(|m| m.body.as_str()),
             "answers": answers,
+            "members": members,
             "notices": notices,
             "usage": self.ended.map(|(_, usage)| usage).unwrap_or_default(),
         });
@@ -297,6 +318,9 @@ pub(crate) fn schema() -> Value {
                 "member": {"type": "string"}, "text": {"type": "string"}, "purpose": {"type": "string"},
                 "status": {"type": ["string", "null"]}, "cut": {"type": "boolean", "description": "The token limit cut the text off."}, "message": {"type": "integer"},
             }, "required": ["member", "text", "message"]}},
+            "members": {"type": "array", "description": "What the turns of each member used.", "items": {"type": "object", "properties": {
+                "member": {"type": "string"}, "usage": {"type": "object"},
+            }, "required": ["member", "usage"]}},
             "notices": {"type": "array", "items": {"type": "string"}},
             "usage": {"type": "object"},
             "verdict": {"type": "object", "description": "Of `deliberate`: the kind of outcome, who supports it, who dissents and why, and the count."},

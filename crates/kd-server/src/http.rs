@@ -6,7 +6,7 @@ use crate::identity::Tokens;
 use crate::kingdom::Kingdom;
 use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
-use crate::openai;
+use crate::models;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -34,7 +34,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 pub struct Faces {
     /// The Model Context Protocol.
     pub mcp: bool,
-    /// The council as a model, over OpenAI's wire.
+    /// The council as a model, over the wires of OpenAI and Anthropic.
     pub models: bool,
 }
 
@@ -63,7 +63,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
 impl Bound {
     /// The addresses of what is served.
     pub fn urls(&self, faces: Faces) -> Vec<String> {
-        let paths = [(faces.mcp, MCP), (faces.models, openai::PATH)];
+        let paths = [(faces.mcp, MCP), (faces.models, models::PATH)];
         let served = paths.iter().filter(|(served, _)| *served);
         served
             .map(|(_, path)| format!("http://{}{path}", self.address))
@@ -102,7 +102,7 @@ impl Bound {
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
         let mut router = match faces.models {
-            true => openai::router(kingdom, councils.clone()),
+            true => models::router(kingdom, councils.clone()),
             false => axum::Router::new(),
         };
         if faces.mcp {
@@ -156,12 +156,11 @@ impl Gate {
 /// Lets in requests to this server that carry a token; reads their bodies, within bounds of size and time.
 async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let away = |status, why| openai::turned_away(&path, status, why);
+    let away = |status, why| models::turned_away(&path, status, why);
     if let Some(why) = gate.stranger(&request) {
         return away(StatusCode::FORBIDDEN, why);
     }
-    let header = request.headers().get(header::AUTHORIZATION);
-    let Some(identity) = gate.tokens.caller(header.and_then(|h| h.to_str().ok())) else {
+    let Some(identity) = gate.tokens.caller(request.headers()) else {
         let why = "a bearer token is needed: `kd serve` shows it when it starts";
         let mut response = away(StatusCode::UNAUTHORIZED, why);
         let scheme = HeaderValue::from_static("Bearer realm=\"kd\"");

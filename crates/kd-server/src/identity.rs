@@ -1,5 +1,7 @@
 //! Who calls over HTTP: each token belongs to a name, or to nobody in particular.
 
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HeaderName};
 use kd_core::forum::account::Proof;
 use kd_core::ids::{BadSeatName, SeatName};
 use rmcp::RoleServer;
@@ -9,6 +11,9 @@ use std::io::Read;
 
 /// A token is at least this long, in characters.
 const TOKEN_CHARS_MIN: usize = 16;
+
+/// Where Anthropic's clients send a token.
+const KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The tokens that are let in.
 #[derive(Clone, Default)]
@@ -70,12 +75,18 @@ impl Tokens {
         names.collect()
     }
 
-    /// Whose token a header `Authorization` holds; none if it is not let in.
-    pub(crate) fn caller(&self, authorization: Option<&str>) -> Option<Identity> {
-        let (scheme, token) = authorization?.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
+    /// Whose token these headers hold: `Authorization`, else `x-api-key` as Anthropic's clients send it. `None` if the
+    /// caller is not let in.
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<Identity> {
+        let value = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let bearer = value(AUTHORIZATION).and_then(|header| header.split_once(' '));
+        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let bearer = bearer.and_then(|(_, token)| self.owner(token));
+        bearer.or_else(|| self.owner(value(KEY)?))
+    }
+
+    /// Whose token this is.
+    pub(crate) fn owner(&self, token: &str) -> Option<Identity> {
         let digest: [u8; 32] = Sha256::digest(token.trim()).into();
         let mut found = None;
         for (known, name) in &self.known {
@@ -136,7 +147,11 @@ mod tests {
     #[test]
     fn a_token_is_let_in_under_its_name() {
         let tokens = Tokens::parse("# ours\nada 0123456789abcdef0\n\nfedcba98765432100\n").unwrap();
-        let caller = |header: &str| tokens.caller(Some(header));
+        let sent = |name: HeaderName, value: &str| {
+            let headers = HeaderMap::from_iter([(name, value.parse().unwrap())]);
+            tokens.caller(&headers)
+        };
+        let caller = |header: &str| sent(AUTHORIZATION, header);
         let name = |header: &str| caller(header).map(|identity| identity.name);
         assert_eq!(name("Bearer 0123456789abcdef0"), Some(Some("ada".into())));
         assert_eq!(name("bearer fedcba98765432100"), Some(None));
@@ -149,7 +164,11 @@ mod tests {
         ] {
             assert_eq!(caller(bad), None, "{bad}");
         }
-        assert_eq!(tokens.caller(None), None);
+        assert_eq!(tokens.caller(&HeaderMap::new()), None);
+        assert!(sent(KEY, "0123456789abcdef0").is_some());
+        for bad in ["0123456789abcdef", "Bearer 0123456789abcdef0", ""] {
+            assert_eq!(sent(KEY, bad), None, "{bad}");
+        }
         for bad in [
             "short",
             "a b c",

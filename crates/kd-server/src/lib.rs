@@ -8,7 +8,7 @@ pub mod http;
 mod identity;
 pub mod kingdom;
 pub mod mcp;
-mod openai;
+mod models;
 
 pub use identity::{BadTokens, Tokens, generate};
 pub use kingdom::{Ask, Kingdom, Listed, Method, Refusal, Started};

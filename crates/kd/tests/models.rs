@@ -1,4 +1,5 @@
-//! The council as a model, through the real program: OpenAI's wire by hand. `tests/clients/run` plays clients of others.
+//! The council as a model, through the real program: the wires of OpenAI and Anthropic by hand. `tests/clients/run` plays
+//! clients of others.
 
 mod support;
 
@@ -80,6 +81,22 @@ impl Drop for Served {
 
 fn bearer() -> String {
     format!("Authorization: Bearer {TOKEN}\r\n")
+}
+
+/// The named events of a stream: each name stands in its data too.
+fn named(text: &str) -> Vec<Value> {
+    let mut lines = text.lines();
+    let mut events = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix("event: ") else {
+            continue;
+        };
+        let data = lines.next().and_then(|line| line.strip_prefix("data: "));
+        let data: Value = serde_json::from_str(data.expect("data")).expect("JSON");
+        assert_eq!(data["type"], name, "{text}");
+        events.push(data);
+    }
+    events
 }
 
 fn user(text: &str) -> Value {
@@ -339,6 +356,188 @@ fn failures_have_the_shape_of_the_wire() {
     let last = events(&text).pop().expect("an event");
     assert!(
         last["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("refused")),
+        "{last}"
+    );
+}
+
+#[test]
+fn anthropics_wire_tells_answers_streams_and_failures() {
+    let said = json!({"runs": [[{"text": "Spa"}, {"text": "ces."}]]});
+    let failure = json!({"kind": "auth", "message": "the key was refused"});
+    let home = Home::scripted(&[
+        ("ann", said),
+        ("eve", json!({"runs": [[{"fail": failure}]]})),
+    ]);
+    let served = Served::models(&home);
+    let key = format!("X-Api-Key: {TOKEN}\r\nAnthropic-Version: 2023-06-01\r\n");
+    let ask = |model: &str, more: Value| {
+        let mut request =
+            json!({"model": model, "max_tokens": 64, "messages": [user("Tabs or spaces?")]});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            request[key] = value.clone();
+        }
+        served.send("POST", "/v1/messages", &key, &request)
+    };
+    let object = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let (status, text) = ask("kd/ask:ann", json!({}));
+    assert_eq!(status, 200, "{text}");
+    let whole = object(&text);
+    assert_eq!(
+        whole["content"],
+        json!([{"type": "text", "text": "Spaces."}])
+    );
+    assert_eq!(whole["stop_reason"], "end_turn");
+    assert_eq!(whole["kd"]["members"][0]["member"], "ann", "{whole}");
+    // Thoughts are for clients that ask for them: others take the first block for the answer.
+    for (more, kinds) in [
+        (json!({"stream": true}), &["text"][..]),
+        (
+            json!({"stream": true, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+            &["thinking", "text"],
+        ),
+    ] {
+        let events = named(&ask("kd/ask:ann", more).1);
+        let of = |kind: &str| {
+            events
+                .iter()
+                .filter(|e| e["type"] == kind)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let began: Vec<_> = of("content_block_start")
+            .iter()
+            .map(|e| e["content_block"]["type"].clone())
+            .collect();
+        assert_eq!(began, kinds);
+        assert_eq!(of("content_block_stop").len(), kinds.len());
+        let text: String = of("content_block_delta")
+            .iter()
+            .filter_map(|e| e["delta"]["text"].as_str())
+            .collect();
+        assert_eq!(text, "Spaces.");
+        let end = &of("message_delta")[0];
+        assert_eq!(end["delta"]["stop_reason"], "end_turn");
+        assert!(end["kd"]["thread"].is_string(), "{end}");
+        assert_eq!(events.last().expect("an event")["type"], "message_stop");
+    }
+    for (model, more, status, kind) in [
+        ("kd/ask:eve", json!({}), 502, "api_error"),
+        ("gpt-9", json!({}), 404, "not_found_error"),
+        ("kd/ask:nobody", json!({}), 422, "invalid_request_error"),
+        (
+            "kd/ask",
+            json!({"tool_choice": {"type": "any"}}),
+            400,
+            "invalid_request_error",
+        ),
+    ] {
+        let (got, text) = ask(model, more);
+        assert_eq!(
+            (got, &object(&text)["error"]["type"]),
+            (status, &json!(kind)),
+            "{text}"
+        );
+    }
+    let failed = named(&ask("kd/ask:eve", json!({"stream": true})).1);
+    let last = failed.last().expect("an event");
+    assert!(
+        last["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("refused")),
+        "{last}"
+    );
+    let wrong = served.send(
+        "POST",
+        "/v1/messages",
+        "X-Api-Key: 0123456789abcdeF\r\n",
+        &json!({}),
+    );
+    assert_eq!(
+        (wrong.0, &object(&wrong.1)["error"]["type"]),
+        (401, &json!("authentication_error"))
+    );
+    let listed = object(&served.send("GET", "/v1/models", &key, &Value::Null).1);
+    assert_eq!(listed["first_id"], "kd/ask");
+    let count = json!({"model": "kd/ask", "messages": [user("Tabs or spaces?")]});
+    let (status, counted) = served.send("POST", "/v1/messages/count_tokens", &key, &count);
+    assert!(
+        status == 200 && object(&counted)["input_tokens"].as_u64() > Some(0),
+        "{counted}"
+    );
+}
+
+#[test]
+fn responses_tell_answers_streams_and_failures_and_go_on_by_their_id() {
+    let said = json!({"runs": [[{"text": "Spa"}, {"text": "ces."}]]});
+    let failure = json!({"kind": "auth", "message": "the key was refused"});
+    let home = Home::scripted(&[
+        ("ann", said),
+        ("eve", json!({"runs": [[{"fail": failure}]]})),
+    ]);
+    let served = Served::models(&home);
+    let ask = |more: Value| {
+        let mut request = json!({"model": "kd/ask:ann", "input": "Tabs or spaces?"});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            request[key] = value.clone();
+        }
+        served.send("POST", "/v1/responses", &bearer(), &request)
+    };
+    let object = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let (status, text) = ask(json!({}));
+    assert_eq!(status, 200, "{text}");
+    let whole = object(&text);
+    assert_eq!(whole["output"][0]["content"][0]["text"], "Spaces.");
+    assert_eq!(whole["status"], "completed");
+    let (_, text) = ask(json!({"input": "Why?", "previous_response_id": whole["id"]}));
+    let next = object(&text);
+    assert_eq!(next["kd"]["thread"], whole["kd"]["thread"]);
+    assert_ne!(next["id"], whole["id"]);
+    // It went on from there already.
+    for id in [&whole["id"], &json!("resp_x")] {
+        let (status, text) = ask(json!({"input": "Why?", "previous_response_id": id}));
+        assert_eq!(
+            (status, &object(&text)["error"]["param"]),
+            (400, &json!("previous_response_id"))
+        );
+    }
+    let events = named(&ask(json!({"stream": true})).1);
+    for (place, event) in events.iter().enumerate() {
+        assert_eq!(event["sequence_number"], place, "{event}");
+    }
+    let kinds: Vec<_> = events.iter().filter_map(|e| e["type"].as_str()).collect();
+    assert_eq!(kinds[0], "response.created");
+    let pieces = events
+        .iter()
+        .filter(|e| e["type"] == "response.output_text.delta");
+    let text: String = pieces.filter_map(|e| e["delta"].as_str()).collect();
+    assert_eq!(text, "Spaces.");
+    let thought = events
+        .iter()
+        .filter(|e| e["type"] == "response.reasoning_summary_text.delta");
+    let thought: String = thought.filter_map(|e| e["delta"].as_str()).collect();
+    assert!(thought.contains("ann is asked"), "{thought}");
+    let last = &events[events.len() - 1];
+    assert_eq!(last["type"], "response.completed");
+    let items: Vec<_> = last["response"]["output"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|i| &i["type"])
+        .collect();
+    assert_eq!(items, ["reasoning", "message"]);
+    assert!(last["response"]["kd"]["thread"].is_string());
+    let (status, text) = ask(json!({"model": "kd/ask:eve"}));
+    assert_eq!(
+        (status, &object(&text)["error"]["type"]),
+        (502, &json!("api_error"))
+    );
+    let failed = named(&ask(json!({"model": "kd/ask:eve", "stream": true})).1);
+    let last = failed.last().expect("an event");
+    assert_eq!(last["type"], "response.failed");
+    assert!(
+        last["response"]["error"]["message"]
             .as_str()
             .is_some_and(|m| m.contains("refused")),
         "{last}"

@@ -200,7 +200,7 @@ mod tests {
     #[tokio::test]
     async fn many_sessions_of_one_token_close_none_of_another() {
         let tokens = Tokens::parse("ada 0123456789abcdef\neve fedcba9876543210").unwrap();
-        let caller = |token: &str| tokens.caller(Some(&format!("Bearer {token}"))).unwrap();
+        let caller = |token: &str| tokens.owner(token).unwrap();
         let (ada, eve) = (caller("0123456789abcdef"), caller("fedcba9876543210"));
         let sessions = Sessions::new(8);
         let mut open = Vec::new();

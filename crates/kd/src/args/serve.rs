@@ -11,9 +11,10 @@ Examples:
   KD_SERVE_TOKEN=… kd serve --listen 127.0.0.1:7777
   kd serve --tokens tokens.txt              one line for each caller: NAME TOKEN
 
-Give the address that ends in /v1 and the token to any program that takes an
-OpenAI-compatible service. Its models are kd/ask, kd/think and kd/deliberate;
-kd/ask:claude,codex names members.
+Give the address that ends in /v1 and the token to any program that takes a
+service with the API of OpenAI; to one for Anthropic's API, the address without
+/v1. The models are kd/ask, kd/think and kd/deliberate; kd/ask:claude,codex
+names members.
 
 Only programs on this machine that present a token are admitted; web pages are not.";
 
@@ -24,7 +25,7 @@ pub(crate) struct Serve {
     /// Only the Model Context Protocol, under /mcp
     #[arg(long)]
     pub(crate) mcp: bool,
-    /// Only the council as a model (OpenAI Chat Completions), under /v1
+    /// Only the council as a model (the APIs of OpenAI and Anthropic), under /v1
     #[arg(long)]
     pub(crate) models: bool,
     /// The loopback address to listen on; port 0 picks a free one

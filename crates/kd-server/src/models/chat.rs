@@ -1,0 +1,296 @@
+//! OpenAI Chat Completions: what of a request is read, and how an answer is told, whole and streamed.
+
+use super::fault::{Fault, Shape};
+use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
+use super::{Call, Read, Wire, finish};
+use crate::answer::Answer;
+use kd_core::Usage;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A request. Fields that are not here, such as `temperature`, are for one model and mean nothing to a council.
+#[derive(Debug, Deserialize)]
+struct Chat {
+    model: String,
+    messages: Vec<Said>,
+    #[serde(default)]
+    stream: Option<bool>,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    #[serde(default)]
+    n: Option<u64>,
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    #[serde(default)]
+    function_call: Option<Value>,
+    #[serde(default)]
+    response_format: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Said {
+    role: String,
+    #[serde(default)]
+    content: Option<Content>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Value>),
+}
+
+/// Reads a request, and refuses what a council cannot do rather than ignore it.
+pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
+    let chat: Chat = serde_json::from_slice(body)
+        .map_err(|error| Fault::invalid(None, format!("this is no chat completion: {error}")))?;
+    if chat.n.is_some_and(|n| n != 1) {
+        return Err(Fault::invalid(
+            Some("n"),
+            "a council gives one answer: `n` must be 1",
+        ));
+    }
+    let forced = |choice: &Value| !matches!(choice.as_str(), Some("auto" | "none"));
+    if chat.tool_choice.as_ref().is_some_and(forced) {
+        let why = "the council calls no tools of the client: `tool_choice` must be auto or none";
+        return Err(Fault::invalid(Some("tool_choice"), why));
+    }
+    if chat.function_call.as_ref().is_some_and(forced) {
+        let why = "the council calls no tools of the client: `function_call` must be auto or none";
+        return Err(Fault::invalid(Some("function_call"), why));
+    }
+    let form = chat
+        .response_format
+        .as_ref()
+        .and_then(|form| form["type"].as_str());
+    if form.is_some_and(|form| form != "text") {
+        let why = "the council answers in text: `response_format` must be text";
+        return Err(Fault::invalid(Some("response_format"), why));
+    }
+    let messages: Result<Vec<Message>, Fault> = chat.messages.iter().map(message).collect();
+    let transcript = Transcript {
+        model: chat.model,
+        messages: messages?,
+        previous: None,
+    };
+    let wants_usage = chat
+        .stream_options
+        .is_some_and(|options| options.include_usage == Some(true));
+    Ok(Read {
+        transcript: transcript.check("messages")?,
+        streams: chat.stream == Some(true),
+        wire: Box::new(Completion { wants_usage }),
+    })
+}
+
+/// A message: its text, and of an assistant that called tools these calls too.
+fn message(said: &Said) -> Result<Message, Fault> {
+    let role = Role::read(&said.role, "messages")?;
+    let mut text = match &said.content {
+        None => String::new(),
+        Some(Content::Text(text)) => text.clone(),
+        Some(Content::Parts(parts)) => text_of(parts, &["text", "refusal"], &[], "messages")?,
+    };
+    for call in said
+        .tool_calls
+        .as_ref()
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let function = &call["function"];
+        let word = |key: &str| function[key].as_str().unwrap_or_default();
+        add_line(&mut text, &called(word("name"), word("arguments")));
+    }
+    Ok(Message {
+        role,
+        text,
+        name: said.name.clone(),
+    })
+}
+
+/// Tokens as the wire tells them.
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+    })
+}
+
+/// One completion.
+#[derive(Clone, Debug)]
+struct Completion {
+    /// Whether a stream ends with the usage.
+    wants_usage: bool,
+}
+
+const DONE: &str = "data: [DONE]\n\n";
+
+fn event(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+fn id(call: &Call) -> String {
+    format!("chatcmpl-{}", call.id)
+}
+
+/// A piece of a stream.
+fn chunk(call: &Call, delta: Value, finish: Option<&str>) -> Value {
+    json!({
+        "id": id(call),
+        "object": "chat.completion.chunk",
+        "created": call.created,
+        "model": call.model,
+        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}],
+    })
+}
+
+impl Wire for Completion {
+    fn whole(&self, call: &Call, answer: &Answer) -> Value {
+        json!({
+            "id": id(call),
+            "object": "chat.completion",
+            "created": call.created,
+            "model": call.model,
+            "choices": [{
+                "index": 0,
+                "message": {"role": "assistant", "content": answer.content(), "refusal": null},
+                "logprobs": null,
+                "finish_reason": finish(answer, "stop", "length"),
+            }],
+            "usage": usage(&answer.usage()),
+            "kd": answer.json(),
+        })
+    }
+
+    fn begin(&mut self, call: &Call) -> String {
+        event(&chunk(
+            call,
+            json!({"role": "assistant", "content": ""}),
+            None,
+        ))
+    }
+
+    fn thought(&mut self, call: &Call, line: &str) -> String {
+        event(&chunk(call, json!({"reasoning_content": line}), None))
+    }
+
+    fn text(&mut self, call: &Call, piece: &str) -> String {
+        event(&chunk(call, json!({"content": piece}), None))
+    }
+
+    fn end(&mut self, call: &Call, answer: &Answer, _text: &str) -> String {
+        let mut end = chunk(call, json!({}), Some(finish(answer, "stop", "length")));
+        end["kd"] = answer.json();
+        let mut out = event(&end);
+        if self.wants_usage {
+            let mut last = chunk(call, json!({}), None);
+            last["choices"] = json!([]);
+            last["usage"] = usage(&answer.usage());
+            out += &event(&last);
+        }
+        out + DONE
+    }
+
+    fn fail(&mut self, _call: &Call, fault: &Fault) -> String {
+        event(&fault.json(Shape::OpenAi)) + DONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::StatusCode;
+
+    fn of(value: &Value) -> Result<Read, Fault> {
+        read(value.to_string().as_bytes())
+    }
+
+    #[test]
+    fn what_a_council_cannot_do_is_refused_with_its_field() {
+        let user = json!({"role": "user", "content": "hi"});
+        for (more, param) in [
+            (json!({"n": 2}), Some("n")),
+            (json!({"tool_choice": "required"}), Some("tool_choice")),
+            (
+                json!({"function_call": {"name": "x"}}),
+                Some("function_call"),
+            ),
+            (
+                json!({"tool_choice": {"type": "function"}}),
+                Some("tool_choice"),
+            ),
+            (
+                json!({"response_format": {"type": "json_schema"}}),
+                Some("response_format"),
+            ),
+            (json!({"messages": []}), Some("messages")),
+            (
+                json!({"messages": [{"role": "user", "content": " "}]}),
+                Some("messages"),
+            ),
+            (
+                json!({"messages": [{"role": "boss", "content": "x"}]}),
+                Some("messages"),
+            ),
+            (
+                json!({"messages": [user, {"role": "assistant", "content": "x"}]}),
+                Some("messages"),
+            ),
+            (
+                json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
+                Some("messages"),
+            ),
+            (json!({"messages": "hi"}), None),
+            (json!({"model": 3}), None),
+        ] {
+            let mut request = json!({"model": "kd/ask", "messages": [user]});
+            for (key, value) in more.as_object().into_iter().flatten() {
+                request[key] = value.clone();
+            }
+            let fault = of(&request).err().expect("refused");
+            assert_eq!(
+                (fault.status, fault.param),
+                (StatusCode::BAD_REQUEST, param),
+                "{more}"
+            );
+        }
+        assert!(read(b"{").is_err());
+    }
+
+    #[test]
+    fn what_clients_send_along_is_taken() {
+        let request = json!({
+            "model": "kd/ask", "temperature": 0.7, "max_tokens": 5, "n": 1, "tools": [{"type": "function"}],
+            "tool_choice": "auto", "response_format": {"type": "text"}, "stream": true, "user": "x",
+            "stream_options": {"include_usage": true},
+            "messages": [
+                {"role": "developer", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+                {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
+                    "function": {"name": "read", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "three"},
+            ],
+        });
+        let read = of(&request).expect("taken");
+        assert!(read.streams);
+        let texts: Vec<_> = read.transcript.messages.iter().map(|m| &m.text).collect();
+        assert_eq!(
+            texts,
+            ["Be brief.", "one\ntwo", "[called read with {}]", "three"]
+        );
+    }
+}

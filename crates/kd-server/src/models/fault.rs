@@ -1,0 +1,159 @@
+//! Failures, in the shape of each wire.
+
+use crate::answer::Answer;
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use kd_core::clean::clean_line;
+use serde_json::{Value, json};
+
+/// Maximum characters of a name that an error repeats.
+pub(super) const NAME_CHARS_MAX: usize = 80;
+
+/// How a wire tells failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// OpenAI.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+}
+
+impl Shape {
+    /// The shape that clients of a path expect.
+    pub(super) fn of(path: &str) -> Self {
+        match path.starts_with(super::MESSAGES) {
+            true => Shape::Anthropic,
+            false => Shape::OpenAi,
+        }
+    }
+}
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fault {
+    pub(super) status: StatusCode,
+    code: Option<&'static str>,
+    pub(super) param: Option<&'static str>,
+    pub(super) message: String,
+}
+
+impl Fault {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: None,
+            param: None,
+            message: message.into(),
+        }
+    }
+
+    /// The request is wrong.
+    pub(super) fn invalid(param: Option<&'static str>, message: impl Into<String>) -> Self {
+        Self {
+            param,
+            ..Self::new(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    /// There is no such model.
+    pub(super) fn model(model: &str, names: String) -> Self {
+        let model = clean_line(model, NAME_CHARS_MAX);
+        let message = format!("there is no model `{model}`; models: {names}");
+        Self {
+            code: Some("model_not_found"),
+            param: Some("model"),
+            ..Self::new(StatusCode::NOT_FOUND, message)
+        }
+    }
+
+    /// The answer to go on from is not known.
+    pub(super) fn previous(id: &str) -> Self {
+        let id = clean_line(id, NAME_CHARS_MAX);
+        let message = format!(
+            "no answer `{id}` to go on from: it is unknown, or the conversation went on already; send the conversation as `input`"
+        );
+        Self {
+            code: Some("previous_response_not_found"),
+            param: Some("previous_response_id"),
+            ..Self::new(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    /// The request was not let in.
+    pub(super) fn door(status: StatusCode, why: &str) -> Self {
+        let code = (status == StatusCode::UNAUTHORIZED).then_some("invalid_api_key");
+        Self {
+            code,
+            ..Self::new(status, why)
+        }
+    }
+
+    /// There is no such endpoint.
+    pub(super) fn path() -> Self {
+        let message = "there is no such endpoint; there are /v1/models, /v1/chat/completions, /v1/responses and /v1/messages";
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// The endpoint takes another method.
+    pub(super) fn method() -> Self {
+        let message = "GET /v1/models; POST /v1/chat/completions, /v1/responses and /v1/messages";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    /// The house refuses, for a reason that the user can change.
+    pub(super) fn refused(why: &str) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+    }
+
+    /// Nobody answered.
+    pub(super) fn unanswered(answer: &Answer) -> Self {
+        let message = format!("{} (thread {})", answer.failure(), answer.thread());
+        Self::new(StatusCode::BAD_GATEWAY, message)
+    }
+
+    /// Something of ours broke.
+    pub(super) fn broken(why: String) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+    }
+
+    /// As the wire tells it.
+    pub(super) fn json(&self, shape: Shape) -> Value {
+        let Self {
+            code,
+            param,
+            message,
+            ..
+        } = self;
+        let ours = self.status.is_server_error();
+        match shape {
+            Shape::OpenAi => {
+                let kind = if ours {
+                    "api_error"
+                } else {
+                    "invalid_request_error"
+                };
+                json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
+            }
+            Shape::Anthropic => {
+                let kind = match self.status.as_u16() {
+                    401 => "authentication_error",
+                    403 => "permission_error",
+                    404 | 405 => "not_found_error",
+                    413 => "request_too_large",
+                    503 => "overloaded_error",
+                    _ if ours => "api_error",
+                    _ => "invalid_request_error",
+                };
+                json!({"type": "error", "error": {"type": kind, "message": message}})
+            }
+        }
+    }
+
+    /// The answer to a request that failed.
+    pub(super) fn response(&self, shape: Shape) -> Response {
+        // Clients would ask again, and members would be paid again.
+        let headers = [("x-should-retry", "false")];
+        (self.status, headers, Json(self.json(shape))).into_response()
+    }
+}

@@ -1,0 +1,453 @@
+//! The council as a model, over the wires of OpenAI (Chat Completions, Responses) and Anthropic (Messages), streamed and
+//! whole, and the list of models.
+//!
+//! Input: the transcript of a client. Output: one answer, its progress as thinking, and under `kd` who said what, the
+//! verdict, the thread and what all members used. A transcript that goes on after an answer of this server goes on in its
+//! thread. Each wire is one file that reads requests into a [`Transcript`] and writes answers as a [`Wire`].
+
+mod anthropic;
+mod chat;
+mod fault;
+mod responses;
+mod talk;
+mod transcript;
+
+use crate::answer::Answer;
+use crate::consult::{Consultations, Running, Told};
+use crate::identity::Identity;
+use crate::kingdom::{Kingdom, Method, off};
+use axum::body::Bytes;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, body::Body};
+use fault::{Fault, Shape};
+use futures::stream::{self, StreamExt};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use talk::{Asked, Talks};
+use transcript::Transcript;
+
+/// Where the models are.
+pub(crate) const PATH: &str = "/v1";
+/// Where Anthropic's wire is spoken.
+const MESSAGES: &str = "/v1/messages";
+/// Names the thread of an answer.
+const THREAD: &str = "x-kd-thread";
+/// Maximum bytes of a model's name, with the members that it lists.
+const MODEL_BYTES_MAX: usize = 2048;
+/// A stream says something at least so often: clients and proxies close silent ones.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// The models: name, method, and what it does.
+const MODELS: &[(&str, Method, &str)] = &[
+    (
+        "kd/ask",
+        Method::Ask,
+        "all members answer, the chair concludes",
+    ),
+    (
+        "kd/think",
+        Method::Think,
+        "a fast and a rigorous member answer together",
+    ),
+    (
+        "kd/deliberate",
+        Method::Deliberate,
+        "a council plans itself, answers, reviews and votes",
+    ),
+];
+
+/// What the handlers share.
+struct Face {
+    kingdom: Arc<dyn Kingdom>,
+    running: Consultations,
+    talks: Talks,
+    /// Answers so far.
+    calls: AtomicU64,
+}
+
+/// What is said at the door to a client of these routes; a text for other clients.
+pub(crate) fn turned_away(path: &str, status: StatusCode, why: &'static str) -> Response {
+    match path.starts_with(PATH) {
+        true => Fault::door(status, why).response(Shape::of(path)),
+        false => (status, format!("{why}\n")).into_response(),
+    }
+}
+
+/// The routes.
+pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Router {
+    let face = Arc::new(Face {
+        kingdom,
+        running,
+        talks: Talks::default(),
+        calls: AtomicU64::default(),
+    });
+    Router::new()
+        .route("/v1/models", get(models))
+        .route("/v1/models/{*id}", get(model))
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/responses", post(responses))
+        .route(MESSAGES, post(messages))
+        .route("/v1/messages/count_tokens", post(count_tokens))
+        .fallback(|uri: Uri| async move { Fault::path().response(Shape::of(uri.path())) })
+        .method_not_allowed_fallback(|uri: Uri| async move {
+            Fault::method().response(Shape::of(uri.path()))
+        })
+        // The door bounds bodies.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(face)
+}
+
+/// Whether a client speaks Anthropic's wire: it says which version of it.
+fn shape(headers: &HeaderMap) -> Shape {
+    match headers.contains_key("anthropic-version") {
+        true => Shape::Anthropic,
+        false => Shape::OpenAi,
+    }
+}
+
+/// A model in a list.
+fn row(shape: Shape, &(name, _, what): &(&str, Method, &str)) -> Value {
+    match shape {
+        Shape::OpenAi => {
+            json!({"id": name, "object": "model", "created": 0, "owned_by": "kd", "description": what})
+        }
+        Shape::Anthropic => {
+            json!({"id": name, "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z", "description": what})
+        }
+    }
+}
+
+async fn models(State(face): State<Arc<Face>>, headers: HeaderMap) -> Json<Value> {
+    let shape = shape(&headers);
+    let here = MODELS.iter().filter(|row| face.kingdom.has(row.1));
+    let rows: Vec<Value> = here.map(|model| row(shape, model)).collect();
+    Json(match shape {
+        Shape::OpenAi => json!({"object": "list", "data": rows}),
+        Shape::Anthropic => json!({
+            "first_id": rows.first().map(|row| &row["id"]),
+            "last_id": rows.last().map(|row| &row["id"]),
+            "has_more": false,
+            "data": rows,
+        }),
+    })
+}
+
+async fn model(
+    State(face): State<Arc<Face>>,
+    headers: HeaderMap,
+    id: Result<Path<String>, PathRejection>,
+) -> Response {
+    let shape = shape(&headers);
+    let Ok(Path(id)) = id else {
+        return Fault::path().response(shape);
+    };
+    let found = method(&id).filter(|(method, _)| face.kingdom.has(*method));
+    let base = found.and_then(|(method, _)| MODELS.iter().find(|row| row.1 == method));
+    match base {
+        Some((_, method, what)) => Json(row(shape, &(id.as_str(), *method, *what))).into_response(),
+        None => Fault::model(&id, names()).response(shape),
+    }
+}
+
+fn names() -> String {
+    let names: Vec<&str> = MODELS.iter().map(|row| row.0).collect();
+    names.join(", ")
+}
+
+/// The method of a model, and the members that its name lists: `kd/ask:claude,codex`.
+fn method(model: &str) -> Option<(Method, Vec<String>)> {
+    if model.len() > MODEL_BYTES_MAX {
+        return None;
+    }
+    let (name, members) = model.split_once(':').unwrap_or((model, ""));
+    let row = MODELS.iter().find(|row| row.0 == name)?;
+    let members = members.split(',').map(str::trim).filter(|m| !m.is_empty());
+    Some((row.1, members.map(str::to_owned).collect()))
+}
+
+/// A request, as a wire read it.
+struct Read {
+    transcript: Transcript,
+    streams: bool,
+    wire: Box<dyn Wire>,
+}
+
+/// One answer under way.
+struct Call {
+    /// Tells it from all others.
+    id: String,
+    model: String,
+    created: u64,
+}
+
+/// How a wire tells an answer. A stream is text of server-sent events.
+trait Wire: Send + 'static {
+    /// The id by which a later request can go on from this answer.
+    fn goes_on_by(&self, _call: &Call) -> Option<String> {
+        None
+    }
+    /// The answer as one object.
+    fn whole(&self, call: &Call, answer: &Answer) -> Value;
+    /// The beginning of a stream.
+    fn begin(&mut self, call: &Call) -> String;
+    /// A sign of life.
+    fn quiet(&mut self, _call: &Call) -> String {
+        ": the council works\n\n".to_owned()
+    }
+    /// A line of progress.
+    fn thought(&mut self, call: &Call, line: &str) -> String;
+    /// A piece of the answer.
+    fn text(&mut self, call: &Call, piece: &str) -> String;
+    /// The end, behind the whole text.
+    fn end(&mut self, call: &Call, answer: &Answer, text: &str) -> String;
+    /// The end of a stream without an answer.
+    fn fail(&mut self, call: &Call, fault: &Fault) -> String;
+}
+
+/// Reads a request of a wire.
+type Reads = fn(&[u8]) -> Result<Read, Fault>;
+
+async fn chat(face: State<Arc<Face>>, caller: Extension<Identity>, body: Bytes) -> Response {
+    answered(face, caller, body, chat::read, Shape::OpenAi).await
+}
+
+async fn responses(face: State<Arc<Face>>, caller: Extension<Identity>, body: Bytes) -> Response {
+    answered(face, caller, body, responses::read, Shape::OpenAi).await
+}
+
+async fn messages(face: State<Arc<Face>>, caller: Extension<Identity>, body: Bytes) -> Response {
+    answered(face, caller, body, anthropic::read, Shape::Anthropic).await
+}
+
+async fn count_tokens(body: Bytes) -> Response {
+    match anthropic::count(&body) {
+        Ok(count) => Json(count).into_response(),
+        Err(fault) => fault.response(Shape::Anthropic),
+    }
+}
+
+async fn answered(
+    State(face): State<Arc<Face>>,
+    Extension(caller): Extension<Identity>,
+    body: Bytes,
+    reads: Reads,
+    shape: Shape,
+) -> Response {
+    let answered = match reads(&body) {
+        Ok(request) => answer(&face, &caller, request).await,
+        Err(fault) => Err(fault),
+    };
+    answered.unwrap_or_else(|fault| fault.response(shape))
+}
+
+/// Answers a request, whole or streamed.
+async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
+    let Read {
+        transcript,
+        streams,
+        wire,
+    } = request;
+    let named = method(&transcript.model).filter(|(method, _)| face.kingdom.has(*method));
+    let Some((method, members)) = named else {
+        return Err(Fault::model(&transcript.model, names()));
+    };
+    let asked = face.talks.ask(caller, &transcript, method, members)?;
+    let ask = asked.ask.clone();
+    let started = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
+    let mut started = started.map_err(Fault::broken)?;
+    if started.is_err() && asked.can_begin_anew() {
+        // The thread is gone, or busy: the transcript has all that is needed.
+        let ask = asked.anew.clone();
+        let again = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
+        started = again.map_err(Fault::broken)?;
+    }
+    let started = started.map_err(|why| {
+        face.talks.put_back(&asked);
+        Fault::refused(&why.0)
+    })?;
+    let thread = started.session.thread().0.clone();
+    let created = now();
+    let number = face.calls.fetch_add(1, Ordering::Relaxed);
+    let call = Call {
+        id: format!("{thread}-{created:x}-{number:x}"),
+        model: transcript.model,
+        created,
+    };
+    let mut running = face.running.start(started);
+    if streams {
+        let streamed = Streamed {
+            call,
+            wire,
+            running,
+            sent: String::new(),
+            void: false,
+            over: false,
+            face: Arc::clone(face),
+            asked,
+        };
+        return Ok(with_thread(streamed.response(), &thread));
+    }
+    // What is told meanwhile is for streams.
+    while running.told.recv().await.is_some() {}
+    let ended = running.end().await.map_err(|why| Fault::refused(&why));
+    let answer = match ended {
+        Ok(answer) if answer.is_answer() => answer,
+        Ok(answer) => {
+            face.talks.put_back(&asked);
+            return Err(Fault::unanswered(&answer));
+        }
+        Err(fault) => {
+            face.talks.put_back(&asked);
+            return Err(fault);
+        }
+    };
+    let id = wire.goes_on_by(&call);
+    face.talks
+        .remember(&asked, answer.thread(), &answer.content(), id.as_deref());
+    let whole = Json(wire.whole(&call, &answer)).into_response();
+    Ok(with_thread(whole, &thread))
+}
+
+/// The response with a header that names the thread: for clients that read the standard fields only.
+fn with_thread(mut response: Response, thread: &str) -> Response {
+    if let Ok(thread) = HeaderValue::from_str(thread) {
+        response.headers_mut().insert(THREAD, thread);
+    }
+    response
+}
+
+/// A stream at work.
+struct Streamed {
+    call: Call,
+    wire: Box<dyn Wire>,
+    running: Running,
+    /// The answer as sent.
+    sent: String,
+    /// Whether that is void: the answer follows as a whole at the end.
+    void: bool,
+    over: bool,
+    face: Arc<Face>,
+    asked: Asked,
+}
+
+impl Streamed {
+    /// The answer as server-sent events. When the client leaves, the stream is dropped and the council interrupted.
+    fn response(mut self) -> Response {
+        let begin = self.wire.begin(&self.call);
+        let rest = stream::unfold(self, |mut state| async move {
+            let events = state.next().await?;
+            Some((events, state))
+        });
+        let events = stream::once(async move { begin }).chain(rest);
+        let body = Body::from_stream(events.map(Ok::<_, Infallible>));
+        let headers = [
+            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-cache"),
+        ];
+        (StatusCode::OK, headers, body).into_response()
+    }
+
+    /// The next events, as they go out; `None` after the last.
+    async fn next(&mut self) -> Option<String> {
+        if self.over {
+            return None;
+        }
+        let told = tokio::time::timeout(SIGN_OF_LIFE, self.running.told.recv()).await;
+        Some(match told {
+            Err(_) => self.wire.quiet(&self.call),
+            Ok(Some(Told::Void)) => {
+                self.void |= !self.sent.is_empty();
+                self.wire.quiet(&self.call)
+            }
+            Ok(Some(Told::Text(_))) if self.void => self.wire.quiet(&self.call),
+            Ok(Some(Told::Text(text))) => {
+                self.sent.push_str(&text);
+                self.wire.text(&self.call, &text)
+            }
+            Ok(Some(Told::Line(line))) => self.wire.thought(&self.call, &format!("{line}\n")),
+            Ok(None) => {
+                self.over = true;
+                self.last().await
+            }
+        })
+    }
+
+    /// What remains to be sent at the end.
+    async fn last(&mut self) -> String {
+        let fault = match self.running.end().await {
+            Ok(answer) if answer.is_answer() => return self.end(&answer),
+            Ok(answer) => Fault::unanswered(&answer),
+            Err(why) => Fault::refused(&why),
+        };
+        self.face.talks.put_back(&self.asked);
+        self.wire.fail(&self.call, &fault)
+    }
+
+    /// What of the answer was not sent yet, and the end.
+    fn end(&mut self, answer: &Answer) -> String {
+        let content = answer.content();
+        let rest = match content.strip_prefix(&self.sent).filter(|_| !self.void) {
+            Some(rest) => rest.to_owned(),
+            // An attempt broke off after it had begun: the answer that counts follows.
+            None => format!("\n\n*(that broke off; the answer:)*\n\n{content}"),
+        };
+        self.sent.push_str(&rest);
+        let id = self.wire.goes_on_by(&self.call);
+        let talks = &self.face.talks;
+        talks.remember(&self.asked, answer.thread(), &self.sent, id.as_deref());
+        let mut out = String::new();
+        if !rest.is_empty() {
+            out += &self.wire.text(&self.call, &rest);
+        }
+        out + &self.wire.end(&self.call, answer, &self.sent)
+    }
+}
+
+/// A server-sent event with a name.
+fn named_event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// One of two words: for an answer that is whole, and for one that a limit of tokens cut.
+fn finish(answer: &Answer, whole: &'static str, cut: &'static str) -> &'static str {
+    match answer.is_cut() {
+        true => cut,
+        false => whole,
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_names_a_method_and_its_members() {
+        let found = |model: &str| method(model);
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        for (model, method) in [
+            ("kd/ask", Some((Method::Ask, names(&[])))),
+            ("kd/think", Some((Method::Think, names(&[])))),
+            ("kd/deliberate", Some((Method::Deliberate, names(&[])))),
+            ("kd/ask:claude", Some((Method::Ask, names(&["claude"])))),
+            ("kd/ask: a, b,", Some((Method::Ask, names(&["a", "b"])))),
+            ("ask", None),
+            ("kd/", None),
+            ("gpt-5", None),
+            ("", None),
+        ] {
+            assert_eq!(found(model), method, "{model}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A conversation as any wire sends it, reduced to who said what.
+
+use super::fault::{Fault, NAME_CHARS_MAX};
+use kd_core::clean::clean_line;
+use serde_json::Value;
+
+/// Who said a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The client itself.
+    System,
+    /// The user.
+    User,
+    /// The model: an earlier answer of this server.
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
+impl Role {
+    /// Its name on every wire.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+
+    /// Reads a name; wires have several for some.
+    pub(super) fn read(name: &str, param: &'static str) -> Result<Self, Fault> {
+        match name {
+            "system" | "developer" => Ok(Role::System),
+            "user" => Ok(Role::User),
+            "assistant" => Ok(Role::Assistant),
+            "tool" | "function" => Ok(Role::Tool),
+            other => {
+                let role = clean_line(other, NAME_CHARS_MAX);
+                Err(Fault::invalid(
+                    Some(param),
+                    format!("there is no role `{role}`"),
+                ))
+            }
+        }
+    }
+}
+
+/// A message of the transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) role: Role,
+    pub(super) text: String,
+    /// The name of the speaker, where the client gives one.
+    pub(super) name: Option<String>,
+}
+
+impl Message {
+    pub(super) fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            role,
+            text: text.into(),
+            name: None,
+        }
+    }
+}
+
+/// A request's conversation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transcript {
+    pub(super) model: String,
+    pub(super) messages: Vec<Message>,
+    /// The answer that this request goes on from, by its id (OpenAI Responses).
+    pub(super) previous: Option<String>,
+}
+
+impl Transcript {
+    /// Checks that the conversation ends with a question. `param` is the field that holds it.
+    pub(super) fn check(self, param: &'static str) -> Result<Self, Fault> {
+        let why = match self.messages.last() {
+            None => format!("`{param}` is empty"),
+            Some(last) if !matches!(last.role, Role::User | Role::Tool) => {
+                "the last message must be the user's: it is the question".to_owned()
+            }
+            Some(last) if last.role == Role::User && last.text.trim().is_empty() => {
+                "the last message is empty: it is the question".to_owned()
+            }
+            Some(_) => return Ok(self),
+        };
+        Err(Fault::invalid(Some(param), why))
+    }
+}
+
+/// The text of typed parts, of these kinds; parts of the kinds in `silent` are skipped.
+///
+/// # Errors
+/// When there are others: pictures, sound, files.
+pub(super) fn text_of(
+    parts: &[Value],
+    kinds: &[&str],
+    silent: &[&str],
+    param: &'static str,
+) -> Result<String, Fault> {
+    let mut texts = Vec::new();
+    for part in parts {
+        let kind = part["type"].as_str().unwrap_or_default();
+        if kinds.contains(&kind) {
+            let text = part["text"].as_str().or(part["refusal"].as_str());
+            texts.push(text.unwrap_or_default());
+        } else if !silent.contains(&kind) {
+            let kind = clean_line(kind, NAME_CHARS_MAX);
+            let why = format!("the council reads text only, not `{kind}`");
+            return Err(Fault::invalid(Some(param), why));
+        }
+    }
+    Ok(texts.join("\n"))
+}
+
+/// A tool call of an earlier answer, as text.
+pub(super) fn called(name: &str, arguments: &str) -> String {
+    format!("[called {name} with {arguments}]")
+}
+
+/// Adds a line to a text.
+pub(super) fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
