@@ -141,6 +141,7 @@ fn pieces(c: &mut Criterion) {
                     seat: SeatName::new("ada").unwrap(),
                     purpose: kd_core::event::Purpose::Answer,
                     replaces: None,
+                    ahead: Vec::new(),
                 });
             }
             let steps = (0..PIECES)

@@ -146,6 +146,9 @@ pub enum Event {
         /// The number of the failed message whose place the answer will take, where it is asked for again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<u32>,
+        /// Who speaks after it, one by one, as far as that is known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ahead: Vec<SeatName>,
     },
     /// A piece of an answer arrived.
     TurnDelta {
@@ -177,6 +180,12 @@ pub enum Event {
         message: Option<u32>,
         /// What it used.
         usage: Option<Usage>,
+        /// How often a tool was used.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        tools: u32,
+        /// Characters of thinking.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        thought: u32,
     },
     /// A turn ended without a whole answer; what came is on disk.
     TurnFailed {
@@ -280,6 +289,10 @@ pub enum Event {
         /// One line.
         text: String,
     },
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Event {

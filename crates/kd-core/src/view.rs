@@ -29,6 +29,8 @@ pub struct View {
     pub panels: Vec<Panel>,
     /// The king's words that wait, oldest first.
     pub waiting: VecDeque<(String, Address)>,
+    /// How far a round has come in which members speak one by one.
+    pub course: Option<Course>,
     /// How the last round ended; none before the first end and while a round goes on.
     pub outcome: Option<Outcome>,
     /// What all turns used since the view was opened.
@@ -43,6 +45,17 @@ pub struct View {
     streams: BTreeMap<SeatName, usize>,
     now: Option<Timestamp>,
     revision: u64,
+}
+
+/// How far a round has come in which members speak one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// The number of the turn under way, from 1.
+    pub number: u32,
+    /// How many there are, if nobody is mentioned, mutes or passes.
+    pub of: u32,
+    /// Who speaks after it, in order.
+    pub next: Vec<SeatName>,
 }
 
 /// One thing that is shown.
@@ -197,7 +210,10 @@ impl View {
                 }
                 self.message_added(message, *turn);
             }
-            Event::SayQueued { body, to } => self.waiting.push_back((body.clone(), to.clone())),
+            Event::SayQueued { body, to } => {
+                self.waiting.push_back((body.clone(), to.clone()));
+                self.turns_end();
+            }
             Event::SayTakenBack { .. } => {
                 self.waiting.pop_back();
             }
@@ -206,8 +222,12 @@ impl View {
                 seat,
                 purpose,
                 replaces,
+                ahead,
             } => {
                 self.outcome = None;
+                if *purpose == Purpose::Answer && replaces.is_none() {
+                    self.goes_on(ahead);
+                }
                 let growing = Growing {
                     replaces: *replaces,
                     ..self.growing(Some(*turn), seat, *purpose)
@@ -268,6 +288,7 @@ impl View {
             }
             Event::SeatMuted { seat, muted: true } => {
                 self.muted.insert(seat.clone());
+                self.comes_no_more(|next| next == seat);
             }
             Event::SeatMuted { seat, muted: false } => {
                 self.muted.remove(seat);
@@ -282,7 +303,10 @@ impl View {
                     "your message could not be written: {why}"
                 )));
             }
-            Event::FloorYielded { outcome, .. } => self.outcome = Some(*outcome),
+            Event::FloorYielded { outcome, .. } => {
+                self.outcome = Some(*outcome);
+                self.course = None;
+            }
             // What of it is to be seen has a fold of its own: `deliberation::report`.
             Event::Deliberated { .. } | Event::Reviewed { .. } => {}
             Event::Noticed { text } => {
@@ -306,6 +330,13 @@ impl View {
         }
     }
 
+    /// What is shown of the newest round: the panels after your last message.
+    pub fn round(&self) -> &[Panel] {
+        let king = |panel: &Panel| matches!(&panel.content, Content::Message { message, .. } if message.is_king());
+        let from = self.panels.iter().rposition(king).map_or(0, |at| at + 1);
+        self.panels.get(from..).unwrap_or_default()
+    }
+
     /// The answers that are on their way, in the order of their panels.
     pub fn growing_turns(&self) -> impl Iterator<Item = &Growing> {
         self.panels.iter().filter_map(|panel| match &panel.content {
@@ -322,6 +353,43 @@ impl View {
     /// Whether somebody we asked speaks.
     pub fn is_busy(&self) -> bool {
         !self.turns.is_empty()
+    }
+
+    /// A turn begins, and these follow it. Turns that begin together are no course.
+    fn goes_on(&mut self, ahead: &[SeatName]) {
+        let number = match &self.course {
+            _ if !self.turns.is_empty() => 0,
+            Some(course) => course.number + 1,
+            None => 1,
+        };
+        let of = number.saturating_add(u32::try_from(ahead.len()).unwrap_or(u32::MAX));
+        self.course = (number > 0 && of > 1).then(|| Course {
+            number,
+            of,
+            next: ahead.to_vec(),
+        });
+    }
+
+    /// You spoke again: who has spoken in this round speaks no more in it.
+    fn turns_end(&mut self) {
+        let heard = |panel: &Panel| match &panel.content {
+            Content::Message { message, .. } => Some(message.from.clone()),
+            Content::Turn(growing) => Some(growing.seat.to_string()),
+            Content::Lost { seat, .. } => Some(seat.to_string()),
+            Content::Notice(_) | Content::Refusal(_) => None,
+        };
+        let heard: BTreeSet<String> = self.round().iter().filter_map(heard).collect();
+        self.comes_no_more(|next| heard.contains(next.as_str()));
+    }
+
+    /// Turns that do not come.
+    fn comes_no_more(&mut self, who: impl Fn(&SeatName) -> bool) {
+        if let Some(course) = &mut self.course {
+            let before = course.next.len();
+            course.next.retain(|next| !who(next));
+            let gone = u32::try_from(before - course.next.len()).unwrap_or(u32::MAX);
+            course.of = course.of.saturating_sub(gone);
+        }
     }
 
     fn growing(&self, turn: Option<TurnId>, seat: &SeatName, purpose: Purpose) -> Growing {
@@ -598,6 +666,7 @@ mod tests {
             seat: seat(name),
             purpose: Purpose::Answer,
             replaces: None,
+            ahead: Vec::new(),
         }
     }
 
@@ -655,6 +724,8 @@ mod tests {
             seat: seat("codex"),
             message: Some(2),
             usage: Some(usage),
+            tools: 0,
+            thought: 0,
         });
         let failure = Failure::new(FailureKind::Crashed, "disk full");
         view.fold(&Event::TurnFailed {
@@ -721,6 +792,8 @@ mod tests {
             seat: seat("claude"),
             message: Some(2),
             usage: None,
+            tools: 0,
+            thought: 0,
         });
         view.fold(&text(2, "y"));
         assert_eq!(bodies(&view), ["codex … y", "claude: x"]);

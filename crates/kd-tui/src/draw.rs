@@ -4,6 +4,7 @@ mod bars;
 mod help;
 pub(crate) mod pen;
 mod picker;
+mod strip;
 
 use crate::app::{App, Screen};
 use crate::log::Slice;
@@ -18,6 +19,8 @@ use ratatui_core::buffer::Buffer;
 const INPUT_PART: u16 = 3;
 /// From this height on, rules part the header and the input from the log.
 const RULES_FROM: u16 = 18;
+/// From this height on, the strip of the round is shown while somebody speaks; with rules, afterwards too.
+const STRIP_FROM: u16 = 10;
 /// What stands before the words of a search.
 const SEARCH: &str = "search: ";
 /// The most candidates that are shown.
@@ -73,17 +76,24 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let input = (wanted.min(usize::from(u16::MAX)) as u16).clamp(1, most);
     let bottom = area.height - input;
     let status_y = bottom - 1;
-    let log_rows = status_y.saturating_sub(rules).saturating_sub(top);
+    let wanted = area.height >= RULES_FROM || app.log.view.is_growing();
+    let strip = (area.height >= STRIP_FROM && wanted && app.search.is_none())
+        .then(|| strip::strip(&app.log.view, &look, area.width.into()))
+        .flatten();
+    let strip_rows = u16::from(strip.is_some());
+    let log_rows = status_y
+        .saturating_sub(rules)
+        .saturating_sub(strip_rows)
+        .saturating_sub(top);
     draw_log(app, &look, &mut pen, top, log_rows);
     if rules > 0 {
-        pen.rule(status_y - 1, area.width, &look);
+        pen.rule(status_y - strip_rows - 1, area.width, &look);
     }
-    pen.line(
-        0,
-        status_y,
-        area.width,
-        &bars::status(app, &look, area.width.into()),
-    );
+    if let Some(strip) = &strip {
+        pen.line(0, status_y - 1, area.width, strip);
+    }
+    let status = bars::status(app, &look, strip.is_some(), area.width.into());
+    pen.line(0, status_y, area.width, &status);
     offers(app, &look, &mut pen, status_y);
     if let Some(search) = &app.search {
         let lead = Span::new(Style::new().bold(), SEARCH);

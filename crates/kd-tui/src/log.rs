@@ -18,6 +18,8 @@ pub type Item = i64;
 
 /// Cards that are kept beside those in sight.
 const KEPT: usize = 256;
+/// Members whose turns come are shown up to this many.
+const COMING_MAX: usize = 8;
 /// Older messages are fetched when this few stand above the sight.
 const MARGIN: i64 = 64;
 
@@ -204,7 +206,14 @@ impl Log {
 
     /// The item after the last.
     pub fn end(&self) -> Item {
-        (self.view.panels.len() + self.view.waiting.len()) as i64
+        (self.view.panels.len() + self.coming().len() + self.view.waiting.len()) as i64
+    }
+
+    /// Members whose turns come one by one.
+    fn coming(&self) -> &[SeatName] {
+        let next = self.view.course.as_ref().map(|course| &*course.next);
+        let next = next.unwrap_or_default();
+        &next[..next.len().min(COMING_MAX)]
     }
 
     /// What stands at a place.
@@ -217,7 +226,12 @@ impl Log {
         match self.view.panels.get(at) {
             Some(panel) => Some(Shown::Panel(&panel.content)),
             None => {
-                let words = self.view.waiting.get(at - self.view.panels.len())?;
+                let at = at - self.view.panels.len();
+                let coming = self.coming();
+                if let Some(seat) = coming.get(at) {
+                    return Some(Shown::Coming(seat, at));
+                }
+                let words = self.view.waiting.get(at - coming.len())?;
                 Some(Shown::Queued(&words.0, &words.1))
             }
         }
@@ -346,12 +360,18 @@ impl Log {
         let revision = match self.shown(item) {
             Some(Shown::Panel(_)) => self.view.panels[item as usize].revision,
             Some(Shown::Queued(body, _)) => body.len() as u64,
+            Some(Shown::Coming(seat, at)) => {
+                let name = seat.as_str().bytes();
+                name.fold(at as u64, |sum, byte| {
+                    sum.wrapping_mul(31).wrapping_add(byte.into())
+                })
+            }
             _ => 0,
         };
-        let place = if item >= self.view.panels.len() as i64 {
-            1
-        } else {
-            0
+        let place = match self.shown(item) {
+            Some(Shown::Queued(..)) => 1,
+            Some(Shown::Coming(..)) => 2,
+            _ => 0,
         };
         let key = (revision ^ seconds << 40, look.columns, look.unfolded, place);
         if self.cards.get(&item).is_some_and(|e| e.key == key) {
@@ -377,7 +397,7 @@ impl Log {
         let (mut item, mut line): (Item, usize);
         let mut start = self.anchor;
         if let Some((at, _)) = start
-            && !self.is_in_focus(at)
+            && (!self.is_in_focus(at) || self.shown(at).is_none())
         {
             start = None;
         }

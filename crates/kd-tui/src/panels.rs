@@ -1,6 +1,7 @@
 //! Panels: what the log is made of. Comes in: what the view holds. Goes out: a card (edge, title, lines) for a width.
 //! One file for each kind; a card knows nothing of scrolling, and the log knows nothing of cards' insides.
 
+mod coming;
 mod failed;
 mod message;
 mod notice;
@@ -48,6 +49,8 @@ pub enum Shown<'a> {
     Old(&'a Message),
     /// Something of the view.
     Panel(&'a Content),
+    /// A member whose turn comes, and how many come before it.
+    Coming(&'a SeatName, usize),
     /// Words of the king that wait.
     Queued(&'a str, &'a Address),
 }
@@ -214,6 +217,7 @@ pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
         Shown::Panel(Content::Turn(growing)) => Some(growing.seat.as_str()),
         Shown::Panel(Content::Lost { seat, .. }) => Some(seat.as_str()),
         Shown::Panel(Content::Notice(_) | Content::Refusal(_)) => None,
+        Shown::Coming(seat, _) => Some(seat.as_str()),
         Shown::Queued(..) => Some(KING),
     }
 }
@@ -250,6 +254,7 @@ pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
         }) => failed::lost(seat, text, failure, look),
         Shown::Panel(Content::Notice(text)) => notice::card(text, look),
         Shown::Panel(Content::Refusal(text)) => notice::refusal(text, look),
+        Shown::Coming(seat, place) => coming::card(seat, place, look),
         Shown::Queued(body, to) => queued::card(body, to, look),
     }
 }

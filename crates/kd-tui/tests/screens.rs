@@ -52,6 +52,8 @@ fn message(seq: u32, from: &str, body: &str) -> Message {
 struct Play {
     app: App,
     seq: u64,
+    /// Seconds from the beginning to the next record.
+    clock: i64,
 }
 
 impl Play {
@@ -77,7 +79,11 @@ impl Play {
         };
         app.update(Msg::Opened(Box::new(opening)), &no_files);
         app.update(Msg::Ready(vec![]), &no_files);
-        Self { app, seq: 0 }
+        Self {
+            app,
+            seq: 0,
+            clock: 0,
+        }
     }
 
     fn hear(&mut self, event: Event) -> Vec<Effect> {
@@ -85,7 +91,7 @@ impl Play {
         let record = Record {
             v: 1,
             seq: self.seq,
-            ts: at(100),
+            ts: at(100 + self.clock),
             thread: ThreadId("council-a8b3".into()),
             event,
         };
@@ -98,6 +104,35 @@ impl Play {
             seat: seat(name),
             purpose: Purpose::Answer,
             replaces: None,
+            ahead: Vec::new(),
+        });
+    }
+
+    /// A turn of members that speak one by one.
+    fn turn_before(&mut self, turn: u64, name: &str, ahead: &[&str]) {
+        self.hear(Event::TurnQueued {
+            turn: TurnId(turn),
+            seat: seat(name),
+            purpose: Purpose::Answer,
+            replaces: None,
+            ahead: ahead.iter().map(|name| seat(name)).collect(),
+        });
+    }
+
+    /// The end of a turn whose message has this number.
+    fn ends(&mut self, turn: u64, name: &str, seq: u32, usage: Usage) {
+        self.hear(Event::MessageAdded {
+            message: message(seq, name, "That is settled."),
+            turn: Some(TurnId(turn)),
+            found: false,
+        });
+        self.hear(Event::TurnFinished {
+            turn: TurnId(turn),
+            seat: seat(name),
+            message: Some(seq),
+            usage: Some(usage),
+            tools: 0,
+            thought: 0,
         });
     }
 
@@ -240,6 +275,49 @@ fn waiting_streaming_thinking_and_tools() {
     snapshot("streaming", &mut play);
     play.keys(b"\x14");
     snapshot("thinking-unfolded", &mut play);
+}
+
+#[test]
+fn who_spoke_who_speaks_and_who_comes_next() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.turn_before(1, "claude", &["codex", "cursor"]);
+    play.text(1, "SQLite.");
+    play.clock += 12;
+    play.text(1, " It is settled.");
+    let usage = Usage {
+        output_tokens: 340,
+        cost_usd: Some(0.0123),
+        ..Usage::default()
+    };
+    play.ends(1, "claude", 2, usage);
+    play.turn_before(2, "codex", &["cursor"]);
+    play.text(2, "PostgreSQL, if two");
+    play.later(15);
+    snapshot("strip", &mut play);
+    // Who is muted does not come.
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    assert!(!play.shows("cursor next") && !play.shows("of 3"));
+    play.ends(2, "codex", 3, Usage::default());
+    play.hear(Event::FloorYielded {
+        outcome: Outcome::Complete,
+        usage,
+    });
+    assert!(play.shows("● claude 12 s 340 tokens $0.0123 · ■ codex · your turn"));
+}
+
+#[test]
+fn a_turn_that_the_king_ends_by_speaking_is_not_told_to_come() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.turn_before(1, "claude", &["codex", "claude"]);
+    assert!(play.shows("turn 1 of 3") && play.shows("codex next"));
+    play.hear(Event::SayQueued {
+        body: "and who pays?".into(),
+        to: Address::All,
+    });
+    assert!(play.shows("turn 1 of 2") && play.shows("codex next"));
 }
 
 #[test]
@@ -655,6 +733,8 @@ fn answered(play: &mut Play, turn: u64, name: &str, body: &str) {
         seat: seat(name),
         message: Some(turn as u32 + 1),
         usage: None,
+        tools: 0,
+        thought: 0,
     });
 }
 

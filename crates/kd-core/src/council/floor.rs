@@ -36,6 +36,10 @@ pub(super) struct Turn {
     bytes: usize,
     /// Through which its pieces come, and what the backend said about itself.
     pub(super) ear: Hearing,
+    /// How often a tool was used.
+    pub(super) tools: u32,
+    /// Characters of thinking.
+    pub(super) thought: u32,
     /// A `Cancel` is out.
     pub(super) stopped: bool,
     /// Set while the message is being written.
@@ -116,6 +120,8 @@ impl Floor {
             splitter: Splitter::default(),
             bytes: 0,
             ear: Hearing::default(),
+            tools: 0,
+            thought: 0,
             stopped: false,
             end: None,
         };
@@ -183,6 +189,12 @@ impl Turn {
                 self.text.clear();
                 self.bytes = 0;
                 self.splitter = Splitter::default();
+                self.thought = 0;
+            }
+            Delta::Tool { .. } => self.tools = self.tools.saturating_add(1),
+            Delta::Thinking { text } => {
+                let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+                self.thought = self.thought.saturating_add(chars);
             }
             Delta::Finished {
                 finish,
@@ -211,11 +223,7 @@ impl Turn {
                 });
             }
             // No tools are offered here; what a service makes up is shown and not carried out.
-            Delta::Started { .. }
-            | Delta::Thinking { .. }
-            | Delta::Tool { .. }
-            | Delta::Call { .. }
-            | Delta::Notice { .. } => {}
+            Delta::Started { .. } | Delta::Call { .. } | Delta::Notice { .. } => {}
         }
         Heard::More
     }

@@ -367,6 +367,7 @@ impl Council {
     /// Lets the protocol make its move.
     fn talk(&mut self, fx: &mut Effects) {
         let mut moved = Move::Yield(Yield::default());
+        let mut ahead = Vec::new();
         if !self.is_halted()
             && let Some(round) = &self.round
         {
@@ -380,14 +381,18 @@ impl Council {
                 self.protocol = (self.kind.new)(self.seed);
             }
             let over = self.is_over();
-            moved = self.protocol.next(&Table {
+            let table = Table {
                 seats: &seats,
                 call: round.call,
                 first: round.first,
                 auto_messages: round.auto_messages,
                 over,
                 spoke,
-            });
+            };
+            moved = self.protocol.next(&table);
+            ahead = self.protocol.ahead(&table);
+            let left = self.limits.turns_max.saturating_sub(round.asked + 1);
+            ahead.truncate(left as usize);
             if let Move::Ask(asked) = &mut moved {
                 asked.retain(|a| seats.contains(&a.seat));
                 for one in asked.iter_mut().filter(|a| a.manner == Manner::Alone) {
@@ -400,7 +405,7 @@ impl Council {
             }
         }
         let opened = match moved {
-            Move::Ask(asked) => self.ask(asked, Purpose::Answer, fx),
+            Move::Ask(asked) => self.ask(asked, Purpose::Answer, &ahead, fx),
             Move::Yield(end) => {
                 fx.events.extend(end.why.map(notice));
                 0
@@ -411,8 +416,14 @@ impl Council {
         }
     }
 
-    /// Opens turns, within the budget; how many.
-    fn ask(&mut self, mut asked: Vec<Assignment>, purpose: Purpose, fx: &mut Effects) -> usize {
+    /// Opens turns, within the budget; how many. `ahead` speak after them, one by one.
+    fn ask(
+        &mut self,
+        mut asked: Vec<Assignment>,
+        purpose: Purpose,
+        ahead: &[SeatName],
+        fx: &mut Effects,
+    ) -> usize {
         let history = self.told();
         let Some(round) = &mut self.round else {
             return 0;
@@ -457,6 +468,7 @@ impl Council {
                 seat,
                 purpose,
                 replaces,
+                ahead: ahead.to_vec(),
             });
             fx.commands.push(Command::Ask {
                 turn,
@@ -573,7 +585,12 @@ impl Council {
         if let Some(seat) = seat {
             round.conclusion = Conclusion::Asked { stand_in };
             let manner = Manner::Conclude;
-            self.ask(vec![Assignment { seat, manner }], Purpose::Conclude, fx);
+            self.ask(
+                vec![Assignment { seat, manner }],
+                Purpose::Conclude,
+                &[],
+                fx,
+            );
             return;
         }
         fx.events.push(Event::FloorYielded {
@@ -804,6 +821,8 @@ impl Council {
                 seat: turn.seat,
                 message: Some(message),
                 usage: end.usage,
+                tools: turn.tools,
+                thought: turn.thought,
             },
             (Ok(()), None) => return,
             (Err(failure), message) => Event::TurnFailed {

@@ -345,7 +345,7 @@ impl Council {
         let alone = round.call == Call::Named && round.asked_seats() == 1;
         let manner = if alone { Manner::Alone } else { Manner::Answer };
         let asked = failed.into_iter().map(|seat| Assignment { seat, manner });
-        self.ask(asked.collect(), Purpose::Answer, fx);
+        self.ask(asked.collect(), Purpose::Answer, &[], fx);
         Ok(())
     }
 }

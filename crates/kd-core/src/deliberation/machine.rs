@@ -357,6 +357,7 @@ impl Deliberation {
             seat: name.clone(),
             purpose: stage.purpose,
             replaces: None,
+            ahead: Vec::new(),
         });
         fact(
             fx,
@@ -672,6 +673,8 @@ impl Deliberation {
             seat,
             message,
             usage,
+            tools: 0,
+            thought: 0,
         };
         let asking = match turn.repairs {
             None => self.repair(&turn, text),
@@ -840,6 +843,8 @@ impl Deliberation {
                         seat,
                         message: Some(seq),
                         usage,
+                        tools: 0,
+                        thought: 0,
                     }));
                     return self.finish(Some(seq), fx);
                 }

@@ -106,6 +106,7 @@ impl Duet {
             seat: turn.seat.clone(),
             purpose: Purpose::Conclude,
             replaces: None,
+            ahead: Vec::new(),
         });
         fx.events.push(Event::TurnDelta {
             turn: turn.id,
@@ -184,6 +185,7 @@ impl Duet {
                 DuetPhase::FirstLook | DuetPhase::Debate => Purpose::Answer,
             },
             replaces: None,
+            ahead: Vec::new(),
         });
         fx.events.push(Event::PhaseBegan {
             turn: turn.id,

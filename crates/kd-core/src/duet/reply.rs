@@ -273,6 +273,8 @@ impl Duet {
                     seat: seat.clone(),
                     message: Some(message),
                     usage: end.usage,
+                    tools: 0,
+                    thought: 0,
                 });
                 round.told = Some(message);
                 if !goes_on {
@@ -286,6 +288,8 @@ impl Duet {
                     seat: seat.clone(),
                     message: None,
                     usage: end.usage,
+                    tools: 0,
+                    thought: 0,
                 });
                 if deciding {
                     round.wrapped = end.council.clone().map(|text| (seat.clone(), text));

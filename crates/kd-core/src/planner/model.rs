@@ -161,6 +161,7 @@ impl Planner {
             seat: member.name.clone(),
             purpose: Purpose::Plan,
             replaces: None,
+            ahead: Vec::new(),
         });
         self.reserved = Spent::at_most(
             wire_bytes(&prompt) + 2 * json_bytes(&schema.to_string()),
@@ -192,6 +193,8 @@ impl Planner {
             seat: self.name(),
             message: None,
             usage: None,
+            tools: 0,
+            thought: 0,
         });
         let reading = Reading {
             config: &self.about.config,

@@ -34,4 +34,10 @@ impl Protocol for Broadcast {
         });
         turns.next(table)
     }
+
+    fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        self.turns
+            .as_ref()
+            .map_or_else(Vec::new, |turns| turns.ahead(table))
+    }
 }

@@ -61,16 +61,27 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
     let mut spoke: Vec<Spoke> = Vec::new();
     let mut moves = Vec::new();
     let mut turns = play.turns.iter().cycle();
+    // Who was said to come next, where nothing that was said since changes that.
+    let mut told: Option<SeatName> = None;
     loop {
         let over = play.over.is_some_and(|turns| spoke.len() >= turns);
-        let moved = protocol.next(&Table {
+        let table = Table {
             seats: &seats,
             call: play.call,
             first: play.first,
             auto_messages: play.auto,
             over,
             spoke: &spoke,
-        });
+        };
+        let moved = protocol.next(&table);
+        let ahead = protocol.ahead(&table);
+        if let Some(told) = told.take().filter(|_| !over) {
+            let asked = match &moved {
+                Move::Ask(asked) => asked.first().map(|a| &a.seat),
+                Move::Yield(_) => None,
+            };
+            prop_assert_eq!(asked, Some(&told), "somebody else was told to come next");
+        }
         moves.push(moved.clone());
         let Move::Ask(asked) = moved else {
             return Ok(moves);
@@ -89,6 +100,7 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
         names.sort();
         names.dedup();
         prop_assert_eq!(names.len(), asked.len(), "a seat is asked twice at once");
+        let mut as_told = ahead.first().cloned();
         for Assignment { seat: who, .. } in asked {
             let Some((answered, mentions, mute)) = turns.next() else {
                 break;
@@ -98,6 +110,10 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
             } else {
                 Vec::new()
             };
+            let fails = !answered && as_told.as_ref() == Some(&who);
+            if fails || !mentions.is_empty() || mute.is_some() {
+                as_told = None;
+            }
             spoke.push(Spoke {
                 seat: who,
                 answered: *answered,
@@ -108,6 +124,7 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
                 seats.retain(|s| s != &seat(*mute));
             }
         }
+        told = as_told;
         let talk = play.call == Call::All || (play.call == Call::Everyone && !play.first);
         let most = if talk { answers + extra } else { answers };
         prop_assert!(

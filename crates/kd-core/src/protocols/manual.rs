@@ -2,6 +2,7 @@
 
 use super::turns::Turns;
 use super::{Call, Move, Protocol, ProtocolKind, Table, Yield, nobody};
+use crate::ids::SeatName;
 
 pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "manual",
@@ -30,5 +31,9 @@ impl Protocol for Manual {
             self.turns = Turns::new(table.seats.iter().cloned());
         }
         self.turns.next(table)
+    }
+
+    fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        self.turns.ahead(table)
     }
 }

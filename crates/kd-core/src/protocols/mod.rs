@@ -25,6 +25,11 @@ use std::fmt;
 pub trait Protocol: Send + fmt::Debug {
     /// Who speaks next. Called when the floor is empty.
     fn next(&mut self, table: &Table<'_>) -> Move;
+
+    /// Who speaks after the turns of the last move, one by one. Empty where that depends on what they say.
+    fn ahead(&self, _table: &Table<'_>) -> Vec<SeatName> {
+        Vec::new()
+    }
 }
 
 /// What a protocol wants.

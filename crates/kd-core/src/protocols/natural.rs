@@ -60,4 +60,10 @@ impl Protocol for Natural {
         }
         self.turns.get_or_insert_default().next(table)
     }
+
+    fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        self.turns
+            .as_ref()
+            .map_or_else(Vec::new, |turns| turns.ahead(table))
+    }
 }

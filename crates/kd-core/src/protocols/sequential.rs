@@ -2,6 +2,7 @@
 
 use super::turns::{Turns, cycle, extra_turns};
 use super::{Move, Protocol, ProtocolKind, Table, nobody};
+use crate::ids::SeatName;
 
 pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "sequential",
@@ -24,5 +25,9 @@ impl Protocol for Sequential {
             self.turns.extend(cycle(table.seats, extra_turns(table, 0)));
         }
         self.turns.next(table)
+    }
+
+    fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        self.turns.ahead(table)
     }
 }

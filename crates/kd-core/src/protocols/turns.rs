@@ -69,6 +69,12 @@ impl Turns {
         done()
     }
 
+    /// The turns that are left, in order, as they come if nobody is mentioned and nobody fails.
+    pub(super) fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        let able = |seat: &&SeatName| table.seats.contains(seat) && !table.has_failed(seat);
+        self.coming.iter().filter(able).cloned().collect()
+    }
+
     /// Why the discussion is over although turns are left: two members only acknowledge each other, or all have passed.
     /// Never before everybody who is to speak has spoken.
     fn quiet(&self, mine: &[Spoke], table: &Table<'_>) -> Option<String> {

@@ -258,6 +258,8 @@ impl Review {
                 seat: self.open.members[turn.member].name.clone(),
                 message: None,
                 usage,
+                tools: 0,
+                thought: 0,
             });
             self.take(turn, fx);
         }
@@ -466,6 +468,7 @@ impl Review {
                 _ => Purpose::Review,
             },
             replaces: None,
+            ahead: Vec::new(),
         });
         fx.commands.push(Command::Ask {
             turn: id,

@@ -132,6 +132,15 @@ impl Bench {
         }
     }
 
+    /// Who speaks after the newest turn, as it told.
+    pub(crate) fn ahead(&self) -> Vec<&str> {
+        let ahead = self.events.iter().rev().find_map(|event| match event {
+            Event::TurnQueued { ahead, .. } => Some(ahead),
+            _ => None,
+        });
+        ahead.into_iter().flatten().map(SeatName::as_str).collect()
+    }
+
     fn write(&mut self, draft: Draft) -> Input {
         self.drafts.push(draft.clone());
         let seq = self.next;

@@ -1,8 +1,8 @@
 //! Who speaks when, in each mode.
 
 use super::bench::*;
-use kd_core::Op;
 use kd_core::event::Outcome;
+use kd_core::{Budget, Op};
 
 fn bench(mode: &'static str, auto: Option<u32>) -> Bench {
     Bench::new(Setup {
@@ -211,4 +211,34 @@ fn a_prompt_ends_in_who_is_to_speak_whatever_was_said() {
     for name in ALL {
         assert_eq!(begins(&format!("{name}: ")), 2, "{prompt}");
     }
+}
+
+#[test]
+fn a_turn_tells_who_speaks_after_it_where_that_is_certain() {
+    let mut bench = bench("broadcast", None);
+    bench.say("hi");
+    bench.answer_all();
+    bench.say("go on");
+    assert_eq!(bench.ahead(), [""; 0], "it depends on who answers");
+    for name in ALL {
+        bench.answer(name, "yes");
+    }
+    assert_eq!(bench.ahead(), ["codex", "cursor"]);
+    bench.answer("claude", "@cursor, you?");
+    assert_eq!(bench.ahead(), ["codex"], "cursor speaks, as mentioned");
+}
+
+#[test]
+fn no_turn_is_told_that_the_budget_forbids() {
+    let mut bench = Bench::new(Setup {
+        mode: "sequential",
+        auto: Some(1000),
+        limits: Budget {
+            turns_max: 5,
+            ..Budget::default()
+        },
+        ..Setup::default()
+    });
+    bench.say("@all hi");
+    assert_eq!(bench.ahead().len(), 4);
 }

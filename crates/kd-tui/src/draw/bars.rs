@@ -71,8 +71,8 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
     line
 }
 
-/// What goes on, what is below, and the keys that work here and now; the most important first, cut at the right.
-pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
+/// What goes on (unless the `strip` tells it), what is below, and the keys that work here and now; the most important first, cut at the right.
+pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line {
     let dim = Style::new().dimmed();
     let strong = Style::new().bold();
     let dot = look.styles.glyph(" · ", " - ");
@@ -115,7 +115,7 @@ pub(super) fn status(app: &App, look: &Look, width: usize) -> Line {
         if app.thread.is_some() && !app.is_ready() {
             parts.push((strong, format!("opening{}", look.styles.glyph("…", "..."))));
         }
-        if !speaking.is_empty() {
+        if !speaking.is_empty() && !strip {
             let whom = match speaking.as_slice() {
                 [one] => format!("{one} speaks"),
                 [one, two] => format!("{one} and {two} speak"),

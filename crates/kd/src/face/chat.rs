@@ -452,7 +452,10 @@ pub(crate) fn mode_line(mode: &str, auto_messages: Option<u32>) -> String {
             "up to {} follow the answers",
             words::count(u64::from(n), "turn")
         ),
-        None => "the mode says how many turns follow the answers".to_owned(),
+        None if mode == "broadcast" => {
+            "from your second message on, one turn for each member follows the answers".to_owned()
+        }
+        None => "no turns follow the answers".to_owned(),
     };
     format!("mode {mode}; {auto}")
 }

@@ -67,6 +67,7 @@ impl Script {
             seat: seat(name),
             purpose,
             replaces: None,
+            ahead: Vec::new(),
         });
     }
 
@@ -128,6 +129,8 @@ impl Script {
             seat: seat(name),
             message: Some(self.messages),
             usage: Some(usage),
+            tools: 0,
+            thought: 0,
         });
     }
 
@@ -265,6 +268,7 @@ pub(crate) fn duet_round() -> Script {
             seat: seat(name),
             purpose,
             replaces: None,
+            ahead: Vec::new(),
         });
         s.event(Event::PhaseBegan {
             turn: TurnId(turn),
@@ -299,6 +303,8 @@ pub(crate) fn duet_round() -> Script {
         seat: seat("rigorous"),
         message: None,
         usage: None,
+        tools: 0,
+        thought: 0,
     });
     whisper(&mut s, 2, "rigorous", "fast", "Only if it is not diluted.");
     s.event(Event::Noticed {

@@ -226,6 +226,8 @@ impl Follow {
                 seat,
                 message: Some(seq),
                 usage: None,
+                tools: 0,
+                thought: 0,
             },
             Some(failure) => Event::TurnFailed {
                 turn,
@@ -254,6 +256,7 @@ impl Follow {
             seat: seat.clone(),
             purpose,
             replaces: None,
+            ahead: Vec::new(),
         });
         turn
     }

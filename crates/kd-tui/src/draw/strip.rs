@@ -1,0 +1,217 @@
+//! The strip above the keys: who has spoken in this round, who speaks, and who comes next. Comes in: the newest round of
+//! the view. Goes out: one line, the most important part of it last to be left out.
+
+use crate::panels::{Look, length, since};
+use crate::text::wrap::{Line, Span, clip_spans, line_width};
+use anstyle::{AnsiColor, Style};
+use kd_core::Usage;
+use kd_core::message::{Message, Status};
+use kd_core::view::{Content, Growing, State, Trace, View};
+use std::time::Duration;
+
+/// How much the strip leaves out, from nothing to all but who speaks.
+const LEVELS: u8 = 7;
+
+/// The word for a turn with nothing to add.
+const PASSED: &str = "passed";
+
+/// What a member did in this round.
+struct Spoke<'a> {
+    name: &'a str,
+    /// What became of its last turn, if not an answer.
+    instead: Option<&'static str>,
+    took: Duration,
+    tokens: u64,
+    usd: Option<f64>,
+}
+
+/// The strip. `None` where nobody has been asked yet.
+pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
+    let speaking: Vec<&Growing> = view.growing_turns().collect();
+    let spoke = spoke(view, &speaking);
+    if spoke.is_empty() && speaking.is_empty() {
+        return None;
+    }
+    let at = |level| strip_at(view, &spoke, &speaking, look, level);
+    let fitting = (0..LEVELS).map(at).find(|line| line_width(line) <= width);
+    Some(fitting.unwrap_or_else(|| clip_spans(&at(LEVELS - 1), width)))
+}
+
+/// Members that have spoken and neither speak nor come next, in the order of their turns.
+fn spoke<'a>(view: &'a View, speaking: &[&Growing]) -> Vec<Spoke<'a>> {
+    let mut list: Vec<Spoke<'a>> = Vec::new();
+    for panel in view.round() {
+        let (name, instead, took, usage) = match &panel.content {
+            Content::Message {
+                message,
+                usage,
+                trace,
+                ..
+            } => (
+                message.from.as_str(),
+                instead(message),
+                trace.as_deref().map_or(Duration::ZERO, time),
+                usage.as_ref(),
+            ),
+            Content::Lost { seat, .. } => (seat.as_str(), Some("failed"), Duration::ZERO, None),
+            _ => continue,
+        };
+        let at = list.iter().position(|s| s.name == name);
+        let one = match at.and_then(|at| list.get_mut(at)) {
+            Some(one) => one,
+            None => {
+                list.push(Spoke {
+                    name,
+                    instead,
+                    took: Duration::ZERO,
+                    tokens: 0,
+                    usd: None,
+                });
+                match list.last_mut() {
+                    Some(one) => one,
+                    None => continue,
+                }
+            }
+        };
+        one.instead = instead;
+        one.took += took;
+        let used = usage.copied().unwrap_or_default();
+        add(one, &used);
+    }
+    let comes = |name: &str| {
+        let next = view.course.iter().flat_map(|course| &course.next);
+        speaking.iter().any(|g| g.seat.as_str() == name)
+            || next.into_iter().any(|seat| seat.as_str() == name)
+    };
+    list.retain(|s| !comes(s.name));
+    list
+}
+
+/// What became of a turn, if not an answer.
+fn instead(message: &Message) -> Option<&'static str> {
+    match message.status {
+        _ if message.is_pass() => Some(PASSED),
+        _ if message.is_sound() => None,
+        Some(Status::Interrupted) => Some("stopped"),
+        Some(Status::Timeout) => Some("timed out"),
+        _ => Some("failed"),
+    }
+}
+
+fn add(one: &mut Spoke<'_>, used: &Usage) {
+    one.tokens += used.output_tokens;
+    if let Some(usd) = used.cost_usd {
+        one.usd = Some(one.usd.unwrap_or_default() + usd);
+    }
+}
+
+fn time(trace: &Trace) -> Duration {
+    trace
+        .span
+        .map(|(from, to)| since(from, to))
+        .unwrap_or_default()
+}
+
+fn strip_at(
+    view: &View,
+    spoke: &[Spoke<'_>],
+    speaking: &[&Growing],
+    look: &Look,
+    level: u8,
+) -> Line {
+    let dim = Style::new().dimmed();
+    let dot = look.styles.glyph(" · ", " - ");
+    let mut parts: Vec<Line> = Vec::new();
+    for one in spoke.iter().filter(|_| level < 5) {
+        let (mark, style) = look.speaker(one.name);
+        let mut part = match level {
+            0..4 => vec![Span::new(style, format!("{mark} {}", one.name))],
+            _ => vec![Span::new(style, mark)],
+        };
+        match one.instead {
+            Some(PASSED) if level < 3 => part.push(Span::new(dim, format!(" {PASSED}"))),
+            Some(PASSED) | None => {}
+            Some(what) => {
+                let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+                part.push(match level {
+                    0..3 => Span::new(red, format!(" {what}")),
+                    _ => Span::new(red, look.styles.glyph("✗", "x")),
+                });
+            }
+        }
+        part.push(Span::new(dim, facts(one, level)));
+        parts.push(part);
+    }
+    for growing in speaking {
+        let (mark, style) = look.speaker(growing.seat.as_str());
+        let what = match growing.state {
+            State::Waiting | State::Started if growing.text.is_empty() => "asked",
+            State::Retrying { .. } => "asked again",
+            _ => "speaks",
+        };
+        let so_far = growing
+            .span
+            .filter(|_| level < 5)
+            .map(|(from, _)| format!(" {}", length(since(from, look.now))))
+            .unwrap_or_default();
+        let name = match level {
+            0..6 => format!("{mark} {}", growing.seat),
+            _ => mark.to_owned(),
+        };
+        parts.push(vec![
+            Span::new(style, name),
+            Span::plain(format!(" {what}{so_far}")),
+        ]);
+    }
+    if let Some(course) = &view.course {
+        for (i, seat) in course.next.iter().enumerate() {
+            let (mark, style) = look.speaker(seat.as_str());
+            let word = match (i, level) {
+                (0, _) => " next",
+                (1.., 0..2) if i < look.members.len() => " then",
+                _ => break,
+            };
+            let style = style.dimmed();
+            parts.push(vec![
+                Span::new(style, format!("{mark} {seat}")),
+                Span::new(dim, word),
+            ]);
+        }
+        let lead = if level < 5 { "turn " } else { "" };
+        let turn = format!("{lead}{} of {}", course.number, course.of);
+        parts.push(vec![Span::plain(turn)]);
+    } else if speaking.is_empty() && view.waiting.is_empty() {
+        parts.push(vec![Span::new(Style::new().bold(), "your turn")]);
+    }
+    let mut line = vec![Span::plain(" ")];
+    for (i, part) in parts.into_iter().enumerate() {
+        if i > 0 {
+            line.push(Span::new(dim, if level < 4 { dot } else { "  " }));
+        }
+        line.extend(part);
+    }
+    line
+}
+
+/// What is known of what a member did, as far as there is room.
+fn facts(one: &Spoke<'_>, level: u8) -> String {
+    let mut facts = String::new();
+    if level < 2 && one.took.as_secs() > 0 {
+        facts.push_str(&format!(" {}", length(one.took)));
+    }
+    if level < 1 {
+        if one.tokens > 0 {
+            let noun = if one.tokens == 1 { "token" } else { "tokens" };
+            facts.push_str(&format!(" {} {noun}", one.tokens));
+        }
+        if let Some(usd) = one.usd {
+            let money = if usd > 0.0 && usd < 0.1 {
+                format!(" ${usd:.4}")
+            } else {
+                format!(" ${usd:.2}")
+            };
+            facts.push_str(&money);
+        }
+    }
+    facts
+}
