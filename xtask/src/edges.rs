@@ -15,14 +15,16 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-engine",
             "kd-backends",
             "kd-store",
+            "kd-page",
         ],
     ),
     ("kd-tui", &["kd-engine"]),
-    ("kd-server", &["kd-engine"]),
+    ("kd-server", &["kd-engine", "kd-page"]),
     ("kd-engine", &["kd-backends", "kd-store"]),
     ("kd-backends", &["kd-local"]),
     ("kd-store", &[]),
     ("kd-local", &[]),
+    ("kd-page", &[]),
     ("kd-core", &[]),
 ];
 
@@ -37,6 +39,7 @@ pub const NEVER: &[(&str, &[&str])] = &[
         "kd-core",
         &["tokio", "reqwest", "rustix", "notify", "getrandom"],
     ),
+    ("kd-page", &["tokio", "reqwest", "rustix", "notify"]),
     ("kd-local", &["tokio", "reqwest", "kd-core"]),
     // Tokio is inside the PostgreSQL client, behind blocking calls: docs/adr/0006-forum-in-sql.md.
     ("kd-store", &["reqwest", "futures"]),

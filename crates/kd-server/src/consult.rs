@@ -33,12 +33,29 @@ pub(crate) enum Told {
     Void,
 }
 
+/// What can be said to a consultation at work.
+#[derive(Clone)]
+pub(crate) struct Wishes(UnboundedSender<Op>);
+
+impl Wishes {
+    /// Sends an op to its session; false when it is over.
+    pub(crate) fn send(&self, op: Op) -> bool {
+        self.0.send(op).is_ok()
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
 /// A consultation at work. Dropping it interrupts the council.
 pub(crate) struct Running {
     /// What happens meanwhile, until the end.
     pub(crate) told: UnboundedReceiver<Told>,
     ended: JoinHandle<Result<Answer, String>>,
     stop: CancellationToken,
+    wishes: Wishes,
     _left: DropGuard,
 }
 
@@ -46,6 +63,11 @@ impl Running {
     /// Interrupts the council; the answer is what came until then.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// What can be said to it meanwhile.
+    pub(crate) fn wishes(&self) -> Wishes {
+        self.wishes.clone()
     }
 
     /// Waits for the end.
@@ -63,9 +85,11 @@ impl Consultations {
     pub(crate) fn start(&self, started: Started) -> Running {
         let stop = self.stop.child_token();
         let (tell, told) = unbounded_channel();
+        let (wish, wished) = unbounded_channel();
         Running {
             told,
-            ended: self.tasks.spawn(run(started, tell, stop.clone())),
+            ended: self.tasks.spawn(run(started, tell, wished, stop.clone())),
+            wishes: Wishes(wish),
             _left: stop.clone().drop_guard(),
             stop,
         }
@@ -83,6 +107,7 @@ impl Consultations {
 async fn run(
     started: Started,
     tell: UnboundedSender<Told>,
+    mut wished: UnboundedReceiver<Op>,
     stop: CancellationToken,
 ) -> Result<Answer, String> {
     let Started {
@@ -99,6 +124,12 @@ async fn run(
     while answer.ended.is_none() {
         let update = tokio::select! {
             update = updates.next() => update,
+            Some(op) = wished.recv() => {
+                if session.send(op).is_err() {
+                    break;
+                }
+                continue;
+            }
             () = stop.cancelled(), if !stopped => {
                 stopped = true;
                 if session.send(Op::Interrupt).is_err() {

@@ -7,6 +7,7 @@ use crate::kingdom::Kingdom;
 use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
 use crate::models;
+use crate::page;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -36,6 +37,8 @@ pub struct Faces {
     pub mcp: bool,
     /// The council as a model, over the wires of OpenAI and Anthropic.
     pub models: bool,
+    /// The page.
+    pub page: bool,
 }
 
 /// A server that is bound to its address.
@@ -63,11 +66,21 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
 impl Bound {
     /// The addresses of what is served.
     pub fn urls(&self, faces: Faces) -> Vec<String> {
-        let paths = [(faces.mcp, MCP), (faces.models, models::PATH)];
+        let paths = [
+            (faces.mcp, MCP),
+            (faces.models, models::PATH),
+            (faces.page, page::PATH),
+        ];
         let served = paths.iter().filter(|(served, _)| *served);
         served
             .map(|(_, path)| format!("http://{}{path}", self.address))
             .collect()
+    }
+
+    /// The address of the page, where it is served.
+    pub fn page(&self, faces: Faces) -> Option<String> {
+        let path = faces.page.then_some(page::PATH)?;
+        Some(format!("http://{}{path}", self.address))
     }
 
     /// Serves until `stop`.
@@ -96,15 +109,19 @@ impl Bound {
             hosts: named.collect(),
             limits,
             sessions: sessions.clone(),
+            page: faces.page,
         };
         let server = Server::new(kingdom.clone(), starter);
         let councils = server.running.clone();
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
-        let mut router = match faces.models {
-            true => models::router(kingdom, councils.clone()),
-            false => axum::Router::new(),
-        };
+        let mut router = axum::Router::new();
+        if faces.models {
+            router = router.merge(models::router(kingdom.clone(), councils.clone()));
+        }
+        if faces.page {
+            router = router.merge(page::router(kingdom, councils.clone()));
+        }
         if faces.mcp {
             router = router.nest_service(MCP, service);
         }
@@ -129,6 +146,8 @@ struct Gate {
     hosts: Vec<String>,
     limits: Limits,
     sessions: Arc<Sessions>,
+    /// Whether the page is served.
+    page: bool,
 }
 
 impl Gate {
@@ -159,6 +178,10 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     let away = |status, why| models::turned_away(&path, status, why);
     if let Some(why) = gate.stranger(&request) {
         return away(StatusCode::FORBIDDEN, why);
+    }
+    // The document of the page holds nothing of anybody's, and a browser cannot send a token with it.
+    if gate.page && request.method() == Method::GET && request.uri().path() == page::PATH {
+        return next.run(request).await;
     }
     let Some(identity) = gate.tokens.caller(request.headers()) else {
         let why = "a bearer token is needed: `kd serve` shows it when it starts";
@@ -207,6 +230,7 @@ mod tests {
             hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
             limits: Limits::default(),
             sessions: Arc::new(Sessions::new(1)),
+            page: true,
         }
     }
 

@@ -2,10 +2,11 @@
 
 use kd_core::forum::account::Proof;
 use kd_core::request::ToolSpec;
-use kd_core::{Message, Op};
+use kd_core::{Delta, Message, Op, SeatName};
 use kd_engine::Session;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::mpsc::Sender;
 
 /// How a question is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,20 @@ pub struct Listed {
     pub messages: usize,
 }
 
+/// What happens in a thread that is followed, whichever process does it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Followed {
+    /// Its messages or its records changed.
+    Changed,
+    /// A piece of an answer that is on its way.
+    Piece(SeatName, Delta),
+    /// That answer is in the thread, or will not come.
+    Ended(SeatName),
+}
+
+/// Follows a thread until it is dropped.
+pub trait Following: Send {}
+
 /// Why something could not be done, in words that the caller can act on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -70,6 +85,13 @@ pub trait Kingdom: Send + Sync + 'static {
 
     /// The messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
+
+    /// A thread as its page shows it.
+    fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal>;
+
+    /// Tells what happens in a thread from now on, until what it returns is dropped. Nobody is asked by that, and nothing
+    /// is written.
+    fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal>;
 
     /// Whether the caller is an agent on its visit to the forum: then it has the forum's tools alone, and those that
     /// end a visit.

@@ -9,6 +9,7 @@ mod identity;
 pub mod kingdom;
 pub mod mcp;
 mod models;
+mod page;
 
 pub use identity::{BadTokens, Tokens, generate};
-pub use kingdom::{Ask, Kingdom, Listed, Method, Refusal, Started};
+pub use kingdom::{Ask, Followed, Following, Kingdom, Listed, Method, Refusal, Started};

@@ -99,6 +99,13 @@ pub fn fault(thread: &Thread) -> Option<String> {
     Some(format!("events are not logged: {error}; {}", error.hint()))
 }
 
+/// How many bytes a thread's log has: it grows with each record.
+pub fn size(thread: &Thread) -> u64 {
+    let file = thread.folder().file(layout::EVENTS_FILE).ok().flatten();
+    let meta = file.and_then(|file| file.metadata().ok());
+    meta.map_or(0, |meta| meta.len())
+}
+
 /// Reads a thread's log; a thread without one has an empty one. Of one that is larger than any it reads the end.
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
     read_last(thread, bounds::EVENTS.bytes)

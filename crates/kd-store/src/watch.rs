@@ -6,7 +6,8 @@
 
 use crate::beneath::Folder;
 use crate::error::Error;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -27,8 +28,10 @@ impl Watch {
         // One word waits at most: a burst is one change.
         let (wake, woken) = sync_channel(1);
         let failed = |e: notify::Error| Error::io("watch", folder)(io::Error::other(e));
-        let mut watcher = notify::recommended_watcher(move |_| {
-            let _ = wake.try_send(());
+        let mut watcher = notify::recommended_watcher(move |event| {
+            if is_change(&event) {
+                let _ = wake.try_send(());
+            }
         })
         .map_err(failed)?;
         watcher
@@ -48,5 +51,42 @@ impl Watch {
             // The watcher lives as long as we do.
             Err(RecvTimeoutError::Disconnected) => false,
         }
+    }
+}
+/// Whether something was changed. Who is woken looks at the files: if that woke it again, it would never rest.
+fn is_change(event: &notify::Result<Event>) -> bool {
+    match event.as_ref().map(|event| event.kind) {
+        Ok(EventKind::Access(AccessKind::Close(AccessMode::Write))) => true,
+        Ok(EventKind::Access(_)) => false,
+        // What went wrong may have been a change.
+        Ok(_) | Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_change_wakes_and_a_look_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, "x").unwrap();
+        let watch = Watch::new(folder.path()).unwrap();
+        let short = Duration::from_millis(300);
+        while watch.wait(short) {}
+        assert_eq!(fs::read_to_string(&file).unwrap(), "x");
+        fs::read_dir(folder.path()).unwrap().for_each(drop);
+        assert!(!watch.wait(short), "reading is no change");
+        let long = Duration::from_secs(30);
+        fs::write(&file, "y").unwrap();
+        assert!(watch.wait(long));
+        while watch.wait(short) {}
+        fs::write(folder.path().join("b"), "").unwrap();
+        assert!(watch.wait(long));
+        while watch.wait(short) {}
+        fs::remove_file(&file).unwrap();
+        assert!(watch.wait(long));
     }
 }

@@ -1,7 +1,7 @@
 //! `kd export`: a thread as one document.
 
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Export a thread as one document
 #[derive(Debug, Args)]
@@ -9,13 +9,14 @@ use std::path::PathBuf;
 Examples:
   kd export                          the current thread as Markdown
   kd export a94d -o council.md       into a file
+  kd export -o council.html          as a web page that needs nothing else
   kd export --format json | jq -r '.messages[].from'
   kd export --tree -o tree.json      with the threads forked from it
   kd export --redact -o share.md     without keys, home folders and your user name")]
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The format [default: json if the file name ends in .json, else md]
+    /// The format [default: by the end of the file's name, .json or .html, else md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Include every thread forked from it, and the forks of those
@@ -34,6 +35,25 @@ pub(crate) struct Export {
 pub(crate) enum Format {
     /// Markdown, for people
     Md,
+    /// One web page with everything inside, for a browser
+    Html,
     /// One JSON object, for programs
     Json,
+}
+
+impl Format {
+    /// The format that the name of a file asks for.
+    pub(crate) fn of_name(path: &Path) -> Self {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
+            Some(end)
+                if ["html", "htm"]
+                    .iter()
+                    .any(|html| end.eq_ignore_ascii_case(html)) =>
+            {
+                Self::Html
+            }
+            _ => Self::Md,
+        }
+    }
 }

@@ -8,6 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   kd serve                                  prints addresses and a new token
   kd serve --models                         the council as a model alone
+  kd serve --page                           the page for a browser alone
   KD_SERVE_TOKEN=… kd serve --listen 127.0.0.1:7777
   kd serve --tokens tokens.txt              one line for each caller: NAME TOKEN
 
@@ -28,6 +29,9 @@ pub(crate) struct Serve {
     /// Only the council as a model (the APIs of OpenAI and Anthropic), under /v1
     #[arg(long)]
     pub(crate) models: bool,
+    /// Only the page for a browser, under /
+    #[arg(long)]
+    pub(crate) page: bool,
     /// The loopback address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
     pub(crate) listen: SocketAddr,

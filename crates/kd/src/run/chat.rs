@@ -518,11 +518,7 @@ fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<Strin
             "that is the thread as Markdown; /export and a file's name writes it there".to_owned(),
         );
     };
-    let format = if outfile::is_json(path) {
-        Format::Json
-    } else {
-        Format::Md
-    };
+    let format = Format::of_name(path);
     Ok(
         match outfile::write_with(path, |out| export::write(&open, format, out)) {
             Ok(()) => format!("written to {}", path.display()),

@@ -8,8 +8,9 @@ mod whatif;
 use super::ask::{new_layout, notice_line};
 use super::here::Here;
 use super::stage::{self, Played};
-use super::{first, infile, model, outfile, question, secrets, terminal, trust};
+use super::{first, infile, model, outfile, page, question, secrets, terminal, trust};
 use crate::args::deliberate::Deliberate;
+use crate::args::export::Format as DocumentFormat;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
@@ -411,19 +412,22 @@ fn finish(
             )?
         )?;
     }
+    let document = |path: &Path| {
+        Ok::<_, Error>(match DocumentFormat::of_name(path) {
+            DocumentFormat::Html => kd_page::document(&[page::of(&thread, None)?]),
+            DocumentFormat::Json => export::text(Form::Json, report, &messages)?,
+            DocumentFormat::Md => export::text(Form::Markdown, report, &messages)?,
+        })
+    };
     if let Some(path) = &args.export {
-        outfile::write(
-            path,
-            export::text(form(path), report, &messages)?.as_bytes(),
-        )?;
+        outfile::write(path, document(path)?.as_bytes())?;
     }
     if let Some(path) = &args.output.output {
-        let form = if args.output.json {
-            Form::Json
-        } else {
-            form(path)
+        let text = match args.output.json {
+            true => export::text(Form::Json, report, &messages)?,
+            false => document(path)?,
         };
-        outfile::write(path, export::text(form, report, &messages)?.as_bytes())?;
+        outfile::write(path, text.as_bytes())?;
     }
     // What is remembered goes to whoever is asked later.
     if config.deliberation.memory.long_term
@@ -453,15 +457,6 @@ fn with_warranty(mut value: Value, standing: Option<&Standing>) -> Value {
         value["warranty"] = object!(standing);
     }
     value
-}
-
-/// Which document a file name asks for.
-fn form(path: &Path) -> Form {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("html" | "htm") => Form::Html,
-        Some("json") => Form::Json,
-        _ => Form::Markdown,
-    }
 }
 
 /// The code follows the outcome.

@@ -2,15 +2,16 @@
 
 use super::here::Here;
 use super::thread::LeftOut;
-use super::{outfile, secrets, thread};
+use super::{outfile, page, secrets, thread};
 use crate::args::export::{Export, Format};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use kd_core::Message;
 use kd_core::redact::Redactor;
 use kd_store::{Layout, Problem, Thread, export, fork};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::{self, Write};
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
@@ -24,10 +25,8 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         true => Some(redactor(&forks, here)?),
         false => None,
     };
-    let by_name = args.output.as_deref().is_some_and(outfile::is_json);
-    let format = args
-        .format
-        .unwrap_or(if by_name { Format::Json } else { Format::Md });
+    let by_name = args.output.as_deref().map_or(Format::Md, Format::of_name);
+    let format = args.format.unwrap_or(by_name);
     match &args.output {
         Some(path) => outfile::write_with(path, |out| {
             write_all(&forks, format, args.tree, redactor.as_mut(), out)
@@ -66,8 +65,11 @@ fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
     ))
 }
 
-/// The same message without private things.
-fn redacted(message: Message, redactor: Option<&mut Redactor>) -> Result<Message, Error> {
+/// The same message or record without private things.
+pub(super) fn redacted<T: Serialize + DeserializeOwned>(
+    message: T,
+    redactor: Option<&mut Redactor>,
+) -> Result<T, Error> {
     let Some(redactor) = redactor else {
         return Ok(message);
     };
@@ -119,6 +121,13 @@ fn write_all(
     mut redactor: Option<&mut Redactor>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
+    if format == Format::Html {
+        let mut pages = Vec::new();
+        for thread in threads {
+            pages.push(page::of(thread, redactor.as_deref_mut())?);
+        }
+        return Ok(out.write_all(kd_page::document(&pages).as_bytes())?);
+    }
     if !tree || format == Format::Md {
         for (at, thread) in threads.iter().enumerate() {
             if at > 0 {
@@ -172,6 +181,11 @@ fn write_redacted(
             })?
         }
         Format::Json => write_json(open, redactor, out)?,
+        Format::Html => {
+            let page = page::of(open, redactor)?;
+            out.write_all(kd_page::document(&[page]).as_bytes())?;
+            return Ok(());
+        }
     };
     for problem in &problems {
         let _ = writeln!(

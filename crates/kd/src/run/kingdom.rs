@@ -3,7 +3,7 @@
 use super::ask::new_thread;
 use super::deliberate::opening;
 use super::here::Here;
-use super::{ask, forum, model, seats, think, thread, trust};
+use super::{ask, forum, model, page, seats, think, thread, trust};
 use crate::args::Color;
 use crate::error::Error;
 use crate::render::clean;
@@ -19,7 +19,7 @@ use kd_core::request::ToolSpec;
 use kd_core::seating::Wishes;
 use kd_core::{Address, Failure, Message, Op, Timestamp};
 use kd_engine::{Engine, Session};
-use kd_server::{Ask, Kingdom, Listed, Method, Refusal, Started};
+use kd_server::{Ask, Followed, Following, Kingdom, Listed, Method, Refusal, Started};
 use kd_store::Thread;
 use kd_store::config::Project;
 use kd_store::forum::{Caller, ForumError, ForumStore};
@@ -27,6 +27,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc::Sender;
 
 /// A topic is the beginning of the first question.
 const TOPIC_CHARS: usize = 80;
@@ -311,6 +312,18 @@ impl House {
         Ok((self.engine.run(thread, opening)?, say))
     }
 
+    /// A thread to read.
+    fn open_thread(&self, id: &str) -> Result<Thread, Refusal> {
+        if self.visit.is_some() {
+            return Err(Refusal("a visit has no threads of the council".into()));
+        }
+        let open = || -> Result<Thread, Error> {
+            let place = thread::resolve(&self.here.layout()?, Some(id))?;
+            Ok(Thread::open(&place)?)
+        };
+        open().map_err(refusal)
+    }
+
     fn listed(&self) -> Result<Vec<Listed>, Error> {
         let Some(layout) = self.here.find_layout()? else {
             return Ok(Vec::new());
@@ -386,14 +399,23 @@ impl Kingdom for House {
     }
 
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal> {
-        if self.visit.is_some() {
-            return Err(Refusal("a visit has no threads of the council".into()));
-        }
-        let read = || -> Result<Vec<Message>, Error> {
-            let place = thread::resolve(&self.here.layout()?, Some(id))?;
-            Ok(Thread::open(&place)?.messages()?.messages)
-        };
-        read().map_err(refusal)
+        let thread = self.open_thread(id)?;
+        let read = thread.messages().map_err(|e| refusal(e.into()))?;
+        Ok(read.messages)
+    }
+
+    fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal> {
+        let thread = self.open_thread(id)?;
+        let (page, _) = page::read(&thread, None).map_err(refusal)?;
+        Ok(page)
+    }
+
+    fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal> {
+        let thread = self.open_thread(id)?;
+        // A thread whose members cannot sit here any more can still be read.
+        let seated = seats::seat_in(&self.config, Wishes::default(), None);
+        let members = seated.map(|seated| seated.roster.members().to_vec());
+        page::follow(thread, &members.unwrap_or_default(), tell).map_err(refusal)
     }
 
     fn shown(&self, tool: &str, answer: &Value) -> Option<String> {

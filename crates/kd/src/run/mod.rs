@@ -30,6 +30,7 @@ mod mcp;
 mod memory;
 mod model;
 mod outfile;
+mod page;
 mod prices;
 mod prose_review;
 mod question;

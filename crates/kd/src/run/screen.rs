@@ -402,11 +402,7 @@ impl Desk for House {
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
         let thread = self.thread(id)?;
         let path = file.map_or_else(|| PathBuf::from(format!("{id}.md")), PathBuf::from);
-        let format = if outfile::is_json(&path) {
-            Format::Json
-        } else {
-            Format::Md
-        };
+        let format = Format::of_name(&path);
         if file.is_none() && path.exists() {
             return Err(format!(
                 "{} is there already: /export and another name",

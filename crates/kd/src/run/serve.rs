@@ -22,10 +22,11 @@ const TOKEN: &str = "KD_SERVE_TOKEN";
 
 pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     // Without a choice, all.
-    let all = !args.mcp && !args.models;
+    let all = !args.mcp && !args.models && !args.page;
     let faces = Faces {
         mcp: args.mcp || all,
         models: args.models || all,
+        page: args.page || all,
     };
     let starter = name(args.name.as_deref())?;
     let (tokens, fresh) = tokens(args, here)?;
@@ -52,6 +53,10 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
                 io::stderr(),
                 "token (valid until this ends; set {TOKEN} for one that stays): {token}"
             );
+            // Behind the #, it is not sent and in no log.
+            if let Some(page) = bound.page(faces) {
+                let _ = writeln!(io::stderr(), "open: {page}#token={token}");
+            }
         }
         let mut signals = signals()?;
         let stop = async move { while signals.next().await != Wish::Stop {} };

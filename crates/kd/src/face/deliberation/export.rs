@@ -1,6 +1,6 @@
-//! The whole record of a deliberation as a document: Markdown, one HTML page, or JSON.
+//! The whole record of a deliberation as a document: Markdown or JSON. As a page it is drawn by `kd_page`.
 
-use super::{html, map, tables};
+use super::{map, tables};
 use crate::face::{document, json};
 use crate::render::style::Styles;
 use kd_core::Message;
@@ -18,7 +18,6 @@ const LEVEL: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Markdown,
-    Html,
     Json,
 }
 
@@ -26,7 +25,6 @@ pub(crate) enum Form {
 pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Result<String> {
     Ok(match form {
         Form::Markdown => markdown(report, messages),
-        Form::Html => html::page(report, messages),
         Form::Json => json::text(&value(report, messages), true)? + "\n",
     })
 }

@@ -2,7 +2,6 @@
 //! and at the end the answer, the vote, the map and the trend.
 
 pub(crate) mod export;
-mod html;
 mod map;
 pub(crate) mod tables;
 

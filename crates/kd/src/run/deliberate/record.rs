@@ -1,6 +1,7 @@
 //! `kd replay` and `kd why`: what a deliberation left in its thread.
 
 use super::super::here::Here;
+use super::super::page;
 use super::super::thread;
 use super::whatif;
 use crate::args::deliberate::{Format, Replay, Why};
@@ -198,12 +199,13 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let report = Report::of(&records);
     let mut out = io::stdout().lock();
     if let Some(format) = args.export {
-        let form = match format {
-            Format::Md => Form::Markdown,
-            Format::Html => Form::Html,
-            Format::Json => Form::Json,
+        let text = |form| Ok::<_, Error>(export::text(form, &report, &open.messages()?.messages)?);
+        let text = match format {
+            Format::Md => text(Form::Markdown)?,
+            Format::Json => text(Form::Json)?,
+            Format::Html => kd_page::document(&[page::of(&open, None)?]),
         };
-        out.write_all(export::text(form, &report, &open.messages()?.messages)?.as_bytes())?;
+        out.write_all(text.as_bytes())?;
         return Ok(Exit::Done);
     }
     for line in deliberation::why(&report) {

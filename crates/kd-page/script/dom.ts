@@ -1,0 +1,31 @@
+// Elements, made without markup: what is put into them is text.
+
+type Attributes = Record<string, string | boolean | ((event: Event) => void)>;
+
+/** Makes an element. Values of attributes that are functions are listeners; `true` sets an attribute without a value. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** The first match, which must be there. */
+export function one<E extends HTMLElement = HTMLElement>(selector: string, within: ParentNode = document): E {
+  const found = within.querySelector<E>(selector);
+  if (!found) throw new Error(`the page lacks ${selector}`);
+  return found;
+}
+
+/** Says something to whoever listens to the page. */
+export function announce(text: string): void {
+  one("#status").textContent = text;
+}

@@ -1,0 +1,365 @@
+// The page of a server: the list of threads, one open thread that grows, and the question to the council.
+
+import { announce, make, one } from "./dom.js";
+import { equip, follow, type Words } from "./reading.js";
+
+interface Listed {
+  id: string;
+  topic: string;
+  messages: number;
+}
+
+/** A line of a thread's stream. */
+interface Line {
+  thread?: string;
+  parts?: { id: string; html: string }[];
+  words?: Record<string, string>;
+  seat?: string;
+  text?: string;
+  state?: string;
+  again?: boolean;
+  ended?: string;
+}
+
+const TOKEN = "kd-token";
+/** The longest wait before a stream that broke off is opened again, in milliseconds. */
+const AGAIN_MAX = 8000;
+
+/** The sections in the order of the page. */
+const ORDER = ["head", "nav", "said", "decided", "differ", "sure", "record"];
+
+export class Live {
+  private token: string;
+  private stream: AbortController | undefined;
+  private id: string | undefined;
+  /** Answers on their way, by member. */
+  private growing = new Map<string, { card: HTMLElement; body: HTMLElement; state: HTMLElement; text: string }>();
+  private painted = false;
+
+  constructor(private words: Words) {
+    this.token = this.claimToken();
+    one("#new").addEventListener("click", () => this.go(undefined));
+    one("#stop").addEventListener("click", () => void this.stop());
+    const form = one<HTMLFormElement>("#ask");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.ask();
+    });
+    one("#question").addEventListener("keydown", (event) => {
+      const key = event as KeyboardEvent;
+      if (key.key === "Enter" && (key.ctrlKey || key.metaKey)) form.requestSubmit();
+    });
+    addEventListener("popstate", () => this.open(this.named()));
+    addEventListener("focus", () => void this.list());
+    if (this.token) this.begin();
+    else this.enter("");
+  }
+
+  private begin(): void {
+    void this.list();
+    this.open(this.named());
+  }
+
+  /** The thread that the address names. */
+  private named(): string | undefined {
+    return new URLSearchParams(location.search).get("thread") ?? undefined;
+  }
+
+  /** The token of the link that the server printed; it does not stay in the address. */
+  private claimToken(): string {
+    const given = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (given) {
+      sessionStorage.setItem(TOKEN, given);
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    return given ?? sessionStorage.getItem(TOKEN) ?? "";
+  }
+
+  /** Asks for the token. */
+  private enter(why: string): void {
+    const field = make("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
+    const form = make(
+      "form",
+      {
+        class: "welcome",
+        submit: (event) => {
+          event.preventDefault();
+          this.token = field.value.trim();
+          sessionStorage.setItem(TOKEN, this.token);
+          one("#open").replaceChildren();
+          this.begin();
+        },
+      },
+      make("h1", {}, "Token"),
+      make("p", { class: why ? "bad" : "faint" }, why || "kd serve printed it when it started."),
+      field,
+      make("button", { type: "submit" }, "Open"),
+    );
+    one("#open").replaceChildren(form);
+    field.focus();
+  }
+
+  /** A request to the server. `undefined` where it was turned away: then the page says so. */
+  private async call(path: string, body?: unknown, signal?: AbortSignal): Promise<Response | undefined> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
+    const init: RequestInit = { headers };
+    if (signal) init.signal = signal;
+    if (body !== undefined) {
+      init.method = "POST";
+      init.body = JSON.stringify(body);
+      headers["content-type"] = "application/json";
+    }
+    const response = await fetch(path, init);
+    if (response.ok) return response;
+    if (response.status === 401) {
+      this.enter("The server does not know this token.");
+      return undefined;
+    }
+    const told = (await response.json().catch(() => ({}))) as { error?: string };
+    announce(told.error ?? `The server answered ${response.status}.`);
+    return undefined;
+  }
+
+  private async list(): Promise<void> {
+    const response = await this.call("/page/threads").catch(() => undefined);
+    if (!response) return;
+    const { threads } = (await response.json()) as { threads: Listed[] };
+    const rows = threads.map((thread) => {
+      const link = make(
+        "a",
+        {
+          href: `?thread=${encodeURIComponent(thread.id)}`,
+          click: (event) => {
+            const mouse = event as MouseEvent;
+            if (mouse.ctrlKey || mouse.metaKey || mouse.shiftKey) return;
+            event.preventDefault();
+            this.go(thread.id);
+          },
+        },
+        make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(nothing said yet)"),
+        make("span", { class: "faint" }, `${thread.id} · ${thread.messages}`),
+      );
+      if (thread.id === this.id) link.setAttribute("aria-current", "page");
+      return make("li", {}, link);
+    });
+    one("#list").replaceChildren(...rows);
+  }
+
+  private go(id: string | undefined): void {
+    history.pushState(null, "", id ? `?thread=${encodeURIComponent(id)}` : location.pathname);
+    this.open(id);
+    one("#question").focus();
+  }
+
+  private open(id: string | undefined): void {
+    this.stream?.abort();
+    this.growing.clear();
+    this.words.clear();
+    this.id = id;
+    this.painted = false;
+    one("#stop").hidden = true;
+    for (const link of document.querySelectorAll<HTMLAnchorElement>("#list a")) {
+      if (id && link.search === `?thread=${encodeURIComponent(id)}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (!id) {
+      one("#open").replaceChildren(
+        make("div", { class: "welcome" }, make("h1", {}, "Ask the council"), make("p", { class: "faint" }, "Members answer side by side. What they say, and how it was decided, stays here.")),
+      );
+      return;
+    }
+    const stream = new AbortController();
+    this.stream = stream;
+    void this.listen(id, stream.signal);
+  }
+
+  /** Reads a thread's stream, and opens it again where it breaks off. */
+  private async listen(id: string, signal: AbortSignal): Promise<void> {
+    let wait = 250;
+    while (!signal.aborted) {
+      try {
+        const response = await this.call(`/page/threads/${encodeURIComponent(id)}`, undefined, signal);
+        if (!response?.body) return;
+        // Whatever was on its way is told anew.
+        this.forgetGrowing();
+        announce("");
+        wait = 250;
+        let rest = "";
+        const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          const lines = (rest + value).split("\n");
+          rest = lines.pop() ?? "";
+          for (const line of lines) if (line && !signal.aborted) this.hear(JSON.parse(line) as Line);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        console.warn(error);
+      }
+      announce("The server is not there; trying again …");
+      await new Promise((done) => setTimeout(done, wait));
+      wait = Math.min(wait * 2, AGAIN_MAX);
+    }
+  }
+
+  private hear(line: Line): void {
+    if (line.parts) this.place(line);
+    if (line.ended) this.end(line.ended);
+    if (!line.seat) return;
+    const answer = this.grow(line.seat);
+    if (line.again) {
+      answer.text = "";
+      answer.body.textContent = "";
+    }
+    if (line.state) answer.state.textContent = line.state;
+    if (line.text) {
+      answer.state.textContent = "";
+      answer.text += line.text;
+      // One text node per piece: what stands there already is not laid out again by us.
+      answer.body.append(line.text);
+    }
+  }
+
+  /** Puts parts in the place of their former state. */
+  private place(line: Line): void {
+    const home = one("#open");
+    let thread = home.querySelector<HTMLElement>("article.thread");
+    if (!thread || thread.dataset.thread !== line.thread) {
+      thread = make("article", { class: "thread", "data-thread": line.thread ?? "" });
+      const said = make("section", { id: "said", "aria-labelledby": "said-title" }, make("h2", { id: "said-title" }, "Who said what"));
+      thread.append(said);
+      home.replaceChildren(thread);
+    }
+    for (const [id, words] of Object.entries(line.words ?? {})) this.words.set(id, words);
+    const atEnd = this.isAtEnd();
+    for (const part of line.parts ?? []) this.put(thread, part.id, this.element(part.html));
+    this.seat();
+    equip(thread, this.words);
+    follow(thread);
+    document.title = thread.querySelector("h1")?.textContent ?? "kd";
+    const to = this.painted ? undefined : location.hash && document.querySelector<HTMLElement>(location.hash);
+    if (to) to.scrollIntoView();
+    else if (this.painted && atEnd) this.toEnd();
+    this.painted = true;
+  }
+
+  /** The server's own markup: the page's policy lets no script in it run. */
+  private element(html: string): HTMLElement {
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    return holder.content.firstElementChild as HTMLElement;
+  }
+
+  private put(thread: HTMLElement, id: string, element: HTMLElement): void {
+    const old = thread.querySelector(`#${CSS.escape(id)}`);
+    if (old) {
+      // What the reader opened stays open.
+      const open = [...old.querySelectorAll("details")].map((d) => d.open);
+      [...element.querySelectorAll("details")].forEach((d, at) => (d.open = open[at] ?? d.open));
+      old.replaceWith(element);
+      return;
+    }
+    if (!ORDER.includes(id)) {
+      one("#said", thread).append(element);
+      return;
+    }
+    const later = ORDER.slice(ORDER.indexOf(id) + 1).map((next) => thread.querySelector(`:scope > #${next}`));
+    thread.insertBefore(element, later.find((next) => next !== null) ?? null);
+  }
+
+  private grow(seat: string): { card: HTMLElement; body: HTMLElement; state: HTMLElement; text: string } {
+    const known = this.growing.get(seat);
+    if (known) return known;
+    const name = [...document.querySelectorAll<HTMLElement>("#head .members .name")].find((n) => n.textContent?.endsWith(seat));
+    const state = make("span", { class: "faint" });
+    const body = make("div", { class: "body growing", dir: "auto" });
+    const card = make(
+      "article",
+      { class: `says ${[...(name?.classList ?? [])].find((c) => /^c\d$/.test(c)) ?? ""}` },
+      make(
+        "header",
+        {},
+        name ? name.cloneNode(true) : make("bdi", { class: "name" }, seat),
+        state,
+        make("span", { class: "facts" }),
+        make("button", { type: "button", title: `Stop ${seat}`, click: () => void this.stop(seat) }, "Stop"),
+      ),
+      body,
+    );
+    const answer = { card, body, state, text: "" };
+    this.growing.set(seat, answer);
+    this.seat();
+    one("#stop").hidden = false;
+    return answer;
+  }
+
+  /** Puts answers on their way beside those that are there, at the end of the last round. */
+  private seat(): void {
+    if (this.growing.size === 0) return;
+    const said = one("#said");
+    let round = said.querySelector<HTMLElement>(":scope > .round:last-of-type");
+    if (!round) {
+      round = make("div", { class: "round" });
+      said.append(round);
+    }
+    let place = round.lastElementChild;
+    if (!place?.matches(".answers")) {
+      place = make("div", { class: "answers" });
+      round.append(place);
+    }
+    for (const { card } of this.growing.values()) if (card.parentElement !== place) place.append(card);
+  }
+
+  private end(seat: string): void {
+    this.growing.get(seat)?.card.remove();
+    this.growing.delete(seat);
+    if (this.growing.size === 0) {
+      one("#stop").hidden = true;
+      void this.list();
+    }
+  }
+
+  private forgetGrowing(): void {
+    for (const seat of [...this.growing.keys()]) {
+      this.growing.get(seat)?.card.remove();
+      this.growing.delete(seat);
+    }
+    one("#stop").hidden = true;
+  }
+
+  private async ask(): Promise<void> {
+    const field = one<HTMLTextAreaElement>("#question");
+    const question = field.value;
+    if (!question.trim()) return;
+    const send = one<HTMLButtonElement>("#send");
+    send.disabled = true;
+    const body = { question, method: one<HTMLSelectElement>("#method").value, thread: this.id };
+    announce("Asking …");
+    const response = await this.call("/page/ask", body).catch(() => undefined);
+    send.disabled = false;
+    if (!response) {
+      if (!one("#status").textContent || one("#status").textContent === "Asking …") announce("The server is not there. Your question is still here.");
+      return;
+    }
+    const { thread, notices } = (await response.json()) as { thread: string; notices: string[] };
+    field.value = "";
+    announce(notices.join(" "));
+    if (thread !== this.id) this.go(thread);
+    void this.list();
+  }
+
+  private async stop(seat?: string): Promise<void> {
+    if (!this.id) return;
+    await this.call(`/page/threads/${encodeURIComponent(this.id)}/stop`, { seat: seat ?? null }).catch(() => undefined);
+  }
+
+  private isAtEnd(): boolean {
+    const top = document.documentElement;
+    return top.scrollHeight - top.scrollTop - top.clientHeight < 120;
+  }
+
+  private toEnd(): void {
+    document.documentElement.scrollTop = document.documentElement.scrollHeight;
+  }
+}

@@ -1,0 +1,248 @@
+//! How it was decided: the outcome as a sentence, who stands behind it and who does not, and each step of the count.
+
+use crate::bar::bar;
+use crate::facts::{Facts, plain};
+use crate::markdown;
+use kd_core::deliberation::report::{Report, SeatState, StageReport};
+use kd_core::deliberation::{Counted, Verdict, why};
+use maud::{Markup, html};
+
+/// The verdict above the page.
+pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
+    html! {
+        div.verdict {
+            p.outcome { (plain(&verdict.heading)) }
+            div.body dir="auto" { (markdown::render(words(verdict))) }
+            @if let Some(seq) = verdict.message { p.facts { a href={ "#" (facts.anchor(seq)) } { "message " (seq) } } }
+            @if verdict.support.is_empty() && verdict.dissent.is_empty() {} @else { (sides(facts, verdict)) }
+        }
+    }
+}
+
+/// The answer below its own heading.
+fn words(verdict: &Verdict) -> &str {
+    let rest = verdict
+        .answer
+        .strip_prefix(&verdict.heading)
+        .map(str::trim_start);
+    let below = verdict
+        .answer
+        .split_once('\n')
+        .map(|(_, rest)| rest.trim_start());
+    rest.or(below).unwrap_or(&verdict.answer)
+}
+
+/// Who stands behind the answer and who does not, in equal size.
+fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
+    html! {
+        div.sides {
+            div {
+                h3 { "For it (" (verdict.support.len()) ")" }
+                ul { @for seat in &verdict.support { li { (seat_link(facts, seat.as_str())) } } }
+            }
+            div {
+                h3 { "Against it (" (verdict.dissent.len()) ")" }
+                @if verdict.dissent.is_empty() { p.faint { "Nobody." } }
+                ul {
+                    @for other in &verdict.dissent {
+                        li {
+                            (seat_link(facts, other.seat.as_str()))
+                            " stands for " b dir="auto" { (plain(&other.stands_for)) }
+                            @if !other.reason.is_empty() { ": " span dir="auto" { (plain(&other.reason)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A member's name, which leads to its words where they are in the page.
+pub(crate) fn seat_link(facts: &Facts<'_>, name: &str) -> Markup {
+    html! {
+        @if let Some(seq) = facts.message_of(name) { a href={ "#" (facts.anchor(seq)) } { (facts.name(name)) } }
+        @else { (facts.name(name)) }
+    }
+}
+
+pub(crate) fn body(facts: &Facts<'_>) -> Markup {
+    let Some(report) = &facts.report else {
+        return html! {};
+    };
+    html! {
+        @if let Some(counted) = report.count() { (count(facts, report, counted)) }
+        @if let Some(plan) = &report.plan {
+            details {
+                summary { "The plan: protocol " (plain(&plan.protocol)) ", rule " (plain(&plan.voting.method)) }
+                p dir="auto" { (plain(&plan.meta.reasoning)) }
+                div.wide tabindex="0" { table {
+                    thead { tr { th { "Seat" } th { "Role" } th { "Persona" } th { "Weight" } th { "Model" } } }
+                    tbody { @for seat in &plan.seats {
+                        tr {
+                            td { (facts.name(seat.name().as_str())) }
+                            td { (plain(&seat.role)) }
+                            td dir="auto" { (seat.persona.as_deref().map(plain).unwrap_or_default()) }
+                            td { (seat.member.weight) }
+                            td { (plain(&seat.member.backend)) @if let Some(model) = &seat.member.model { ": " (plain(model)) } }
+                        }
+                    } }
+                } }
+            }
+        }
+        @for stage in &report.stages { (self::stage(facts, stage)) }
+        details open[report.stages.is_empty()] {
+            summary { "Why, step by step" }
+            ul { @for line in why(report) { li dir="auto" { (plain(&line)) } } }
+        }
+    }
+}
+
+fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
+    let weight = |seat: &str| {
+        let plan = report.plan.as_ref()?;
+        let found = plan.seats.iter().find(|s| s.name().as_str() == seat)?;
+        Some(found.member.weight)
+    };
+    let weights = counted
+        .firsts
+        .iter()
+        .filter_map(|f| weight(f.seat.as_str()));
+    let weighs = weights.into_iter().any(|w| w != 1.0);
+    html! {
+        p {
+            "Counted by " b { (plain(&counted.rule)) } ": " (counted.form.word()) ". "
+            (counted.voters) " of " (counted.electorate) " were counted."
+        }
+        (standing(counted))
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th { "Member" }
+                @if weighs { th { "Weight" } }
+                th { "First choice" } th { "Says it is sure" } th { "Reason" }
+            } }
+            tbody { @for first in &counted.firsts {
+                tr {
+                    td { (seat_link(facts, first.seat.as_str())) }
+                    @if weighs { td { @if let Some(weight) = weight(first.seat.as_str()) { (weight) } } }
+                    td dir="auto" {
+                        @match first.candidate.and_then(|c| counted.candidates.get(c)) {
+                            Some(candidate) => (plain(candidate)),
+                            None => span.faint { "abstains" },
+                        }
+                    }
+                    td { @if let Some(sure) = first.confidence { (format!("{:.0} %", sure * 100.0)) } }
+                    td dir="auto" { (plain(&first.reason)) }
+                }
+            } }
+        } }
+        (lines("Rounds of the count", &counted.rounds))
+        (lines("How the tie was broken", &counted.tie_path))
+        (lines("Not counted", &counted.abstained))
+        (lines("Notes", &counted.notes))
+    }
+}
+
+/// A bar for each candidate: what the rule counted, or, where the rule has no standing in numbers, how many put it first.
+fn standing(counted: &Counted) -> Markup {
+    let firsts = |at| {
+        counted
+            .firsts
+            .iter()
+            .filter(|first| first.candidate == Some(at))
+            .count()
+    };
+    let scores: Option<Vec<f64>> = counted
+        .scores
+        .iter()
+        .map(|s| number(s.as_deref()?))
+        .collect();
+    let scores =
+        scores.filter(|s| s.len() == counted.candidates.len() && s.iter().all(|n| *n >= 0.0));
+    let (head, values): (_, Vec<f64>) = match &scores {
+        Some(scores) => ("Counted by the rule", scores.clone()),
+        None => (
+            "Put first by",
+            (0..counted.candidates.len())
+                .map(|at| firsts(at) as f64)
+                .collect(),
+        ),
+    };
+    let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let shown = |at: usize| match (&scores, counted.scores.get(at)) {
+        (Some(_), Some(Some(score))) => plain(score),
+        _ => firsts(at).to_string(),
+    };
+    html! {
+        @if !counted.candidates.is_empty() {
+            div.wide tabindex="0" { table.standing {
+                thead { tr { th { "Candidate" } th { (head) } } }
+                tbody { @for (at, (name, value)) in counted.candidates.iter().zip(&values).enumerate() {
+                    tr.won[counted.winner == Some(at)] {
+                        td dir="auto" { (plain(name)) @if counted.winner == Some(at) { " " span.tag { "won" } } }
+                        td { (bar(value / most, &shown(at))) }
+                    }
+                } }
+            } }
+        }
+    }
+}
+
+/// The number at the beginning of a standing: `3`, `3.3`, `7/2`.
+fn number(standing: &str) -> Option<f64> {
+    let word = standing.split_whitespace().next()?;
+    let number = match word.split_once('/') {
+        Some((over, under)) => over.parse::<f64>().ok()? / under.parse::<f64>().ok()?,
+        None => word.trim_end_matches('%').parse().ok()?,
+    };
+    number.is_finite().then_some(number)
+}
+
+fn lines(title: &str, lines: &[String]) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            h3 { (title) }
+            ol.lines { @for line in lines { li dir="auto" { (plain(line)) } } }
+        }
+    }
+}
+
+fn stage(facts: &Facts<'_>, stage: &StageReport) -> Markup {
+    html! {
+        details {
+            summary { (plain(&stage.heading())) }
+            ul { @for seat in &stage.seats {
+                li dir="auto" {
+                    (facts.name(seat.seat.as_str())) ": "
+                    @match seat.state {
+                        SeatState::Replied if seat.what.is_empty() => "see its message",
+                        SeatState::Replied => (plain(&seat.what)),
+                        SeatState::Failed => { span.bad { "failed: " (plain(&seat.what)) } }
+                        SeatState::Cut => { "not asked: " (plain(&seat.what)) }
+                        SeatState::Asked | SeatState::Waiting => "no reply",
+                    }
+                    @for review in seat.reviews.iter().filter(|r| !r.weakness.is_empty()) {
+                        div.faint { "on " (facts.name(review.seat.as_str())) " (" (review.rating) " of 10): " (plain(&review.weakness)) }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn a_standing_begins_with_its_number() {
+        for (standing, wanted) in [
+            ("3", Some(3.0)),
+            ("3.3 points", Some(3.3)),
+            ("7/2", Some(3.5)),
+            ("1/0", None),
+            ("none", None),
+        ] {
+            assert_eq!(number(standing), wanted, "{standing}");
+        }
+    }
+}

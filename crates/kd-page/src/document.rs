@@ -1,0 +1,139 @@
+//! The document around: its styles and its script inside, and a policy that names both by their hashes and allows nothing
+//! else.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = include_str!("../assets/page.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// A document.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// What the window is called.
+    pub title: &'a str,
+    /// What stands in it before the script runs.
+    pub main: Markup,
+    /// What the script may know, such as the Markdown of messages.
+    pub data: &'a Value,
+    /// Whether the script may speak with the server that the page came from.
+    pub live: bool,
+}
+
+/// The document, and the policy that it also states itself. A server sends it as `Content-Security-Policy`.
+pub fn page(page: &Page<'_>) -> (String, String) {
+    let connect = if page.live { "'self'" } else { "'none'" };
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; connect-src {connect}; base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    );
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="referrer" content="no-referrer";
+                meta name="color-scheme" content="light dark";
+                title { (page.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body data-live[page.live] {
+                main id="main" { (page.main) }
+                script type="application/json" id="data" { (PreEscaped(island(page.data))) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    (markup.into_string(), policy)
+}
+
+/// The document of a server: it shows nothing until its script has a token. With it, the policy for its header.
+pub fn shell() -> (String, String) {
+    let main = html! {
+        div.app {
+            nav #threads aria-label="Threads" {
+                header { b { "kd" } button #new type="button" { "New thread" } }
+                ol #list {}
+            }
+            div #open tabindex="-1" {
+                div.welcome {
+                    h1 { "Ask the council" }
+                    p.faint { "Members answer side by side. What they say, and how it was decided, stays here." }
+                }
+            }
+            form #ask aria-label="Ask" {
+                textarea #question rows="2" required placeholder="Ask the council (Ctrl+Enter sends)" aria-label="Question" {}
+                div.row {
+                    select #method aria-label="How" {
+                        option value="ask" { "Ask: all answer, the chair concludes" }
+                        option value="think" { "Think: a fast and a rigorous member debate" }
+                        option value="deliberate" { "Deliberate: plan, answer, review, vote" }
+                    }
+                    button #stop type="button" hidden { "Stop" }
+                    button #send type="submit" { "Send" }
+                }
+            }
+        }
+        noscript { p { "This page needs its script. A thread as a page without one: " code { "kd export -o thread.html" } } }
+    };
+    page(&Page {
+        title: "kd",
+        main,
+        data: &Value::Null,
+        live: true,
+    })
+}
+
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
+}
+
+/// JSON that cannot end the element it stands in.
+fn island(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn data_cannot_leave_its_element() {
+        let data = json!({"a": "</script><script>alert(1)</script><!--"});
+        let (page, policy) = page(&Page {
+            title: "</title><script>1</script>",
+            main: html! { p { "x" } },
+            data: &data,
+            live: false,
+        });
+        assert_eq!(page.matches("<script").count(), 2, "{page}");
+        assert_eq!(page.matches("</script").count(), 2);
+        let island = page.split("id=\"data\">").nth(1).unwrap();
+        let island = island.split("</script>").next().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(island).unwrap(), data);
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
+        assert!(policy.contains("connect-src 'none'"));
+    }
+
+    #[test]
+    fn neither_styles_nor_script_can_end_their_element_or_fetch() {
+        for (text, end) in [(STYLE, "</style"), (SCRIPT, "</script")] {
+            assert!(!text.to_ascii_lowercase().contains(end));
+            assert!(
+                !text.contains("http:") && !text.contains("https:"),
+                "an address"
+            );
+            assert!(
+                !text.contains("url(") && !text.contains("@import"),
+                "a fetch"
+            );
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What a page knows of a thread, gathered once.
+
+use jiff::Timestamp;
+use kd_core::clean::{clean_line, clean_text};
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{self, Replayed, Verdict};
+use kd_core::event::Purpose;
+use kd_core::message::settled;
+use kd_core::{Event, Message, Record, ThreadId, TurnId, Usage};
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+
+/// Characters of a title and of a name.
+const TITLE_CHARS: usize = 160;
+const NAME_CHARS: usize = 60;
+/// As many colors of members the style sheet has, and marks that tell them apart without color.
+const COLORS: usize = 8;
+const MARKS: [&str; 5] = ["●", "■", "▲", "◆", "★"];
+
+/// A thread, as far as its page shows it.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its id.
+    pub id: ThreadId,
+    /// When it was opened.
+    pub opened: Option<Timestamp>,
+    /// Who sits, without the user.
+    pub members: Vec<String>,
+    /// What it was forked from, in words.
+    pub origin: Option<String>,
+    /// Whether it asks only members on the user's machine.
+    pub private: bool,
+    /// Numbers of messages that were forgotten.
+    pub forgotten: Vec<u32>,
+    /// Its messages by their numbers.
+    pub messages: Vec<Message>,
+    /// Its records, where they were kept.
+    pub records: Vec<Record>,
+}
+
+/// How a message came to be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// Why its member was asked.
+    pub purpose: Option<Purpose>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// How often a tool was used.
+    pub tools: u32,
+    /// Seconds from the question to its end.
+    pub seconds: Option<f64>,
+}
+
+pub(crate) struct Facts<'a> {
+    pub(crate) thread: &'a Thread,
+    /// Messages as they are read: what was asked again stands where it failed.
+    pub(crate) shown: Vec<&'a Message>,
+    /// The turns of messages, by number.
+    pub(crate) turns: BTreeMap<u32, Turn>,
+    /// What each member used in all its turns, in the order in which they spoke first.
+    pub(crate) used: Vec<Used>,
+    /// The last deliberation.
+    pub(crate) report: Option<Report>,
+    /// The same, decided again.
+    pub(crate) replayed: Option<Replayed>,
+    /// What addresses in the page begin with: several threads may stand in one page.
+    pub(crate) prefix: String,
+    /// Names in the order of their colors.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(thread: &'a Thread, at: usize) -> Self {
+        let deliberated = deliberation::last(thread.records.clone())
+            .filter(|records| deliberation::check(records).is_ok());
+        let mut names: Vec<&str> = thread.members.iter().map(String::as_str).collect();
+        let shown = settled(&thread.messages);
+        for message in &shown {
+            if !message.is_king() && !names.contains(&message.from.as_str()) {
+                names.push(&message.from);
+            }
+        }
+        let (turns, used) = turns(&thread.records);
+        Self {
+            thread,
+            shown,
+            turns,
+            used,
+            prefix: match at {
+                0 => String::new(),
+                at => format!("t{}-", at + 1),
+            },
+            report: deliberated.as_deref().map(Report::of),
+            replayed: deliberated.as_deref().and_then(deliberation::replay),
+            names,
+        }
+    }
+
+    /// What the thread is about: the beginning of the first message.
+    pub(crate) fn title(&self) -> String {
+        let first = self.shown.first();
+        let mut lines = first.into_iter().flat_map(|message| message.body.lines());
+        let line = lines.find(|line| !line.trim_matches(['#', ' ']).is_empty());
+        match line {
+            Some(line) => clean_line(line.trim_start_matches(['#', ' ']), TITLE_CHARS),
+            None => self.thread.id.to_string(),
+        }
+    }
+
+    /// The address of a message in the page.
+    pub(crate) fn anchor(&self, seq: u32) -> String {
+        format!("{}m{seq}", self.prefix)
+    }
+
+    /// The address of the round that begins with a message.
+    pub(crate) fn round(&self, first: u32) -> String {
+        format!("{}r{first}", self.prefix)
+    }
+
+    pub(crate) fn verdict(&self) -> Option<&Verdict> {
+        self.report.as_ref()?.verdict.as_deref()
+    }
+
+    /// The class of a name's color, and its mark.
+    pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
+        let at = self.names.iter().position(|n| *n == name).unwrap_or(0);
+        (format!("c{}", at % COLORS), MARKS[at % MARKS.len()])
+    }
+
+    /// A member's name with its mark.
+    pub(crate) fn name(&self, name: &str) -> Markup {
+        let (color, mark) = self.color(name);
+        html! {
+            bdi.name.(color) { span.mark aria-hidden="true" { (mark) } (clean_line(name, NAME_CHARS)) }
+        }
+    }
+
+    /// The message in which a member gave its answer: its last one that is whole.
+    pub(crate) fn message_of(&self, name: &str) -> Option<u32> {
+        let mut own = self.shown.iter().rev().filter(|m| m.from == name);
+        own.find(|m| m.is_sound()).map(|m| m.seq)
+    }
+}
+
+/// Text that is no markup, without control characters.
+pub(crate) fn plain(text: &str) -> String {
+    clean_text(text).into_owned()
+}
+
+/// What a member used in all its turns.
+pub(crate) struct Used {
+    pub(crate) name: String,
+    /// What was told of it; none where nothing was.
+    pub(crate) usage: Option<Usage>,
+    pub(crate) turns: u64,
+}
+
+/// The turns of messages, and what each member used. A record of another run may use a turn's number anew.
+fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
+    let mut open: BTreeMap<TurnId, (Timestamp, Purpose)> = BTreeMap::new();
+    let mut turns: BTreeMap<u32, Turn> = BTreeMap::new();
+    let mut used: Vec<Used> = Vec::new();
+    let mut book = |name: &str, usage: Option<&Usage>| {
+        let at = used.iter().position(|one| one.name == name);
+        let at = at.unwrap_or_else(|| {
+            used.push(Used {
+                name: name.to_owned(),
+                usage: None,
+                turns: 0,
+            });
+            used.len() - 1
+        });
+        used[at].turns += 1;
+        if let Some(usage) = usage {
+            used[at].usage.get_or_insert_default().add(usage);
+        }
+    };
+    for record in records {
+        match &record.event {
+            Event::TurnQueued { turn, purpose, .. } => {
+                open.insert(*turn, (record.ts, *purpose));
+            }
+            Event::TurnFinished {
+                turn,
+                seat,
+                message,
+                usage,
+                tools,
+                ..
+            } => {
+                book(seat.as_str(), usage.as_ref());
+                let begun = open.remove(turn);
+                if let Some(message) = message {
+                    turns.insert(
+                        *message,
+                        Turn {
+                            purpose: begun.map(|(_, purpose)| purpose),
+                            usage: *usage,
+                            tools: *tools,
+                            seconds: begun
+                                .map(|(at, _)| record.ts.duration_since(at).as_secs_f64()),
+                        },
+                    );
+                }
+            }
+            Event::TurnFailed {
+                turn,
+                seat,
+                failure,
+                ..
+            } => {
+                book(seat.as_str(), failure.used.as_ref().map(|used| &used.usage));
+                open.remove(turn);
+            }
+            _ => {}
+        }
+    }
+    (turns, used)
+}

@@ -1,0 +1,312 @@
+//! A thread as a page: one HTML document that needs nothing but itself, and that reads without a script.
+//!
+//! In: messages and the records of a thread. Out: the document, or its sections for a page that is open already. Each
+//! section answers one question: who said what, how it was decided, where members differ, how sure they are and what it
+//! cost, and what the record holds. Nothing that a member, a file or a name says becomes markup, and a browser fetches
+//! nothing: the policy of the document names its styles and its script by their hashes.
+
+mod bar;
+mod decided;
+mod differ;
+mod document;
+mod facts;
+pub mod markdown;
+mod said;
+mod sure;
+mod trail;
+
+pub use document::{Page, page, shell};
+pub use facts::{Thread, Turn};
+
+use facts::{Facts, plain};
+use maud::{Markup, html};
+use serde_json::{Map, json};
+
+/// A section of a thread's page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Who said what.
+    Said,
+    /// How it was decided.
+    Decided,
+    /// Where members differ.
+    Differ,
+    /// How sure, and how dear.
+    Sure,
+    /// The record.
+    Trail,
+}
+
+impl Section {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 5] = [
+        Self::Said,
+        Self::Decided,
+        Self::Differ,
+        Self::Sure,
+        Self::Trail,
+    ];
+
+    /// Its name in addresses.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Said => "said",
+            Self::Decided => "decided",
+            Self::Differ => "differ",
+            Self::Sure => "sure",
+            Self::Trail => "record",
+        }
+    }
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Said => "Who said what",
+            Self::Decided => "How it was decided",
+            Self::Differ => "Where they differ",
+            Self::Sure => "How sure, and what it cost",
+            Self::Trail => "The record",
+        }
+    }
+}
+
+/// The sections of a thread under its head, as they stand inside a document. `at` is its place among the threads of the
+/// document, from 0.
+pub fn thread(thread: &Thread, at: usize) -> Markup {
+    let facts = Facts::of(thread, at);
+    html! {
+        article.thread data-thread=(thread.id) {
+            (head(&facts))
+            (navigation(&facts))
+            @for section in shown(&facts) { (self::section(&facts, section)) }
+        }
+    }
+}
+
+/// A part of a thread's page that can be put in the place of its former state, found by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The id of its element.
+    pub id: String,
+    /// The element.
+    pub html: String,
+    /// The Markdown of the messages in it, by their addresses in the page.
+    pub words: Vec<(String, String)>,
+}
+
+/// The parts of a thread's page that can change by themselves, in the order of the page: its head, its sections, and
+/// instead of the first section its rounds.
+pub fn parts(thread: &Thread) -> Vec<Part> {
+    let facts = Facts::of(thread, 0);
+    let part = |id: &str, markup: Markup| Part {
+        id: id.to_owned(),
+        html: markup.into_string(),
+        words: Vec::new(),
+    };
+    let mut parts = vec![part("head", head(&facts)), part("nav", navigation(&facts))];
+    parts.extend(said::parts(&facts));
+    let others = shown(&facts)
+        .into_iter()
+        .filter(|section| *section != Section::Said);
+    parts.extend(others.map(|section| part(section.id(), self::section(&facts, section))));
+    parts
+}
+
+/// The sections that have something to show.
+fn shown(facts: &Facts<'_>) -> Vec<Section> {
+    let has = |section: &Section| match section {
+        Section::Said | Section::Trail => true,
+        Section::Decided => facts.report.is_some(),
+        Section::Differ => differ::has(facts),
+        Section::Sure => sure::has(facts),
+    };
+    Section::ALL.into_iter().filter(has).collect()
+}
+
+fn section(facts: &Facts<'_>, section: Section) -> Markup {
+    let id = format!("{}{}", facts.prefix, section.id());
+    html! {
+        section id=(id) aria-labelledby={ (id) "-title" } {
+            h2 id={ (id) "-title" } { (section.title()) }
+            @match section {
+                Section::Said => (said::body(facts)),
+                Section::Decided => (decided::body(facts)),
+                Section::Differ => (differ::body(facts)),
+                Section::Sure => (sure::body(facts)),
+                Section::Trail => (trail::body(facts)),
+            }
+        }
+    }
+}
+
+fn navigation(facts: &Facts<'_>) -> Markup {
+    html! {
+        nav.sections id={ (facts.prefix) "nav" } aria-label="Sections" {
+            @for section in shown(facts) {
+                a href={ "#" (facts.prefix) (section.id()) } { (section.title()) }
+            }
+        }
+    }
+}
+
+/// Threads as one document, with the Markdown of each message in its data.
+pub fn document(threads: &[Thread]) -> String {
+    let main = html! {
+        @for (at, thread) in threads.iter().enumerate() { (self::thread(thread, at)) }
+    };
+    let facts = threads
+        .iter()
+        .enumerate()
+        .map(|(at, thread)| Facts::of(thread, at));
+    let mut title = String::new();
+    let mut words = Map::new();
+    for facts in facts {
+        if title.is_empty() {
+            title = facts.title();
+        }
+        for message in &facts.shown {
+            words.insert(facts.anchor(message.seq), plain(&message.body).into());
+        }
+    }
+    let (text, _) = page(&Page {
+        title: &title,
+        main,
+        data: &json!({ "words": words }),
+        live: false,
+    });
+    text
+}
+
+/// The question, who sits, and, where there is one, the verdict.
+fn head(facts: &Facts<'_>) -> Markup {
+    let thread = facts.thread;
+    html! {
+        header.head id={ (facts.prefix) "head" } {
+            h1 dir="auto" { (facts.title()) }
+            p.facts {
+                span { (thread.id) }
+                @if let Some(opened) = thread.opened {
+                    span { time datetime=(opened) { (opened.strftime("%Y-%m-%d %H:%M UTC")) } }
+                }
+                @if !thread.members.is_empty() {
+                    span.members {
+                        @for name in &thread.members { (facts.name(name)) " " }
+                    }
+                }
+                @if thread.private { span { "private: only members on this machine" } }
+            }
+            @if let Some(verdict) = facts.verdict() { (decided::outcome(facts, verdict)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::message::Provenance;
+    use kd_core::{Address, Message, Status, ThreadId, Timestamp};
+    use std::collections::BTreeMap;
+
+    const HOSTILE: &str = "</title><script>alert(1)</script><b onclick=x>\u{202e}";
+
+    fn message(seq: u32, from: &str, body: &str) -> Message {
+        Message {
+            seq,
+            from: from.into(),
+            to: Address::All,
+            at: Timestamp::UNIX_EPOCH,
+            status: (from != "king").then_some(Status::Complete),
+            refs: Vec::new(),
+            provenance: Provenance {
+                model: Some(HOSTILE.into()),
+                ..Provenance::default()
+            },
+            extra: BTreeMap::new(),
+            body: body.into(),
+        }
+    }
+
+    fn thread(messages: Vec<Message>) -> Thread {
+        Thread {
+            id: ThreadId("council-ab12".into()),
+            opened: Some(Timestamp::UNIX_EPOCH),
+            members: vec!["ann".into(), "ben".into(), HOSTILE.into()],
+            origin: Some(HOSTILE.into()),
+            private: true,
+            forgotten: vec![2],
+            messages,
+            records: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_word_of_a_thread_becomes_markup() {
+        let messages = vec![
+            message(1, "king", HOSTILE),
+            message(2, "ann", HOSTILE),
+            message(3, HOSTILE, "x"),
+        ];
+        let page = document(&[thread(messages)]);
+        assert_eq!(page.matches("<script").count(), 2, "{page}");
+        assert!(
+            !page.contains("<b onclick") && !page.contains('\u{202e}'),
+            "{page}"
+        );
+        assert_eq!(page.matches("</title>").count(), 1);
+    }
+
+    #[test]
+    fn answers_to_one_message_stand_side_by_side_and_turns_below() {
+        let said = [
+            (1, "king"),
+            (2, "ann"),
+            (3, "ben"),
+            (4, "ann"),
+            (5, "ben"),
+            (6, "king"),
+            (7, "ben"),
+        ];
+        let messages = said
+            .iter()
+            .map(|(seq, from)| message(*seq, from, "x"))
+            .collect();
+        let page = super::thread(&thread(messages), 0).into_string();
+        let places: Vec<String> = page
+            .split("<div class=\"")
+            .filter_map(|part| {
+                let kind = part.split('"').next()?;
+                let inside = part.split("</div>").next()?;
+                matches!(kind, "round" | "answers").then(|| (kind, inside))
+            })
+            .map(|(kind, _)| kind.to_owned())
+            .collect();
+        assert_eq!(places, ["round", "answers", "round", "answers"]);
+        let answers = page.split("data-answers=\"").skip(1);
+        let counts: Vec<&str> = answers.map(|a| a.split('"').next().unwrap()).collect();
+        assert_eq!(counts, ["2", "1"]);
+    }
+
+    #[test]
+    fn threads_of_one_document_have_addresses_of_their_own() {
+        let one = thread(vec![message(1, "king", "a"), message(2, "ann", "b")]);
+        let page = document(&[one.clone(), one]);
+        for id in ["m1", "t2-m1", "said", "t2-said", "record", "t2-record"] {
+            assert_eq!(page.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+        }
+        for link in page.split("href=\"#").skip(1) {
+            let to = link.split('"').next().unwrap();
+            assert!(
+                page.contains(&format!(" id=\"{to}\"")),
+                "{to} leads nowhere"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_thread_has_a_page() {
+        let page = document(&[thread(Vec::new())]);
+        assert!(
+            page.contains("Nothing was said yet.") && page.contains("<title>council-ab12</title>")
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! Markdown of members as HTML that cannot do anything: no tag of theirs is markup, nothing is fetched, and a link goes to
+//! the web or to a mail address.
+
+use kd_core::clean::clean_text;
+use kd_core::markdown::bounded;
+use maud::{Markup, PreEscaped, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+
+/// What is read beyond CommonMark.
+const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS);
+/// Where links may go.
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+/// Headings of a message begin at this level: those above are the page's own.
+const TOP: usize = 3;
+
+/// The text as HTML.
+pub fn render(text: &str) -> Markup {
+    let clean = clean_text(text);
+    let source = bounded(&clean);
+    let mut out = String::with_capacity(source.len() * 5 / 4);
+    // Whether each open link was let through: what stands inside is kept in any case.
+    let mut links = Vec::new();
+    let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut links));
+    pulldown_cmark::html::push_html(&mut out, events);
+    PreEscaped(out)
+}
+
+/// The event without anything that a browser would act on.
+fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
+    Some(match event {
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::Heading { level, .. }) => Event::Start(Tag::Heading {
+            level: lower(level),
+            id: None,
+            classes: Vec::new(),
+            attrs: Vec::new(),
+        }),
+        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(lower(level))),
+        Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            ..
+        }) => {
+            let mail = link_type == LinkType::Email;
+            let to = match mail {
+                true => CowStr::from(format!("mailto:{dest_url}")),
+                false => dest_url,
+            };
+            let open = goes_out(&to);
+            links.push(open);
+            if !open {
+                return None;
+            }
+            let tag =
+                html! { a href=(&*to) rel="noopener noreferrer nofollow" target="_blank" { "" } };
+            let tag = tag.into_string();
+            Event::InlineHtml(
+                tag.strip_suffix("</a>")
+                    .unwrap_or_default()
+                    .to_owned()
+                    .into(),
+            )
+        }
+        Event::End(TagEnd::Link) => {
+            if !links.pop()? {
+                return None;
+            }
+            Event::InlineHtml("</a>".into())
+        }
+        // How a column is set would be a style on its cells.
+        Event::Start(Tag::Table(_)) => Event::Start(Tag::Table(Vec::new())),
+        // Its description stands there as text.
+        Event::Start(Tag::Image { .. }) => Event::Text("[image: ".into()),
+        Event::End(TagEnd::Image) => Event::Text("]".into()),
+        event => event,
+    })
+}
+
+/// Whether a link leaves the page for the web or for mail.
+fn goes_out(to: &str) -> bool {
+    let begins = |scheme: &&str| {
+        to.get(..scheme.len())
+            .is_some_and(|b| b.eq_ignore_ascii_case(scheme))
+    };
+    SCHEMES.iter().any(begins)
+}
+
+fn lower(level: HeadingLevel) -> HeadingLevel {
+    let below = (level as usize + TOP - 1).min(6);
+    HeadingLevel::try_from(below).unwrap_or(HeadingLevel::H6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every tag that a rendered message may have.
+    const TAGS: [&str; 26] = [
+        "p",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "em",
+        "strong",
+        "del",
+        "code",
+        "pre",
+        "blockquote",
+        "a",
+        "br",
+        "hr",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "input",
+        "sup",
+        "div",
+    ];
+
+    /// The tags of a text, with their attributes.
+    fn tags(html: &str) -> Vec<String> {
+        let parts = html.split('<').skip(1);
+        parts
+            .map(|part| part.split('>').next().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn nothing_that_a_member_writes_is_markup() {
+        let hostile = [
+            "<script>alert(1)</script>",
+            "a <img src=x onerror=alert(1)> b",
+            "<div onclick=\"x\">\n\n**b**\n\n</div>",
+            "[x](javascript:alert(1)) [y](JaVaScRiPt:alert(1)) [z](data:text/html,<script>) [w](file:///etc/passwd)",
+            "[x](vbscript:a) [rel](other.html) [frag](#m3) [proto](//evil.example/x)",
+            "[q](https://a.example/\"onmouseover=\"x) [t](https://a.example 'title\" onx=\"')",
+            "![pic](https://evil.example/pixel.png) [![in](https://e.example/i.png)](https://a.example)",
+            "<https://a.example/<b>> <mail@a.example> <javascript:alert(1)>",
+            "# <style>*{display:none}</style>",
+            "```js\" onclick=\"x\n</code></pre><script>1</script>\n```",
+            "```<script>\nx\n```",
+            "| a | <b> |\n|:--|--:|\n| <iframe src=x> | `</td>` |",
+            "# h {#id .class onclick=x}\n\n[^1]: foot\n\n[^1]",
+            "&lt;script&gt; &#60;script&#62; &#x3c;b&#x3e;",
+            "<!-- c --> <?php ?> <!DOCTYPE html> <![CDATA[ x ]]>",
+            "<details><summary>x</summary></details>\n<form action=x><input></form>",
+            "- [ ] <input autofocus onfocus=x>\n- [x] done",
+            "\u{202e}evil\u{2066}x\u{1b}[31m",
+        ];
+        for text in hostile {
+            let html = render(text).into_string();
+            for tag in tags(&html) {
+                let name = tag
+                    .trim_start_matches('/')
+                    .split([' ', '/'])
+                    .next()
+                    .unwrap_or_default();
+                assert!(TAGS.contains(&name), "{name} in {html}");
+                let bare = tag.replace("&quot;", "");
+                assert!(
+                    !bare.contains(" on") || bare.starts_with("code class="),
+                    "{tag}"
+                );
+                assert!(!tag.contains("style="), "{tag}");
+                if let Some((_, href)) = tag.split_once("href=\"") {
+                    assert!(goes_out(href), "{tag}");
+                }
+                assert!(!tag.contains("src="), "{tag}");
+            }
+            assert!(!html.contains(['\u{202e}', '\u{2066}', '\u{1b}']), "{html}");
+        }
+        assert_eq!(
+            render("[x](javascript:1) and ![pic](https://a.example/p.png)").into_string(),
+            "<p>x and [image: pic]</p>\n"
+        );
+        assert_eq!(
+            render("[x](https://a.example/?a=1&b=\"2)").into_string(),
+            "<p><a href=\"https://a.example/?a=1&amp;b=&quot;2\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">x</a></p>\n"
+        );
+    }
+
+    #[test]
+    fn what_people_write_looks_as_they_meant() {
+        let html = render(
+            "# Title\n\n**b** *i* ~~s~~ `c`\n\n- a\n- b\n\n|x|y|\n|-|-|\n|1|2|\n\n```rust\nlet a = 1 < 2;\n```\n",
+        );
+        insta::assert_snapshot!(html.into_string());
+    }
+}

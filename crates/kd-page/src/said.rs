@@ -1,0 +1,152 @@
+//! Who said what: the user's words, below them the answers side by side, and conclusions over the whole width.
+
+use crate::facts::{Facts, plain};
+use crate::markdown;
+use crate::{Part, Turn};
+use kd_core::deliberation::COUNCIL;
+use kd_core::event::Purpose;
+use kd_core::message::{Address, Message, Status};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+/// What follows one message of the user.
+#[derive(Default)]
+struct Round<'a> {
+    /// The number of its first message.
+    first: u32,
+    says: Option<&'a Message>,
+    /// Answers to it, one of each member: they stand side by side.
+    answers: Vec<&'a Message>,
+    /// Whatever was said after those, one below the other.
+    after: Vec<&'a Message>,
+}
+
+pub(crate) fn body(facts: &Facts<'_>) -> Markup {
+    html! {
+        @for round in rounds(facts) { (self::round(facts, &round)) }
+        @if facts.shown.is_empty() { p.faint { "Nothing was said yet." } }
+    }
+}
+
+/// Each round as a part of the page.
+pub(crate) fn parts(facts: &Facts<'_>) -> Vec<Part> {
+    let words = |message: &Message| (facts.anchor(message.seq), plain(&message.body));
+    let part = |round: Round<'_>| Part {
+        id: facts.round(round.first),
+        html: self::round(facts, &round).into_string(),
+        words: round.messages().map(words).collect(),
+    };
+    rounds(facts).into_iter().map(part).collect()
+}
+
+fn round(facts: &Facts<'_>, round: &Round<'_>) -> Markup {
+    html! {
+        div.round id=(facts.round(round.first)) {
+            @if let Some(message) = round.says { (self::message(facts, message)) }
+            @if !round.answers.is_empty() {
+                div.answers data-answers=(round.answers.len()) {
+                    @for answer in &round.answers { (self::message(facts, answer)) }
+                }
+            }
+            @for message in &round.after { (self::message(facts, message)) }
+        }
+    }
+}
+
+impl<'a> Round<'a> {
+    fn messages(&self) -> impl Iterator<Item = &'a Message> {
+        let says = self.says.into_iter();
+        says.chain(self.answers.clone()).chain(self.after.clone())
+    }
+}
+
+fn rounds<'a>(facts: &Facts<'a>) -> Vec<Round<'a>> {
+    let mut rounds: Vec<Round<'a>> = Vec::new();
+    let mut heard: BTreeSet<&str> = BTreeSet::new();
+    for message in &facts.shown {
+        if message.is_king() || rounds.is_empty() {
+            rounds.push(Round {
+                first: message.seq,
+                ..Round::default()
+            });
+            heard.clear();
+        }
+        let Some(round) = rounds.last_mut() else {
+            continue;
+        };
+        if message.is_king() {
+            round.says = Some(message);
+        } else if concludes(facts, message)
+            || !round.after.is_empty()
+            || !heard.insert(&message.from)
+        {
+            round.after.push(message);
+        } else {
+            round.answers.push(message);
+        }
+    }
+    rounds
+}
+
+fn concludes(facts: &Facts<'_>, message: &Message) -> bool {
+    let asked = facts.turns.get(&message.seq).and_then(|turn| turn.purpose);
+    message.from == COUNCIL
+        || asked == Some(Purpose::Conclude)
+        || message
+            .extra
+            .get("purpose")
+            .is_some_and(|p| p == "conclude")
+}
+
+/// A message as a card. Its number is its address in the page.
+pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
+    let king = message.is_king();
+    let (color, _) = facts.color(&message.from);
+    let class = match king {
+        true => "king".to_owned(),
+        false if concludes(facts, message) => format!("says concludes {color}"),
+        false => format!("says {color}"),
+    };
+    let trouble = message.status.filter(|s| *s != Status::Complete);
+    html! {
+        article.(class) id=(facts.anchor(message.seq)) data-seq=(message.seq) tabindex="-1" {
+            header {
+                @if king { b.name { "You" } } @else { (facts.name(&message.from)) }
+                @if let Some(to) = addressed(message) { span.to { "to " bdi { (to) } } }
+                @if concludes(facts, message) { span.tag { "conclusion" } }
+                @if let Some(status) = trouble { span.tag.bad { (status.as_str()) } }
+                @if message.is_cut() { span.tag.bad { "cut at the token limit" } }
+                span.facts { (turn_facts(message, facts.turns.get(&message.seq))) }
+                a.seq href={ "#" (facts.anchor(message.seq)) } title="Link to this message" { "#" (message.seq) }
+            }
+            div.body dir="auto" { (markdown::render(&message.body)) }
+        }
+    }
+}
+
+/// Whom it is for, where that is not everybody.
+fn addressed(message: &Message) -> Option<String> {
+    match &message.to {
+        Address::All | Address::King => None,
+        to => Some(plain(&to.to_string())),
+    }
+}
+
+/// The model, how long it took, and what it used.
+fn turn_facts(message: &Message, turn: Option<&Turn>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(message.provenance.model.as_deref().map(plain));
+    if let Some(turn) = turn {
+        parts.extend(turn.seconds.map(|s| format!("{s:.1} s")));
+        match turn.tools {
+            0 => {}
+            1 => parts.push("1 tool".to_owned()),
+            tools => parts.push(format!("{tools} tools")),
+        }
+        if let Some(usage) = &turn.usage {
+            parts.push(format!("{} tokens", usage.output_tokens));
+            parts.extend(usage.cost_usd.map(|usd| format!("${usd:.4}")));
+        }
+    }
+    parts.join(" · ")
+}

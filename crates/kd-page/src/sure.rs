@@ -1,0 +1,87 @@
+//! How sure, and what it cost.
+
+use crate::bar::bar;
+use crate::facts::{Facts, plain};
+use kd_core::Usage;
+use maud::{Markup, html};
+
+/// Whether anything is known of either.
+pub(crate) fn has(facts: &Facts<'_>) -> bool {
+    !facts.used.is_empty() || !trend(facts).is_empty()
+}
+
+pub(crate) fn body(facts: &Facts<'_>) -> Markup {
+    let trend = trend(facts);
+    html! {
+        @if !trend.is_empty() {
+            h3 { "Agreement by pass" }
+            @for (at, agreement) in trend.iter().enumerate() {
+                div { (bar(*agreement, &format!("pass {}: {agreement:.2}", at + 1))) }
+            }
+            p.faint { "Agreement is how many stand behind the answer. It is no probability of being right." }
+        }
+        @if let Some(verdict) = facts.verdict() {
+            @if !verdict.stopped.is_empty() { p { "No further pass: " (plain(&verdict.stopped)) "." } }
+        }
+        @if !facts.used.is_empty() { (cost(facts)) }
+    }
+}
+
+/// The agreement of each pass.
+fn trend(facts: &Facts<'_>) -> Vec<f64> {
+    let report = facts.report.as_ref();
+    report.map(|report| report.trend()).unwrap_or_default()
+}
+
+fn cost(facts: &Facts<'_>) -> Markup {
+    let mut all: Option<Usage> = None;
+    for usage in facts.used.iter().filter_map(|used| used.usage.as_ref()) {
+        all.get_or_insert_default().add(usage);
+    }
+    let turns = facts.used.iter().map(|used| used.turns).sum();
+    let tokens = |usage: &Option<Usage>| usage.map_or(0, |u| u.input_tokens + u.output_tokens);
+    let most = facts.used.iter().map(|used| tokens(&used.usage)).max();
+    let most = most.unwrap_or(0).max(1) as f64;
+    html! {
+        h3 { "Cost by member" }
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th { "Member" }
+                @for head in ["Turns", "Tokens in", "Tokens out", "Price"] { th.number { (head) } }
+                th { "Share of the tokens" }
+            } }
+            tbody { @for used in &facts.used {
+                tr {
+                    td { (facts.name(&used.name)) }
+                    (figures(used.turns, &used.usage))
+                    td { @if used.usage.is_some() { (bar(tokens(&used.usage) as f64 / most, "")) } }
+                }
+            } }
+            tfoot { tr {
+                th scope="row" { "All" }
+                (figures(turns, &all))
+                td {}
+            } }
+        } }
+    }
+}
+
+/// The cells of what was used. What no backend told is not known: that is no zero.
+fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
+    const UNKNOWN: &str = "not told";
+    let bound = usage.map_or("", |usage| usage.certainty.sign());
+    let tokens = |count: fn(&Usage) -> u64| match usage {
+        Some(usage) => format!("{bound}{}", count(usage)),
+        None => UNKNOWN.to_owned(),
+    };
+    let price = match usage.and_then(|usage| usage.cost_usd) {
+        Some(usd) => format!("{bound}${usd:.4}"),
+        None => UNKNOWN.to_owned(),
+    };
+    html! {
+        td.number { (turns) }
+        td.number { (tokens(|usage| usage.input_tokens)) }
+        td.number { (tokens(|usage| usage.output_tokens)) }
+        td.number { (price) }
+    }
+}

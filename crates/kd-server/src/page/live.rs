@@ -1,0 +1,171 @@
+//! A thread as a stream of lines, each a JSON object: first the whole, then the parts that changed, and between them the
+//! pieces of answers that are on their way. Whoever writes to the thread, this process or another, is seen alike.
+//!
+//! | line | means |
+//! |---|---|
+//! | `{"parts": [{"id", "html"}], "words": {...}}` | parts of the page, new or changed, and the Markdown of their messages |
+//! | `{"seat", "text"}` | a piece of an answer |
+//! | `{"seat", "state"}` | what a member is at: `thinking`, `uses TOOL` |
+//! | `{"ended": seat}` | its answer is in the thread, or will not come |
+//! | an empty line | nothing happened, and the stream lives |
+
+use crate::kingdom::{Followed, Kingdom, Refusal, off};
+use axum::body::{Body, Bytes};
+use futures::stream;
+use kd_core::Delta;
+use kd_core::clean::clean_line;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// A stream says something at least so often.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// Lines that wait for a slow reader. A reader that is slower is left behind: see [`Feed::run`].
+const LINES: usize = 256;
+/// How much longer than it took to read a thread we wait before it is read again.
+const REST: u32 = 4;
+const REST_MIN: Duration = Duration::from_millis(80);
+/// Characters of a state.
+const STATE_CHARS: usize = 80;
+
+/// The body of the stream of a thread.
+///
+/// # Errors
+/// When there is no such thread, or it cannot be read.
+pub(super) async fn stream(kingdom: Arc<dyn Kingdom>, id: String) -> Result<Body, Refusal> {
+    let (tell, told) = mpsc::channel(LINES);
+    let named = id.clone();
+    let (first, watch) = off(&kingdom, move |kingdom| {
+        // Watched first: what comes while it is read is told afterwards.
+        let watch = kingdom.follow(&named, tell)?;
+        Ok((kingdom.page(&named)?, watch))
+    })
+    .await
+    .map_err(Refusal)??;
+    let (lines, feed) = mpsc::channel(LINES);
+    let mut work = Feed {
+        kingdom,
+        id,
+        sent: BTreeMap::new(),
+        lines,
+    };
+    tokio::spawn(async move {
+        if work.send(&first).await.is_some() {
+            work.run(told).await;
+        }
+        drop(watch);
+    });
+    let lines = stream::unfold(feed, |mut feed| async move {
+        let line: Bytes = feed.recv().await?;
+        Some((Ok::<_, Infallible>(line), feed))
+    });
+    Ok(Body::from_stream(lines))
+}
+
+struct Feed {
+    kingdom: Arc<dyn Kingdom>,
+    id: String,
+    /// The parts that the reader has, by their hashes.
+    sent: BTreeMap<String, u64>,
+    lines: mpsc::Sender<Bytes>,
+}
+
+impl Feed {
+    /// Tells what happens until the reader leaves.
+    async fn run(&mut self, mut told: mpsc::Receiver<Followed>) -> Option<()> {
+        // When the thread is to be read again, and how long it took.
+        let (mut due, mut took) = (None::<Instant>, Duration::ZERO);
+        loop {
+            let wait = due.map_or(SIGN_OF_LIFE, |due| {
+                due.saturating_duration_since(Instant::now())
+            });
+            let followed = tokio::select! {
+                followed = told.recv() => followed?,
+                () = self.lines.closed() => return None,
+                () = tokio::time::sleep(wait) => {
+                    match due.take() {
+                        None => self.line(&Value::Null).await?,
+                        Some(_) => {
+                            let began = Instant::now();
+                            self.read().await?;
+                            took = began.elapsed();
+                        }
+                    }
+                    continue;
+                }
+            };
+            match followed {
+                Followed::Changed => {
+                    due.get_or_insert_with(|| Instant::now() + (took * REST).max(REST_MIN));
+                }
+                Followed::Ended(seat) => self.line(&json!({ "ended": seat })).await?,
+                Followed::Piece(seat, delta) => {
+                    if let Some(line) = piece(seat.as_str(), &delta) {
+                        self.line(&line).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the thread again, and tells what changed. A thread that is gone ends the stream.
+    async fn read(&mut self) -> Option<()> {
+        let id = self.id.clone();
+        let read = off(&self.kingdom, move |kingdom| kingdom.page(&id)).await;
+        let page = read.ok()?.ok()?;
+        self.send(&page).await
+    }
+
+    async fn send(&mut self, page: &kd_page::Thread) -> Option<()> {
+        let mut parts = Vec::new();
+        for part in kd_page::parts(page) {
+            let mut hasher = DefaultHasher::new();
+            part.html.hash(&mut hasher);
+            let hash = hasher.finish();
+            if self.sent.insert(part.id.clone(), hash) != Some(hash) {
+                parts.push(part);
+            }
+        }
+        if parts.is_empty() {
+            return Some(());
+        }
+        let words: Map<String, Value> = parts
+            .iter_mut()
+            .flat_map(|part| part.words.drain(..))
+            .map(|(id, words)| (id, words.into()))
+            .collect();
+        let parts: Vec<Value> = parts
+            .into_iter()
+            .map(|part| json!({ "id": part.id, "html": part.html }))
+            .collect();
+        self.line(&json!({ "thread": page.id, "parts": parts, "words": words }))
+            .await
+    }
+
+    async fn line(&self, line: &Value) -> Option<()> {
+        let mut text = match line {
+            Value::Null => String::new(),
+            line => line.to_string(),
+        };
+        text.push('\n');
+        self.lines.send(Bytes::from(text)).await.ok()
+    }
+}
+
+/// A piece of an answer as a line, if a reader sees anything of it.
+fn piece(seat: &str, delta: &Delta) -> Option<Value> {
+    Some(match delta {
+        Delta::Text { text } => json!({ "seat": seat, "text": text }),
+        Delta::Thinking { .. } => json!({ "seat": seat, "state": "thinking" }),
+        Delta::Tool { name, .. } => {
+            json!({ "seat": seat, "state": clean_line(&format!("uses {name}"), STATE_CHARS) })
+        }
+        // What came is void: the answer begins again.
+        Delta::Retrying { .. } => json!({ "seat": seat, "again": true }),
+        _ => return None,
+    })
+}

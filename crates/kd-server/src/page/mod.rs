@@ -1,0 +1,199 @@
+//! The page: threads in a browser, live. The document itself holds nothing of anybody's; what it shows it asks for with the
+//! token, and changes nothing but by `POST`.
+
+mod live;
+
+use crate::consult::{Consultations, Wishes};
+use crate::kingdom::{Ask, Kingdom, Method, Refusal, off};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use kd_core::{Op, SeatName};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where the document is.
+pub(crate) const PATH: &str = "/";
+/// Maximum bytes of a question in the page.
+const QUESTION_BYTES_MAX: usize = 4 << 20;
+
+/// What the handlers share.
+struct Face {
+    kingdom: Arc<dyn Kingdom>,
+    running: Consultations,
+    /// What answers in each thread now.
+    wishes: Mutex<BTreeMap<String, Wishes>>,
+}
+
+/// The routes, the document's own among them: it needs no token.
+pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Router {
+    let face = Arc::new(Face {
+        kingdom,
+        running,
+        wishes: Mutex::default(),
+    });
+    Router::new()
+        .route(PATH, get(document))
+        .route("/page/threads", get(threads))
+        .route("/page/threads/{id}", get(thread))
+        .route("/page/threads/{id}/stop", post(stop))
+        .route("/page/ask", post(ask))
+        .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
+        .with_state(face)
+}
+
+async fn document() -> Response {
+    let (text, policy) = kd_page::shell();
+    let policy = format!("{policy}; frame-ancestors 'none'");
+    let mut response = ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, policy.as_str()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+/// A fault, as the page shows it.
+fn fault(status: StatusCode, why: &str) -> Response {
+    (status, Json(json!({ "error": why }))).into_response()
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    fault(StatusCode::UNPROCESSABLE_ENTITY, &refusal.0)
+}
+
+async fn threads(State(face): State<Arc<Face>>) -> Response {
+    match off(&face.kingdom, |kingdom| kingdom.threads()).await {
+        Ok(Ok(threads)) => {
+            let listed = |thread: crate::Listed| json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages });
+            let threads: Vec<Value> = threads.into_iter().map(listed).collect();
+            Json(json!({ "threads": threads })).into_response()
+        }
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
+}
+
+async fn thread(State(face): State<Arc<Face>>, Path(id): Path<String>) -> Response {
+    match live::stream(face.kingdom.clone(), id).await {
+        Ok(body) => ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response(),
+        Err(refusal) => fault(StatusCode::NOT_FOUND, &refusal.0),
+    }
+}
+
+/// A question from the page.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    question: String,
+    method: Way,
+    #[serde(default)]
+    thread: Option<String>,
+    #[serde(default)]
+    members: Vec<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Way {
+    Ask,
+    Think,
+    Deliberate,
+}
+
+impl From<Way> for Method {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::Ask => Self::Ask,
+            Way::Think => Self::Think,
+            Way::Deliberate => Self::Deliberate,
+        }
+    }
+}
+
+async fn ask(
+    State(face): State<Arc<Face>>,
+    question: Result<Json<Question>, JsonRejection>,
+) -> Response {
+    let question = match question {
+        Ok(Json(question)) => question,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    if question.question.trim().is_empty() {
+        return fault(StatusCode::BAD_REQUEST, "the question is empty");
+    }
+    let ask = Ask {
+        method: question.method.into(),
+        question: question.question,
+        members: question.members,
+        thread: question.thread,
+    };
+    let started = match off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await {
+        Ok(Ok(started)) => started,
+        Ok(Err(refusal)) => return refused(&refusal),
+        Err(why) => return fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    };
+    let thread = started.session.thread().to_string();
+    let notices = started.notices.clone();
+    let mut running = face.running.start(started);
+    let wishes = running.wishes();
+    face.lock().insert(thread.clone(), wishes);
+    let work = face.clone();
+    // The council answers whether anybody looks or not: who closes the page finds the answer in the thread.
+    tokio::spawn(async move {
+        while running.told.recv().await.is_some() {}
+        let _ = running.end().await;
+        work.lock().retain(|_, wishes| !wishes.is_over());
+    });
+    Json(json!({ "thread": thread, "notices": notices })).into_response()
+}
+
+impl Face {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Wishes>> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whom to stop: a member, or without one everybody.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stop {
+    #[serde(default)]
+    seat: Option<String>,
+}
+
+async fn stop(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    stop: Result<Json<Stop>, JsonRejection>,
+) -> Response {
+    let stop = match stop {
+        Ok(Json(stop)) => stop,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    let op = match stop.seat.as_deref().map(SeatName::new) {
+        None => Op::Interrupt,
+        Some(Ok(seat)) => Op::Stop { seat },
+        Some(Err(why)) => return fault(StatusCode::BAD_REQUEST, &why.to_string()),
+    };
+    let sent = face.lock().get(&id).is_some_and(|wishes| wishes.send(op));
+    match sent {
+        true => Json(json!({ "stopped": true })).into_response(),
+        false => fault(
+            StatusCode::CONFLICT,
+            "nobody is asked here by this server: stop it where it was asked",
+        ),
+    }
+}

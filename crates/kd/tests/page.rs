@@ -1,0 +1,271 @@
+//! The page of `kd serve`, through the real program and by hand: who gets what, and what a thread's stream tells.
+//! `tests/page/run` looks at it in a browser.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use support::Home;
+
+const TOKEN: &str = "0123456789abcdef";
+
+/// `kd serve` at work.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(home: &Home, face: &str) -> Self {
+        let mut command = home.kd(&["serve", "--listen", "127.0.0.1:0", face]);
+        command.env("KD_SERVE_TOKEN", TOKEN).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut url = String::new();
+        let mut out = BufReader::new(child.stdout.as_mut().expect("piped"));
+        out.read_line(&mut url).expect("an address");
+        let address = url.trim().strip_prefix("http://").expect("http");
+        let address = address.split('/').next().expect("an address").to_owned();
+        Self { child, address }
+    }
+
+    fn open(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let timeout = Some(Duration::from_secs(60));
+        stream.set_read_timeout(timeout).expect("set");
+        let host = match headers.contains("Host:") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.address),
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        stream
+    }
+
+    /// The status, the head and the body of an answer.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+        let mut text = String::new();
+        let mut stream = self.open(method, path, headers, body);
+        stream.read_to_string(&mut text).expect("an answer");
+        let status = text.split(' ').nth(1).expect("a status");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a body");
+        let status = status.parse().expect("a number");
+        (status, head.to_ascii_lowercase(), body.to_owned())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let headers = format!("{}Content-Type: application/json\r\n", bearer());
+        let (status, _, text) = self.send("POST", path, &headers, &body.to_string());
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// Reads lines of a thread's stream until one of them, or all so far, are enough.
+    fn follow(&self, thread: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let stream = self.open("GET", &format!("/page/threads/{thread}"), &bearer(), "");
+        let mut lines = Vec::new();
+        // A stream that lives says something now and then, so that no read runs into its own limit.
+        let end = Instant::now() + Duration::from_secs(120);
+        for line in BufReader::new(stream).lines() {
+            let line = line.expect("a line");
+            // Lines between are the head of the answer and the sizes of its chunks.
+            if let Ok(value @ Value::Object(_)) = serde_json::from_str(&line) {
+                lines.push(value);
+            }
+            if enough(&lines) {
+                return lines;
+            }
+            assert!(Instant::now() < end, "not enough: {lines:#?}");
+        }
+        panic!("the stream ended: {lines:#?}");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bearer() -> String {
+    format!("Authorization: Bearer {TOKEN}\r\n")
+}
+
+fn council(ann: &str) -> Home {
+    let said = |text: &str| json!({"runs": [[{"text": text}]]});
+    Home::scripted(&[("ann", said(ann)), ("bob", said("Tabs."))])
+}
+
+/// The markup of all parts that were told, the newest of each.
+fn page(lines: &[Value]) -> String {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for part in lines
+        .iter()
+        .filter_map(|line| line["parts"].as_array())
+        .flatten()
+    {
+        let id = part["id"].as_str().expect("an id").to_owned();
+        let html = part["html"].as_str().expect("markup").to_owned();
+        match parts.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, old)) => *old = html,
+            None => parts.push((id, html)),
+        }
+    }
+    parts.into_iter().map(|(_, html)| html).collect()
+}
+
+#[test]
+fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
+    let home = council("Spaces.");
+    assert_eq!(home.run(&["ask", "A secret question?"]).code, Some(0));
+    let served = Served::start(&home, "--page");
+    let (status, head, text) = served.send("GET", "/", "", "");
+    assert_eq!(status, 200, "{text}");
+    assert!(
+        head.contains("content-security-policy: default-src 'none'; script-src 'sha256-"),
+        "{head}"
+    );
+    assert!(
+        head.contains("frame-ancestors 'none'") && !head.contains("unsafe"),
+        "{head}"
+    );
+    assert!(
+        !text.contains("secret question") && !text.contains(TOKEN),
+        "{text}"
+    );
+    for (method, path) in [
+        ("GET", "/page/threads"),
+        ("GET", "/page/threads/x"),
+        ("POST", "/page/ask"),
+        ("POST", "/page/threads/x/stop"),
+        ("HEAD", "/page/threads"),
+        ("POST", "/"),
+    ] {
+        assert_eq!(served.send(method, path, "", "").0, 401, "{method} {path}");
+    }
+    let strangers = [
+        format!("Host: evil.example\r\n{}", bearer()),
+        format!("Origin: http://evil.example\r\n{}", bearer()),
+    ];
+    for headers in strangers {
+        for path in ["/", "/page/threads"] {
+            assert_eq!(
+                served.send("GET", path, &headers, "").0,
+                403,
+                "{headers} {path}"
+            );
+        }
+    }
+    let (status, _, text) = served.send("GET", "/page/threads", &bearer(), "");
+    assert_eq!(status, 200);
+    assert!(text.contains("A secret question?"), "{text}");
+    let other = Served::start(&home, "--mcp");
+    assert_eq!(
+        other.send("GET", "/", "", "").0,
+        401,
+        "no page, no open document"
+    );
+}
+
+#[test]
+fn a_question_from_the_page_is_answered_and_seen_in_parts() {
+    let home = council("Spaces. <script>alert(1)</script> **bold**");
+    let served = Served::start(&home, "--page");
+    let (status, said) = served.post(
+        "/page/ask",
+        &json!({"question": "Tabs or spaces?", "method": "ask"}),
+    );
+    assert_eq!(status, 200, "{said}");
+    let thread = said["thread"].as_str().expect("a thread").to_owned();
+    let done = |lines: &[Value]| {
+        let page = page(lines);
+        page.contains("Tabs.") && page.contains("bold</strong>")
+    };
+    let lines = served.follow(&thread, done);
+    let text = page(&lines);
+    assert!(
+        text.contains("<strong>bold</strong>") && text.contains("&lt;script&gt;"),
+        "{text}"
+    );
+    assert!(!text.contains("<script"), "{text}");
+    let words: Vec<&Value> = lines.iter().map(|line| &line["words"]).collect();
+    let raw = words.iter().any(|words| {
+        let mut all = words.as_object().into_iter().flatten();
+        all.any(|(_, words)| {
+            words
+                .as_str()
+                .is_some_and(|w| w.contains("<script>alert(1)"))
+        })
+    });
+    assert!(raw, "the Markdown as it was written: {words:?}");
+    // It goes on in the same thread, and who follows it hears that, whoever asked.
+    let first = lines.len();
+    let follower = std::thread::scope(|scope| {
+        let follow = scope
+            .spawn(|| served.follow(&thread, |lines| page(lines).contains("And in Makefiles?")));
+        std::thread::sleep(Duration::from_millis(200));
+        let go_on = home.run(&["ask", "--thread", &thread, "And in Makefiles?"]);
+        assert_eq!(go_on.code, Some(0), "{}", go_on.err);
+        follow.join().expect("it followed")
+    });
+    assert!(first > 0 && !follower.is_empty());
+}
+
+#[test]
+fn what_the_page_may_not_do_is_refused_with_the_reason() {
+    let home = council("Spaces.");
+    let served = Served::start(&home, "--page");
+    for (path, body, status, why) in [
+        (
+            "/page/ask",
+            json!({"question": " ", "method": "ask"}),
+            400,
+            "empty",
+        ),
+        (
+            "/page/ask",
+            json!({"question": "x", "method": "fork"}),
+            400,
+            "fork",
+        ),
+        (
+            "/page/ask",
+            json!({"question": "x", "method": "ask", "run": "rm"}),
+            400,
+            "run",
+        ),
+        (
+            "/page/ask",
+            json!({"question": "x", "method": "ask", "thread": "../x"}),
+            422,
+            "../x",
+        ),
+        (
+            "/page/ask",
+            json!({"question": "x", "method": "ask", "members": ["zoe"]}),
+            422,
+            "zoe",
+        ),
+        ("/page/threads/x/stop", json!({}), 409, "nobody is asked"),
+        ("/page/threads/x/stop", json!({"seat": "../x"}), 400, ""),
+    ] {
+        let (got, said) = served.post(path, &body);
+        assert_eq!(got, status, "{path} {body}: {said}");
+        let error = said["error"].as_str().expect("a reason");
+        assert!(error.contains(why), "{path} {body}: {error}");
+    }
+    let (status, _, text) = served.send("GET", "/page/threads/nowhere", &bearer(), "");
+    assert_eq!(status, 404, "{text}");
+    assert!(text.contains("nowhere"), "{text}");
+    // Nothing changes by GET.
+    assert_eq!(served.send("GET", "/page/ask", &bearer(), "").0, 405);
+    assert_eq!(
+        served.send("GET", "/page/threads/x/stop", &bearer(), "").0,
+        405
+    );
+}

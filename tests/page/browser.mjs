@@ -1,0 +1,166 @@
+// The page in Chromium, unchanged, against `kd serve` with members that play scripts.
+//
+//     node browser.mjs FOLDER        [KD: the program, CHROMIUM: the browser, SHOTS: a folder for pictures]
+
+import { chromium } from "playwright-core";
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { once } from "node:events";
+import path from "node:path";
+
+const work = process.argv[2];
+const kd = process.env.KD;
+const shots = process.env.SHOTS;
+const token = "0123456789abcdef0123456789abcdef";
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let passed = 0;
+let failed = 0;
+async function check(what, test) {
+  try {
+    await test();
+    passed += 1;
+    console.log(`passed  ${what}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED  ${what}: ${error.message.split("\n").slice(0, 6).join(" | ")}`);
+  }
+}
+function must(holds, why) {
+  if (!holds) throw new Error(why);
+}
+function run(...args) {
+  return execFileSync(kd, args, { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+const server = spawn(kd, ["serve", "--page", "--listen", "127.0.0.1:0"], {
+  cwd: work,
+  env: { ...process.env, KD_SERVE_TOKEN: token },
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const [first] = await once(server.stdout, "data");
+const base = String(first).trim();
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+
+async function tab(options = {}, to = `${base}#token=${token}`) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.asked = [];
+  page.faults = [];
+  page.on("request", (request) => page.asked.push(request.url()));
+  page.on("pageerror", (error) => page.faults.push(error.message));
+  await page.goto(to);
+  return page;
+}
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: path.join(shots, `${name}.png`) });
+}
+/** What axe finds wrong, in words. The page's policy lets no other script in: the debugger's own way is used. */
+async function axe(page) {
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(" ; ")}`);
+}
+async function ask(page, question, method = "ask") {
+  await page.fill("#question", question);
+  await page.selectOption("#method", method);
+  await page.click("#send");
+}
+
+const page = await tab();
+let thread;
+await check("the token of the link opens the page and leaves the address", async () => {
+  await page.waitForSelector("#ask");
+  must(!page.url().includes("token"), page.url());
+});
+await check("a question is answered side by side, and concluded", async () => {
+  await ask(page, "Tabs or **spaces**?");
+  await page.waitForSelector(".concludes", { timeout: 30_000 });
+  thread = new URL(page.url()).searchParams.get("thread");
+  must(thread, page.url());
+  const boxes = await page.locator(".answers > .says").evaluateAll((all) => all.map((e) => e.getBoundingClientRect().toJSON()));
+  must(boxes.length === 2 && boxes[0].top === boxes[1].top && boxes[0].right <= boxes[1].left, JSON.stringify(boxes));
+  must((await page.locator(".king strong").textContent()) === "spaces", "Markdown is rendered");
+  await shot(page, "asked");
+});
+await check("another tab sees the same thread, and what is asked there is seen here", async () => {
+  const other = await tab({}, `${base}?thread=${thread}#token=${token}`);
+  await other.waitForSelector(".concludes");
+  await ask(other, "And in Makefiles?");
+  const both = [page, other].map((p) => p.waitForFunction(() => document.querySelectorAll(".round").length === 2 && document.querySelectorAll(".concludes").length === 2));
+  await Promise.all(both);
+  const [here, there] = await Promise.all([page, other].map((p) => p.locator("#said").innerText()));
+  must(here === there, `${here}\n---\n${there}`);
+  await other.context().close();
+});
+await check("what another program asks in the thread is seen here", async () => {
+  run("ask", "--thread", thread, "From a shell?");
+  await page.waitForSelector("text=From a shell?", { timeout: 30_000 });
+});
+await check("a reload shows the same again", async () => {
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll(".round").length === 3);
+});
+await check("hostile content does nothing and fetches nothing", async () => {
+  const hostile = '<script>window.hit=1</script><img src="https://evil.example/x.png" onerror="window.hit=2"> [x](javascript:window.hit=3) ![p](https://evil.example/p.png)\n\n<style>*{display:none}</style>\n\n\u202eright to left\u202c \ud83d\udc69\u200d\ud83d\udcbb';
+  await ask(page, hostile);
+  await page.waitForFunction(() => document.querySelectorAll(".round").length === 4);
+  await page.waitForTimeout(300);
+  must((await page.evaluate(() => window.hit)) === undefined, "a script ran");
+  must(await page.isVisible("#ask"), "a style took hold");
+  const out = page.asked.filter((url) => !url.startsWith(base));
+  must(out.length === 0, out.join(" "));
+  must((await page.locator(".says a[href^='javascript'], .king a[href^='javascript']").count()) === 0, "a link of a script");
+});
+await check("a thread that does not exist, and an unknown token, are told", async () => {
+  const lost = await tab({}, `${base}?thread=council-none#token=${token}`);
+  await lost.waitForFunction(() => document.querySelector("#status").textContent.includes("council-none"));
+  await lost.context().close();
+  const stranger = await tab({}, `${base}#token=0000000000000000`);
+  await stranger.waitForSelector("text=does not know this token");
+  await stranger.context().close();
+});
+await check("axe finds nothing, in light and in dark, wide and narrow", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [1280, 390]) {
+      const p = await tab({ colorScheme, viewport: { width, height: 800 } }, `${base}?thread=${thread}#token=${token}`);
+      await p.waitForSelector(".round");
+      const found = await axe(p);
+      await shot(p, `${colorScheme}-${width}`);
+      must(found.length === 0, `${colorScheme} ${width}: ${found.join(" || ")}`);
+      const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      must(wide <= 0, `${width}: ${wide} pixels too wide`);
+      await p.context().close();
+    }
+  }
+});
+await check("an exported thread reads without a script, from a file", async () => {
+  run("export", thread, "-o", "thread.html");
+  const file = `file://${path.join(work, "thread.html")}`;
+  const plain = await tab({ javaScriptEnabled: false }, file);
+  must((await plain.locator(".round").count()) === 4, "rounds");
+  must((await plain.innerText("#record")).includes(thread), "the record");
+  await shot(plain, "export");
+  await plain.context().close();
+  const whole = await tab({}, file);
+  must(whole.asked.every((url) => url === file), whole.asked.join(" "));
+  await whole.locator(".tools input").nth(0).check();
+  await whole.locator(".tools input").nth(1).check();
+  await whole.click("#picked >> text=Compare");
+  must((await whole.locator("dialog .two > article").count()) === 2, "two side by side");
+  await whole.keyboard.press("Escape");
+  await whole.waitForSelector("dialog", { state: "detached" });
+  const found = await axe(whole);
+  must(found.length === 0, found.join(" || "));
+  await whole.context().close();
+});
+await check("no script of the page failed", async () => {
+  must(page.faults.length === 0, page.faults.join(" | "));
+});
+
+await browser.close();
+server.kill("SIGTERM");
+await once(server, "exit");
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
