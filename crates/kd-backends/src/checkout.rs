@@ -1,18 +1,19 @@
-//! Where the checkout begins that an agent works in, and where git keeps the rest of it.
+//! Finds the top of the checkout that an agent works in, and git's data outside of it.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the folders outside of a checkout, given by its top, where git keeps its data. A `.git` file that came with the
-/// folder can name any place, so what it says has to be checked: `kd_store::git::data_outside` does.
+/// Returns the folders outside a checkout, given its top, where git keeps its data. A `.git` file that came with the
+/// folder can name any place, so its content has to be checked: `kd_store::git::data_outside` does.
 pub type GitData = fn(&Path) -> Vec<PathBuf>;
 
-/// The top of the checkout that a folder is in, as `kd_store::git::top` has it: the nearest folder that holds `.git`.
+/// Returns the top of the checkout that a folder is in, like `kd_store::git::top`: the nearest folder that holds
+/// `.git`.
 pub(crate) fn top(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|up| up.join(".git").exists())
 }
 
-/// The same, but an empty `.git` does not count, as it does not for git: agent programs that are killed leave some behind,
-/// in `/tmp` too. For what is watched or shown, not for where a program may find settings.
+/// Like [`top`], but ignores an empty `.git`, as git does: killed agent programs leave some behind, in `/tmp` too. For
+/// folders that are watched or shown, not for finding settings.
 pub(crate) fn top_of_git(folder: &Path) -> Option<&Path> {
     let is_empty = |at: &Path| std::fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
     folder.ancestors().find(|up| {

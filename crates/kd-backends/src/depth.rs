@@ -1,19 +1,19 @@
-//! How many councils a council is inside of: an agent that answers in a council may ask a council itself, once.
+//! Nesting depth of councils: an agent that answers in a council may ask a council itself, once.
 //!
-//! Every agent program is told its depth, and what it starts inherits that. Without an end, a member that passes its own
-//! prompt to `kd ask` would start itself forever, and each round costs money. A variable can be cleared, so on Linux the
-//! keepers above this process are counted, too: whatever an agent starts stays below its keeper
+//! Every agent program gets its depth in a variable, and its children inherit it. Without a limit, a member that passes
+//! its own prompt to `kd ask` would start itself forever, and each round costs money. A variable can be cleared, so on
+//! Linux the keepers above this process are counted too: everything an agent starts stays below its keeper
 //! ([`crate::transport::keeper`]).
 
 use crate::Env;
 use kd_core::{Failure, FailureKind};
 
-/// The variable that tells an agent its depth: 1 for a member of the user's own council.
+/// The variable with an agent's depth: 1 for a member of the user's own council.
 pub const VARIABLE: &str = "KD_DEPTH";
-/// The depth at which nobody is asked any more.
+/// The depth at which no members are asked.
 pub const MAX: u32 = 2;
 
-/// The depth of this process; 0 where no agent started it. A value that is no number counts as too deep.
+/// Returns the depth of this process; 0 if no agent started it. A value that is not a number counts as too deep.
 pub fn of(env: &Env) -> u32 {
     let told = env
         .get(VARIABLE)
@@ -21,7 +21,8 @@ pub fn of(env: &Env) -> u32 {
     told.max(kept())
 }
 
-/// How many keepers this process is below. It never changes: a process whose parent dies goes to its keeper.
+/// Counts the keepers above this process. The count never changes: a process whose parent dies is adopted by its
+/// keeper.
 #[cfg(target_os = "linux")]
 fn kept() -> u32 {
     static KEPT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
@@ -33,7 +34,7 @@ fn kept() -> u32 {
     0
 }
 
-/// Whether members may be asked here.
+/// Checks whether members may be asked at this depth.
 ///
 /// # Errors
 /// At depth [`MAX`], with what to do instead.

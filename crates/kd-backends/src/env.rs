@@ -1,4 +1,4 @@
-//! The environment as this crate sees it: names in, values out. Tests bring their own; nothing else reads `std::env`.
+//! The environment as this crate sees it. Tests provide their own; nothing else reads `std::env`.
 
 use kd_core::search_path;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// A way to look up environment variables. An empty value counts as unset.
+/// Looks up environment variables. An empty value counts as unset.
 #[derive(Clone)]
 pub struct Env(Arc<Lookup>);
 
@@ -19,7 +19,7 @@ impl Env {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
 
-    /// The variables that `lookup` finds, as far as they are text.
+    /// An environment backed by `lookup`, as far as its values are text.
     pub fn looking_up(lookup: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
         Self(Arc::new(move |name| lookup(name)?.into_string().ok()))
     }
@@ -33,8 +33,8 @@ impl Env {
         Self(Arc::new(move |name| map.get(name).cloned()))
     }
 
-    /// The value of a variable; none when it is unset or empty. `PATH` is returned without its relative entries: see
-    /// [`search_path::absolute`].
+    /// Returns the value of a variable; `None` if it is unset or empty. `PATH` is returned without its relative
+    /// entries: see [`search_path::absolute`].
     pub fn get(&self, name: &str) -> Option<String> {
         let value = (self.0)(name).filter(|v| !v.is_empty())?;
         match name {
@@ -45,25 +45,25 @@ impl Env {
         }
     }
 
-    /// The folders in which a program that `kd` starts for itself is looked for.
+    /// Returns the folders searched for programs that `kd` starts.
     pub fn search_path(&self) -> String {
         self.get("PATH")
             .unwrap_or_else(|| search_path::DEFAULT.to_owned())
     }
 
-    /// Whether a switch is on: set to anything but `0`, `false` or `no`.
+    /// Returns whether a switch is on: set to anything but `0`, `false` or `no`.
     pub fn on(&self, name: &str) -> bool {
         self.get(name)
             .is_some_and(|v| !matches!(v.to_ascii_lowercase().as_str(), "0" | "false" | "no"))
     }
 
-    /// The person's home folder. A relative one would be a folder of the project, and is none.
+    /// Returns the user's home directory. A relative one would lie in the project, so it does not count.
     pub fn home(&self) -> Option<PathBuf> {
         let absolute = |name| Some(PathBuf::from(self.get(name)?)).filter(|p| p.is_absolute());
         absolute("HOME").or_else(|| absolute("USERPROFILE"))
     }
 
-    /// A path as people write it: `~/` means the home folder.
+    /// Expands `~/` to the home directory.
     pub fn expand(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.home()) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -79,7 +79,7 @@ impl Default for Env {
 }
 
 impl fmt::Debug for Env {
-    /// Shows no values: keys stand among them.
+    /// Hides the values: some are keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Env")
     }

@@ -1,7 +1,7 @@
-//! The hands of Kingdom that reach models: turns a [`Request`] into a stream of [`Delta`]s.
+//! The backends of Kingdom: turns a [`Request`] into a stream of [`Delta`]s.
 //!
-//! [`Hands`] seats members: it finds the backend that answers for each and puts the guards (deadlines, retries, rate
-//! limits) around it. Knows nothing of threads or files of ours.
+//! [`Hands`] finds the backend that answers for each member and wraps it in guards (deadlines, retries, rate limits).
+//! Knows nothing about threads or `kd`'s files.
 
 use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
@@ -32,11 +32,11 @@ pub use env::Env;
 pub use hands::{Hands, Options};
 pub use spending::Spending;
 
-/// Whatever answers a request.
+/// Answers requests.
 ///
 /// The stream ends after [`Delta::Finished`] or after the first `Err`; a stream that ends with neither is a failure.
-/// Dropping the stream cancels the call: the connection closes, children are stopped.
+/// Dropping the stream cancels the call: the connection is closed, child processes are stopped.
 pub trait Backend: Send + Sync {
-    /// Asks. Nothing happens before the stream is polled.
+    /// Sends the request. Nothing happens before the stream is polled.
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>>;
 }

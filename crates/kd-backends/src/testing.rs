@@ -1,11 +1,11 @@
-//! What the unit tests of this crate share.
+//! Helpers for this crate's unit tests.
 
 use crate::Backend;
 use futures::StreamExt;
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, Prompt, Request, Sampling, SeatName};
 
-/// A request whose history is this question.
+/// Builds a request whose history is this question.
 pub(crate) fn request(question: &str) -> Request {
     Request {
         seat: SeatName::new("ada").unwrap(),
@@ -21,7 +21,7 @@ pub(crate) fn request(question: &str) -> Request {
     }
 }
 
-/// Asks to the end: the text that stands then, and the last delta or the failure.
+/// Runs a request to its end; returns the final text, and the last delta or the failure.
 pub(crate) async fn run(
     backend: &dyn Backend,
     request: Request,

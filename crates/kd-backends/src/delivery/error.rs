@@ -6,23 +6,23 @@ use std::path::PathBuf;
 /// Why there is no model file.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The file that was named is not there.
+    /// The given file does not exist.
     #[error("there is no model file at {} (named by {by})", path.display())]
     NoSuchFile {
         /// The path.
         path: PathBuf,
-        /// What named it.
+        /// The setting that named it.
         by: &'static str,
     },
-    /// The key that was named is in no list.
+    /// The given key is not in the list of models.
     #[error("there is no model `{key}` (named by {by})")]
     NoSuchKey {
         /// The key.
         key: String,
-        /// What named it.
+        /// The setting that named it.
         by: &'static str,
     },
-    /// Neither a home folder nor a cache folder is known.
+    /// Neither a home directory nor a cache directory is known.
     #[error("there is no place to keep models: neither HOME nor XDG_CACHE_HOME is set")]
     NoHome,
     /// The model is not on this machine.
@@ -30,28 +30,28 @@ pub enum FetchError {
     Absent {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be kept.
+        /// Where it would be stored.
         dir: PathBuf,
     },
-    /// The model is not here and must not be fetched.
+    /// The model is missing and must not be downloaded.
     #[error("the model `{}` is not on this machine, and KD_OFFLINE forbids to fetch it", model.key)]
     Offline {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be kept.
+        /// Where it would be stored.
         dir: PathBuf,
     },
-    /// Every road was tried.
+    /// Every source failed.
     #[error("the model `{}` could not be fetched: {}", model.key, roads(tried))]
     AllRoads {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be kept.
+        /// Where it would be stored.
         dir: PathBuf,
-        /// From where, and why not.
+        /// Each source, and why it failed.
         tried: Vec<(String, String)>,
     },
-    /// A file is not what its fingerprint says.
+    /// A file does not match its checksum.
     #[error("{} is not the model `{key}`: {what}", path.display())]
     Tampered {
         /// The file.
@@ -61,20 +61,20 @@ pub enum FetchError {
         /// Length or checksum, found and expected.
         what: String,
     },
-    /// The disk said no.
+    /// An I/O error.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// To which path.
+        /// The path it was applied to.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl FetchError {
-    /// What to do next. Where a model is missing, all three ways to one, with the exact commands.
+    /// Suggests what to do next. If a model is missing: all three ways to get it, with exact commands.
     pub fn hint(&self) -> String {
         match self {
             FetchError::NoSuchFile { .. } => {

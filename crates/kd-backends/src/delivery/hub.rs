@@ -1,4 +1,4 @@
-//! The road through the Hugging Face hub, or a mirror at `HF_ENDPOINT`: one pinned file, resumed where it stopped.
+//! Downloads one pinned file from the Hugging Face hub, or a mirror at `HF_ENDPOINT`, resuming where it stopped.
 
 use super::Progress;
 use super::store::Place;
@@ -10,22 +10,23 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Duration;
 
-/// Where the hub is, unless `HF_ENDPOINT` says otherwise.
+/// The hub's address, unless `HF_ENDPOINT` is set.
 const ENDPOINT: &str = "https://huggingface.co";
-/// How long a connection may take to stand: a machine that cannot reach the hub shall take the next road soon.
+/// Connection timeout: short, so that a machine that cannot reach the hub tries the next source soon.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long nothing may come.
+/// Timeout without any data.
 pub(super) const READ_LIMIT: Duration = Duration::from_secs(30);
-/// Attempts that bring nothing before this road is given up.
+/// Attempts without progress before this source is given up.
 const IDLE_ATTEMPTS: u32 = 2;
 
-/// The hub's name for people.
+/// The hub's display name.
 pub(super) fn name(env: &Env) -> String {
     env.get("HF_ENDPOINT")
         .unwrap_or_else(|| ENDPOINT.to_owned())
 }
 
-/// Brings the file into `place.part`; why not, in words. What came stays for the next attempt.
+/// Downloads the file to `place.part`; an error is a text for the user. A partial download is kept for the next
+/// attempt.
 pub(super) async fn fetch(
     model: &KnownModel,
     place: &Place,
@@ -67,7 +68,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// Whether it is worth to ask again.
+/// Whether a retry is worthwhile.
 enum Stop {
     ForGood(String),
     ForNow(String),

@@ -1,5 +1,5 @@
-//! Where the model's file is looked for, in this order: the path or key that was given, `KD_MODEL`, our cache, the
-//! hub's own cache, an installed Python package. Nothing is opened on the network.
+//! Looks for the model file, in this order: the given path or key, `KD_MODEL`, our cache, the hub's own cache, an
+//! installed Python package. Never uses the network.
 
 use super::error::FetchError;
 use super::store::{models_dir, stored, trusted};
@@ -9,14 +9,14 @@ use kd_local::catalog::{self, KnownModel};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A model file that may be used.
+/// A model file that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The file.
     pub path: PathBuf,
     /// How it was found.
     pub how: How,
-    /// Which model of the list it is; none for a file of the user's own.
+    /// Which model of the list it is; `None` for the user's own file.
     pub model: Option<KnownModel>,
 }
 
@@ -27,9 +27,9 @@ pub enum How {
     Given,
     /// The environment variable `KD_MODEL`.
     Variable,
-    /// Fetched by us earlier.
+    /// Downloaded earlier by `kd`.
     Cache,
-    /// In the cache of the Hugging Face hub's own tools.
+    /// In the cache of Hugging Face's own tools.
     HubCache,
     /// In an installed Python package.
     Package,
@@ -47,7 +47,7 @@ impl fmt::Display for How {
     }
 }
 
-/// Finds the model's file. [`FetchError::Absent`] says which one to fetch.
+/// Finds the model file. [`FetchError::Absent`] names the model to download.
 pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
     let given = config
         .model
@@ -58,7 +58,7 @@ pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
     let wanted = match named {
         None => catalog::DEFAULT,
         Some((name, how)) => {
-            // The variable may have been read into the settings.
+            // The variable may already have been merged into the settings.
             let variable = env.get("KD_MODEL");
             let by = if variable.as_deref() == Some(name.as_str()) {
                 "KD_MODEL"
@@ -105,7 +105,7 @@ pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
     })
 }
 
-/// Whether people would call it a path rather than a key.
+/// Returns whether a name looks like a path rather than a key.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.to_ascii_lowercase().ends_with(".gguf")
 }
@@ -127,7 +127,7 @@ fn hub_cache(model: &KnownModel, env: &Env) -> Option<(PathBuf, How)> {
     ))
 }
 
-/// The places where pip puts packages, without asking Python.
+/// Returns the places where pip installs packages, without running Python.
 fn packages(model: &KnownModel, env: &Env) -> Vec<(PathBuf, How)> {
     let Some(wheel) = model.wheel else {
         return Vec::new();
@@ -148,7 +148,7 @@ fn packages(model: &KnownModel, env: &Env) -> Vec<(PathBuf, How)> {
         .collect()
 }
 
-/// The folders `python3.*` in a `lib`.
+/// Returns the `python3.*` folders in a `lib` folder.
 fn pythons(lib: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(lib).into_iter().flatten().flatten();
     entries.map(|e| e.path()).filter(|p| {

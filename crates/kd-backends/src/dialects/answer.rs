@@ -1,18 +1,20 @@
-//! An answer that grows in parts. Comes in: pieces, whole parts, retries. Goes out: deltas whose joined text is the
-//! answer, or else the corrected text at the end.
+//! An answer that grows in parts.
+//!
+//! Input: pieces, complete parts, retries. Output: deltas whose joined text is the answer, or the corrected text at the
+//! end.
 
 use kd_core::{Delta, Failure, FailureKind, Finish, Usage};
 use std::time::Duration;
 
-/// The parts of an answer in their order, and what has been shown of them.
+/// The parts of an answer in order, and the text shown so far.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     parts: Vec<Part>,
-    /// The text as whoever joins our deltas has it.
+    /// The text that a reader of our deltas has.
     shown: String,
     thought: bool,
     retries: u32,
-    /// Why the program asks again, until words come.
+    /// Why the program is retrying, until text arrives.
     asking_again: Option<Failure>,
 }
 
@@ -27,17 +29,17 @@ struct Part {
 }
 
 impl Answer {
-    /// Whether something was shown that may still turn out void.
+    /// Returns whether text was shown that may still turn out void.
     pub(super) fn has_halves(&self) -> bool {
         self.parts.iter().any(|p| !p.whole)
     }
 
-    /// Whether any part has text.
+    /// Returns whether no part has text.
     pub(super) fn is_empty(&self) -> bool {
         self.parts.iter().all(|p| p.text.trim().is_empty())
     }
 
-    /// More of a part, which is made if it is new.
+    /// Appends to a part; creates it if it is new.
     pub(super) fn grow(&mut self, group: &str, key: &str, piece: &str, out: &mut Vec<Delta>) {
         if piece.is_empty() {
             return;
@@ -67,7 +69,7 @@ impl Answer {
         }
     }
 
-    /// A part in its final form. What was not yet shown of it is shown.
+    /// Sets the final text of a part. Shows what was not shown yet.
     pub(super) fn settle(&mut self, group: &str, key: &str, whole: &str, out: &mut Vec<Delta>) {
         match self
             .parts
@@ -92,7 +94,7 @@ impl Answer {
         }
     }
 
-    /// A part in its final form, when the protocol does not say which of its group: the first that is not whole.
+    /// Sets the final text of the first incomplete part of a group, for protocols that do not say which part it is.
     pub(super) fn settle_next(&mut self, group: &str, whole: &str, out: &mut Vec<Delta>) {
         let key = match self.parts.iter().find(|p| p.group == group && !p.whole) {
             Some(part) => part.key.clone(),
@@ -101,13 +103,13 @@ impl Answer {
         self.settle(group, &key, whole, out);
     }
 
-    /// Every part is final as it stands.
+    /// Marks every part as complete.
     pub(super) fn settle_all(&mut self) {
         self.parts.iter_mut().for_each(|p| p.whole = true);
     }
 
-    /// The end of the turn says what its last part was. If that is what we have of it, its message came to its end, and
-    /// all of it is final.
+    /// Handles an end of turn that states the last part. If the text matches ours, every part of that message is
+    /// complete.
     pub(super) fn settle_last(&mut self, whole: &str) {
         let Some(last) = self.parts.last() else {
             return;
@@ -121,12 +123,12 @@ impl Answer {
         }
     }
 
-    /// Parts that will not be completed are no answer.
+    /// Drops incomplete parts: they are not part of the answer.
     pub(super) fn drop_halves(&mut self) {
         self.parts.retain(|p| p.whole);
     }
 
-    /// These parts will not be completed.
+    /// Marks the matching parts as incomplete.
     pub(super) fn unsettle(&mut self, is: impl Fn(&str, &str) -> bool) {
         for part in &mut self.parts {
             if is(&part.group, &part.key) {
@@ -135,8 +137,8 @@ impl Answer {
         }
     }
 
-    /// A retry: halves are dropped, and what is whole is said again, since the delta voids everything. The attempt is
-    /// counted here when the protocol does not count.
+    /// Handles a retry: drops incomplete parts and sends the complete ones again, since the delta voids everything.
+    /// Counts the attempts if the protocol does not.
     pub(super) fn retry(
         &mut self,
         attempt: Option<u32>,
@@ -161,12 +163,12 @@ impl Answer {
         }
     }
 
-    /// Why the program was asking again when its stream ended: that tells more than that it ended.
+    /// Returns why the program was retrying when its stream ended: that says more than the end itself.
     pub(super) fn asking_again(&self) -> Option<&Failure> {
         self.asking_again.as_ref()
     }
 
-    /// A piece of thinking.
+    /// Emits a piece of thinking.
     pub(super) fn think(&mut self, piece: &str, out: &mut Vec<Delta>) {
         if !piece.is_empty() {
             self.thought = true;
@@ -175,7 +177,7 @@ impl Answer {
         }
     }
 
-    /// Another block of thinking begins, or comes as a whole.
+    /// Starts a new block of thinking, streamed or complete.
     pub(super) fn think_anew(&mut self, piece: &str, out: &mut Vec<Delta>) {
         if self.thought {
             out.push(Delta::Thinking {
@@ -186,12 +188,12 @@ impl Answer {
         self.think(piece, out);
     }
 
-    /// Keeps only the parts of these groups.
+    /// Keeps only the parts of matching groups.
     pub(super) fn keep(&mut self, is: impl Fn(&str) -> bool) {
         self.parts.retain(|p| is(&p.group));
     }
 
-    /// The groups in their order, with their text.
+    /// Returns the groups in order, with their text.
     pub(super) fn groups(&self) -> Vec<(&str, String)> {
         let mut groups: Vec<(&str, String)> = Vec::new();
         for part in &self.parts {
@@ -203,7 +205,7 @@ impl Answer {
         groups
     }
 
-    /// The text of all parts, a blank line between groups.
+    /// Returns the text of all parts, with a blank line between groups.
     pub(super) fn text(&self) -> String {
         let mut all = String::new();
         let mut group = None;
@@ -217,7 +219,7 @@ impl Answer {
         all
     }
 
-    /// The good end; a failure if there is no text in it. Halves do not count.
+    /// Finishes the turn, ignoring incomplete parts; fails if no text is left.
     pub(super) fn finish(
         &mut self,
         who: &str,
@@ -229,7 +231,7 @@ impl Answer {
         self.finish_with(who, text, finish, usage)
     }
 
-    /// The good end, with this text.
+    /// Finishes the turn with this text; fails if it is empty.
     pub(super) fn finish_with(
         &mut self,
         who: &str,
@@ -259,7 +261,7 @@ impl Answer {
     }
 }
 
-/// What stands between two messages of one answer: a blank line, unless it is there already.
+/// Returns the separator between two messages of one answer: a blank line, unless there is one already.
 fn gap(before: &str, after: &str) -> &'static str {
     if before.is_empty() || before.ends_with("\n\n") || after.starts_with("\n\n") {
         ""

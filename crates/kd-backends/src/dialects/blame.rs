@@ -1,15 +1,16 @@
-//! Which kind of failure it is, from what foreign programs say. Comes in: status codes, prose, exit codes, stderr. Goes
-//! out: [`Failure`]s.
+//! Classifies failures of agent programs.
 //!
-//! The programs word the same trouble in many ways and some give no code at all, so words are looked at too; whatever is
-//! not recognised keeps the kind that the caller proposes.
+//! Input: status codes, prose, exit codes, stderr. Output: [`Failure`]s.
+//!
+//! Programs word the same problem in many ways, and some give no code, so the wording counts too; an unrecognized
+//! message keeps the kind that the caller proposes.
 
 use super::parse::one_line;
 use super::{Exit, ExitSeen};
 use kd_core::{Failure, FailureKind};
 use serde_json::Value;
 
-/// What programs say of a file that they cannot use, in lower case.
+/// What programs say about a file that they cannot use, in lower case.
 const DENIED: [&str; 6] = [
     "eacces",
     "eperm",
@@ -19,10 +20,10 @@ const DENIED: [&str; 6] = [
     "read-only file system",
 ];
 
-/// Longest message that we take over, in characters.
+/// Maximum length of a copied message, in characters.
 const MESSAGE_MAX: usize = 400;
 
-/// Words that give a kind away, the more certain first. All lower case.
+/// Words that reveal a failure kind, the most certain first. All lower case.
 const WORDS: [(FailureKind, &[&str]); 8] = [
     (
         FailureKind::RateLimit,
@@ -153,14 +154,15 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
     ),
 ];
 
-/// A failure with these words, its kind from the status and the words, else the proposed one.
+/// Builds a failure with this message; its kind comes from the status and the words, else it is the proposed one.
 pub(super) fn failure(said: &str, status: Option<u64>, else_kind: FailureKind) -> Failure {
     let message = one_line(&plain(said), MESSAGE_MAX);
     let kind = kind(said, status).unwrap_or(else_kind);
     advised(Failure::new(kind, message))
 }
 
-/// The words of an error whose text is a JSON object, or ends in one: some programs pass on what their service sent.
+/// Returns the plain message of an error that is, or ends in, a JSON object: some programs pass on their service's
+/// reply.
 fn plain(said: &str) -> String {
     let Some((before, object)) = said.find('{').map(|at| said.split_at(at)) else {
         return said.to_owned();
@@ -180,7 +182,7 @@ fn plain(said: &str) -> String {
         .iter()
         .find_map(|key| error[*key].as_u64());
     let status = code.map_or(String::new(), |code| format!(" (status {code})"));
-    // What stands before it mostly announces it, as `[API Error: `.
+    // The text before it is usually a label, such as `[API Error: `.
     let before = before.trim_matches(|c: char| !c.is_alphanumeric());
     match before.is_empty() {
         true => format!("{}{status}", plain(inner)),
@@ -188,7 +190,7 @@ fn plain(said: &str) -> String {
     }
 }
 
-/// The kind that a status and words give away.
+/// Returns the kind that a status and words reveal.
 pub(super) fn kind(said: &str, status: Option<u64>) -> Option<FailureKind> {
     let lower = said.to_lowercase();
     let worded = WORDS
@@ -196,14 +198,14 @@ pub(super) fn kind(said: &str, status: Option<u64>) -> Option<FailureKind> {
         .find(|(_, words)| words.iter().any(|w| lower.contains(w)))
         .map(|(kind, _)| *kind);
     match status.or_else(|| status_in(&lower)) {
-        // Some services say 400 for a key that is wrong.
+        // Some services answer 400 for a wrong key.
         Some(400) if worded == Some(FailureKind::Auth) => worded,
         Some(status) => kind_of_status(status).or(worded),
         None => worded,
     }
 }
 
-/// The kind of an HTTP status.
+/// Returns the kind of an HTTP status.
 pub(super) fn kind_of_status(status: u64) -> Option<FailureKind> {
     Some(match status {
         401..=403 | 407 => FailureKind::Auth,
@@ -215,7 +217,7 @@ pub(super) fn kind_of_status(status: u64) -> Option<FailureKind> {
     })
 }
 
-/// Why a turn without a terminal event failed: from the exit and from what the program said last.
+/// Explains a turn without a terminal event, from the exit and the program's last words.
 pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Failure {
     let heard = said.map(str::to_owned).or_else(|| last_words(&exit.stderr));
     let (kind, how) = match exit.how {
@@ -227,7 +229,7 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
             FailureKind::Decode,
             "it ended before its answer was whole".to_owned(),
         ),
-        // 128 + SIGHUP, SIGINT, SIGTERM: somebody stopped it.
+        // 128 + SIGHUP, SIGINT, SIGTERM: stopped from outside.
         Exit::Code(code @ (129 | 130 | 143)) => (
             FailureKind::Cancelled,
             format!("it was stopped (exit code {code})"),
@@ -245,7 +247,7 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
             format!("it was killed by signal {signal}"),
         ),
     };
-    // Words on stderr explain an exit that failed; after a signal or a good exit they are only the last log line.
+    // Stderr explains a failed exit; after a signal or a successful exit it is only the last log line.
     let telling = said.is_some()
         || matches!(exit.how, Exit::Code(code) if !matches!(code, 0 | 129 | 130 | 143));
     let kind = heard
@@ -262,8 +264,8 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
     ))
 }
 
-/// The same for a program that was asking its service again when its stream ended: unless it was stopped or killed, what
-/// kept it from an answer is what the last attempt met.
+/// Like [`unfinished`], for a program that was retrying when its stream ended: unless it was stopped or killed, the
+/// failure of the last attempt is the cause.
 pub(super) fn unfinished_again(
     who: &str,
     exit: &ExitSeen,
@@ -287,7 +289,7 @@ pub(super) fn unfinished_again(
     }
 }
 
-/// The line of stderr that tells most: the first that speaks of an error or of a file that cannot be used, else the last.
+/// Returns the most telling line of stderr: the first that mentions an error or an unusable file, else the last.
 fn last_words(stderr: &str) -> Option<String> {
     /// Lines that say nothing about a failure.
     const NOISE: [&str; 3] = [
@@ -310,13 +312,13 @@ fn last_words(stderr: &str) -> Option<String> {
         .cloned()
 }
 
-/// Whether a program failed because it could not use a file.
+/// Returns whether a program failed because it could not use a file.
 pub(crate) fn denied(failure: &Failure) -> bool {
     let said = failure.message.to_lowercase();
     DENIED.iter().any(|word| said.contains(word))
 }
 
-/// Advice where we know better than the kind does.
+/// Adds a hint where one more specific than the kind's is known.
 fn advised(failure: Failure) -> Failure {
     let lower = failure.message.to_lowercase();
     match failure.kind {
@@ -351,7 +353,7 @@ fn advised(failure: Failure) -> Failure {
     }
 }
 
-/// Whether a program does not know a flag of ours, in its words: it is older than the flag.
+/// Returns whether a program's message says that it does not know one of our flags: it is too old.
 pub(super) fn too_old(said: &str) -> bool {
     let said = said.to_lowercase();
     [
@@ -363,7 +365,7 @@ pub(super) fn too_old(said: &str) -> bool {
     .any(|words| said.contains(words))
 }
 
-/// An HTTP status that a text names: three digits from 400 to 599 after a word that announces one.
+/// Returns the HTTP status that a text names: three digits from 400 to 599 after a word that announces one.
 fn status_in(lower: &str) -> Option<u64> {
     const BEFORE: [&str; 5] = ["status", "code", "error", "http", "("];
     let bytes = lower.as_bytes();

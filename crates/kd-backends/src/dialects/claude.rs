@@ -1,10 +1,10 @@
-//! Claude Code: `claude -p --output-format stream-json --verbose --include-partial-messages`, and the same events of the
-//! form with `--input-format stream-json`, where a process lives through many turns.
+//! Claude Code: `claude -p --output-format stream-json --verbose --include-partial-messages`, and the same events with
+//! `--input-format stream-json`, where one process serves many turns.
 //!
-//! Live text comes in `stream_event`s and is confirmed by `assistant` lines, one for each finished block. A stream that
-//! broke shows its words again under a new message id, so blocks that were never confirmed are void as soon as another
-//! message begins. The `result` line is terminal; its `subtype` is `success` even when the API failed, and its text is
-//! only the last block, so neither is trusted alone; but it confirms that block where no `assistant` line did.
+//! Live text arrives in `stream_event`s and is confirmed by `assistant` lines, one per finished block. After a broken
+//! stream the words come again under a new message id, so unconfirmed blocks are void as soon as another message
+//! begins. The `result` line is terminal. Its `subtype` is `success` even when the API failed, and its text is only the
+//! last block, so neither is trusted alone; but it confirms that block where no `assistant` line did.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, some, text};
@@ -14,24 +14,24 @@ use serde_json::Value;
 use std::time::Duration;
 
 const WHO: &str = "claude";
-/// The model's name on messages that the program wrote itself.
+/// The model name on messages that the program wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// See the file's header.
+/// Decoder for Claude Code; see the module docs.
 #[derive(Default)]
 pub(super) struct Claude {
     lines: Lines,
     answer: Answer,
-    /// The message that streams now.
+    /// The message being streamed.
     message: String,
-    /// Whether the current message came in pieces.
+    /// Whether the current message arrived in pieces.
     streamed: bool,
-    /// What the program said instead of an answer, and its word for it.
+    /// What the program said instead of an answer, and its error word.
     trouble: Option<(String, String)>,
     outcome: Option<Result<Delta, Failure>>,
-    /// Price of the turns before this one in the same process.
+    /// Price of the earlier turns of this process.
     cost_before: f64,
-    /// The conversation is being emptied (`/clear`): what comes up to that command's own result is no answer.
+    /// The conversation is being cleared (`/clear`): output up to that command's own result is not an answer.
     resetting: bool,
 }
 
@@ -75,7 +75,7 @@ impl Decoder for Claude {
 
 impl Claude {
     fn event(&mut self, event: &Value, out: &mut Vec<Delta>) {
-        // What a helper of the agent says is not what the agent says.
+        // Output of the agent's subagents is not the agent's own.
         let ours = event["parent_tool_use_id"].is_null();
         if self.resetting {
             self.resetting = text(event, "type") != "result";
@@ -173,7 +173,7 @@ impl Claude {
         }
     }
 
-    /// Another message begins while blocks of the one before were never confirmed: its stream broke.
+    /// Drops blocks that were never confirmed when another message begins: their stream broke.
     fn drop_halves(&mut self, out: &mut Vec<Delta>) {
         if self.answer.has_halves() {
             let why = Failure::new(FailureKind::Crashed, "the stream of the API broke off");
@@ -226,11 +226,12 @@ impl Claude {
                 "max_tokens" => Finish::Length,
                 _ => Finish::Stop,
             };
-            // Where no `assistant` line confirmed the last block, this line does.
+            // Confirms the last block where no `assistant` line did.
             self.answer.settle_last(text(event, "result"));
             self.answer.drop_halves();
             if self.answer.is_empty() {
-                // Nothing was streamed, or nothing that counts: answers of the program's own commands, and those by schema, stand only here.
+                // Nothing valid was streamed: answers of the program's own commands, and structured ones, appear only
+                // here.
                 let text = match (text(event, "result"), &event["structured_output"]) {
                     ("", Value::Null) => String::new(),
                     ("", structured) => structured.to_string(),
@@ -243,7 +244,7 @@ impl Claude {
         } else {
             let failure = self.failed(event, reason);
             Err(match failure.kind {
-                // The turn ended by itself: its figures are whole.
+                // The turn ended normally: its token counts are complete.
                 FailureKind::Limit => failure.after(usage.as_ref()),
                 _ => failure,
             })
@@ -275,7 +276,7 @@ impl Claude {
                 &said,
                 "allow more turns of tools, or ask a narrower question",
             ),
-            // The budget is `kd`'s own limit, passed on.
+            // The budget is `kd`'s own limit, passed to the program.
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
                 Failure::new(FailureKind::Limit, format!("claude: {said}"))
                     .advise("raise the limit of money (`limits.usd`), or ask fewer members")
@@ -312,7 +313,7 @@ impl Claude {
         }
     }
 
-    /// Tokens of this turn, and its price: the program states the price of all turns so far.
+    /// Returns this turn's tokens and price; the program states the price of all turns so far.
     fn usage(&mut self, event: &Value) -> Option<Usage> {
         let stated = event["usage"].as_object().map(|_| &event["usage"])?;
         let cost = event["total_cost_usd"].as_f64().map(|total| {
@@ -334,7 +335,7 @@ impl Claude {
     }
 }
 
-/// The kind behind the program's own word for an error.
+/// Maps the program's error word to a failure kind.
 fn kind_of_word(word: &str) -> Option<FailureKind> {
     Some(match word {
         "authentication_failed" | "oauth_org_not_allowed" | "billing_error" => FailureKind::Auth,

@@ -1,8 +1,8 @@
-//! Codex: `codex app-server`, JSON-RPC without its version field. Comes in: both sides of the conversation, since only
-//! our side says which thread and turn are ours.
+//! Codex: `codex app-server`, JSON-RPC without its version field. Needs both sides of the conversation, because only
+//! the client's side shows which thread and turn are ours.
 //!
-//! Text is kept by item. After a retry the words come again as a new item and the old one never completes: items that
-//! are not complete when the turn is, do not count.
+//! Text is kept by item. After a retry the words come again as a new item, and the old one never completes: items that
+//! are incomplete when the turn ends do not count.
 
 use super::answer::Answer;
 use super::codex_exec::{RETRY, attempt, tool};
@@ -15,12 +15,12 @@ use std::time::Duration;
 
 const WHO: &str = "codex";
 
-/// See the file's header.
+/// Decoder for `codex app-server`; see the module docs.
 #[derive(Default)]
 pub(super) struct CodexApp {
     lines: Lines,
     answer: Answer,
-    /// Methods of our requests by their id.
+    /// Methods of our requests by id.
     asked: BTreeMap<String, String>,
     thread: Option<String>,
     model: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct CodexApp {
     total: Usage,
     before: Usage,
     counted: bool,
-    /// Whether our turn was begun and is not over.
+    /// Whether our turn has started and not ended.
     running: bool,
     trouble: Option<Failure>,
     outcome: Option<Result<Delta, Failure>>,
@@ -55,13 +55,13 @@ impl Decoder for CodexApp {
         let Some(method) = message["method"].as_str() else {
             return;
         };
-        // A thread that is kept is never asked anything: what becomes of it is our side's affair.
+        // A persistent thread is never asked a question; the caller handles its response.
         let root = method == "thread/start" && message["params"]["ephemeral"] == false;
         if !message["id"].is_null() && !root {
             self.asked
                 .insert(message["id"].to_string(), method.to_owned());
         }
-        // What other threads of the process are asked meanwhile is not ours to decode.
+        // Questions to other threads of the process in the meantime are not ours to decode.
         if method == "turn/start" && !self.running {
             self.running = true;
             let asked = some(&message["params"], "threadId").or(self.thread.take());
@@ -109,7 +109,7 @@ impl CodexApp {
         let asked = self.asked.remove(&message["id"].to_string());
         let (result, error) = (&message["result"], &message["error"]);
         if error.is_object() {
-            // Its own words decide the kind, not ours around them.
+            // Codex's own words decide the kind, not the ones we add.
             let failure = blame::failure(text(error, "message"), None, FailureKind::Invalid);
             let said = format!("codex does not take the request: {}", failure.message);
             let failure = Failure {
@@ -142,7 +142,7 @@ impl CodexApp {
 
     fn told(&mut self, method: &str, message: &Value, out: &mut Vec<Delta>) {
         let params = &message["params"];
-        // Threads of one process speak in turns; only ours is heard.
+        // Notifications of several threads interleave; only our thread counts.
         let whose = params["threadId"].as_str();
         if let (Some(whose), Some(ours)) = (whose, &self.thread)
             && whose != ours
@@ -255,7 +255,7 @@ impl CodexApp {
         });
     }
 
-    /// Takes over what the thread has used so far.
+    /// Updates the token count from the thread's total.
     fn count(&mut self, total: &Value) {
         self.counted = true;
         self.total = Usage {
@@ -269,7 +269,7 @@ impl CodexApp {
     }
 }
 
-/// A typed error of Codex: a word, or an object of one word with the HTTP status in it.
+/// Converts a typed Codex error: a word, or an object with one key that holds the HTTP status.
 fn failure(error: &Value) -> Failure {
     let info = &error["codexErrorInfo"];
     let (word, status) = match info {

@@ -1,7 +1,7 @@
-//! Codex: `codex exec --json`. Messages arrive whole, never in pieces.
+//! Codex: `codex exec --json`. Messages arrive complete, never in pieces.
 //!
-//! `item.completed` with an item of type `error` is a warning; a top-level `error` that begins with `Reconnecting...` is
-//! a retry; only `turn.failed` is failure and only `turn.completed` is success.
+//! `item.completed` with an item of type `error` is a warning; a top-level `error` that begins with `Reconnecting...`
+//! is a retry; only `turn.failed` is failure and only `turn.completed` is success.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, some, text};
@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const WHO: &str = "codex";
-/// How a retry begins; `n/m` follows, or what is waited for.
+/// Prefix of a retry message, followed by `n/m` or by what Codex waits for.
 pub(super) const RETRY: &str = "Reconnecting...";
 
-/// See the file's header.
+/// Decoder for `codex exec`; see the module docs.
 #[derive(Default)]
 pub(super) struct CodexExec {
     lines: Lines,
@@ -112,7 +112,7 @@ impl CodexExec {
     }
 }
 
-/// How a tool of Codex is shown: its item's type as the name, except for tools of servers, which have their own.
+/// Builds the delta for a tool item: its type is the name, except for MCP tools, which have their own.
 pub(super) fn tool(kind: &str, item: &Value) -> Delta {
     let named = some(item, "tool").map(|tool| match some(item, "server") {
         Some(server) => format!("{server}.{tool}"),
@@ -133,12 +133,12 @@ pub(super) fn tool(kind: &str, item: &Value) -> Delta {
     }
 }
 
-/// The number of a retry: `1/5 (…)`.
+/// Parses the number of a retry: `1/5 (…)`.
 pub(super) fn attempt(rest: &str) -> Option<u32> {
     rest.trim_start().split('/').next()?.parse().ok()
 }
 
-/// Why Codex connects again: what stands in brackets.
+/// Returns why Codex reconnects: the text in parentheses.
 fn reconnecting(rest: &str) -> Failure {
     let why = match (rest.find('('), rest.rfind(')')) {
         (Some(from), Some(to)) if from < to => &rest[from + 1..to],

@@ -1,8 +1,8 @@
-//! Cursor: `agent -p --output-format stream-json --stream-partial-output`, by its documentation.
+//! Cursor: `agent -p --output-format stream-json --stream-partial-output`, according to its documentation.
 //!
 //! With partial output, an `assistant` line with `timestamp_ms` and without `model_call_id` is a piece; one with both
-//! repeats the stretch before a tool; one with neither repeats at the end. Without partial output every `assistant`
-//! line is a whole stretch. Plan limits come as a bare line that is not JSON, and then no result.
+//! repeats the text before a tool call; one with neither repeats the text at the end. Without partial output every
+//! `assistant` line is a complete stretch of text. Plan limits arrive as a bare line that is not JSON, with no result.
 
 use super::answer::Answer;
 use super::parse::{Lines, detail, one_line, some, text};
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 const WHO: &str = "cursor";
 
-/// See the file's header.
+/// Decoder for Cursor; see the module docs.
 #[derive(Default)]
 pub(super) struct Cursor {
     lines: Lines,
     answer: Answer,
     /// Counts the stretches of text between tools.
     stretch: u64,
-    /// Whether text comes in pieces.
+    /// Whether text arrives in pieces.
     pieces: bool,
     outcome: Option<Result<Delta, Failure>>,
 }
@@ -83,7 +83,7 @@ impl Cursor {
         } else if !self.pieces {
             self.answer.settle_next(&stretch, &said, out);
         } else if called || !same_words(&said, &self.answer.text()) {
-            // A flush: it repeats the stretch that was streamed, and wins where the two differ.
+            // A flush repeats the streamed stretch, and wins where the two differ.
             let last = self
                 .answer
                 .groups()
@@ -91,7 +91,7 @@ impl Cursor {
                 .map(|(group, _)| group.to_owned());
             let whole = self.answer.text();
             match said.strip_prefix(whole.as_str()) {
-                // The last flush may repeat everything, not only its stretch.
+                // The last flush may repeat the whole answer.
                 Some(rest) if !called && !whole.is_empty() => {
                     self.answer.grow(&stretch, "", rest, out)
                 }
@@ -116,14 +116,14 @@ impl Cursor {
         }
         self.answer.settle_all();
         let ours = self.answer.text();
-        // The result joins the stretches without a gap; where it says more than was streamed, it wins, never where less.
+        // The result joins the stretches without a gap; it wins only where it says more than was streamed.
         let longer = words(stated).count() > words(&ours).count();
         let text = if longer { stated.to_owned() } else { ours };
         self.answer.finish_with(WHO, text, Finish::Stop, None)
     }
 }
 
-/// A tool call: an object whose only member is named after the tool.
+/// Builds the delta for a tool call: an object whose only key is the tool's name.
 fn tool(call: &Value) -> Delta {
     let member = call
         .as_object()
@@ -141,7 +141,7 @@ fn tool(call: &Value) -> Delta {
     }
 }
 
-/// A text without its white space.
+/// Returns a text's characters without whitespace.
 fn words(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|c| !c.is_whitespace())
 }

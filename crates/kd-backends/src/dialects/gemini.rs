@@ -1,7 +1,7 @@
 //! Gemini CLI: `gemini -o stream-json`.
 //!
-//! A stream that broke inside the program repeats its words without any sign, so a turn whose result is an error keeps
-//! no text; thoughts and the token limit are not to be seen in this form.
+//! After a broken stream the program repeats its words without any sign of it, so a turn whose result is an error keeps
+//! no text. This format shows neither thoughts nor the token limit.
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, some, text};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const WHO: &str = "gemini";
 
-/// See the file's header.
+/// Decoder for Gemini CLI; see the module docs.
 #[derive(Default)]
 pub(super) struct Gemini {
     lines: Lines,
@@ -105,13 +105,13 @@ impl Gemini {
     }
 }
 
-/// The program's exit codes: its own, and the HTTP status without its ninth bit.
+/// Maps the program's exit code: its own codes, or an HTTP status modulo 256.
 fn kind_of_exit(code: i32) -> Option<FailureKind> {
     match code {
         41 => Some(FailureKind::Auth),
         42 | 52 | 55 => Some(FailureKind::Invalid),
         130 => Some(FailureKind::Cancelled),
-        // 400 & 255 = 144; below stand statuses that are no errors, and 143 is a signal.
+        // 400 & 255 = 144; lower values are not error statuses, and 143 is a signal.
         144..=255 => blame::kind_of_status(u64::from(code.unsigned_abs()) + 256),
         _ => None,
     }

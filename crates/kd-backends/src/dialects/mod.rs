@@ -1,12 +1,13 @@
-//! What agent programs print, one file for each dialect. Comes in: lines as they were read. Goes out: [`Delta`]s, and at
-//! the end [`Delta::Finished`] or the [`Failure`].
+//! Decoders for the output of agent programs, one file per dialect.
 //!
-//! Every decoder is pure: a recorded stream is its whole test. All of them keep the same laws:
-//! - a turn went well only if its terminal event came, says so, and there is text; an exit code alone never decides
-//!   (plain text, which has no events, needs both words and the exit code 0);
+//! Input: lines. Output: [`Delta`]s, and at the end [`Delta::Finished`] or the [`Failure`].
+//!
+//! Decoders are pure: a recorded stream tests everything. All follow the same rules:
+//! - a turn succeeded only if its terminal event arrived and says so, and there is text; an exit code alone never
+//!   decides (plain text, which has no events, needs both text and exit code 0);
 //! - text that a retry repeats is void ([`Delta::Retrying`]) or corrected by the text in [`Delta::Finished`];
-//! - unknown events pass, a broken line is one notice, and raw protocol never becomes text;
-//! - the outcome does not depend on where the bytes were cut.
+//! - unknown events are ignored, a broken line becomes one notice, and raw protocol never becomes text;
+//! - the outcome does not depend on where the bytes were split.
 
 mod acp;
 mod answer;
@@ -26,87 +27,87 @@ pub use reading::{Decoded, Reading, decode_all};
 
 use kd_core::{Delta, Failure, FailureKind};
 
-/// How the failure begins of an agent that ends its turn because it may not use a tool.
+/// Prefixes of failures of agents that end their turn because a tool was refused.
 const GAVE_UP: [&str; 2] = [acp::GAVE_UP, opencode::GAVE_UP];
 
-/// Whether a turn failed only because a tool was refused.
+/// Returns whether a turn failed only because a tool was refused.
 pub(crate) fn gave_up(failure: &Failure) -> bool {
     GAVE_UP.iter().any(|said| failure.message.starts_with(said))
 }
 
-/// Whether a program is too old for the flags that it was given.
+/// Returns whether a program is too old for the flags it was given.
 pub(crate) fn too_old(failure: &Failure) -> bool {
     failure.kind == FailureKind::Invalid && blame::too_old(&failure.message)
 }
 
-/// What a line says, if it is a JSON object.
+/// Parses a line as a JSON object.
 pub(crate) fn message(line: &[u8]) -> Option<serde_json::Value> {
     parse::read(line.trim_ascii()).filter(serde_json::Value::is_object)
 }
 
-/// What an agent said as one line of bounded length.
+/// Returns an agent's text as one line of bounded length.
 pub(crate) fn one_line(text: &str) -> String {
     parse::one_line(text, 300)
 }
 
-/// What is said of a line that was too long to be kept.
+/// The notice for a line that was too long to keep.
 pub(crate) fn too_long(length: u64) -> Delta {
     parse::notice(format!(
         "the agent printed a line of {length} bytes, which was passed over"
     ))
 }
 
-/// Understands one agent's stream, line by line.
+/// Decodes one agent's stream, line by line.
 pub trait Decoder: Send {
-    /// One line that the agent printed, without its line end.
+    /// Decodes one line of the agent's output, without its line ending.
     fn line(&mut self, line: &[u8]) -> Vec<Delta>;
 
-    /// One line that we wrote to the agent: some protocols cannot be understood from one side.
+    /// Takes one line that we sent to the agent: some protocols need both sides.
     fn sent(&mut self, _line: &[u8]) {}
 
-    /// Whether the terminal event has come: nothing that follows belongs to this turn.
+    /// Returns whether the terminal event has arrived: nothing after it belongs to this turn.
     fn over(&self) -> bool;
 
-    /// Ends the turn: [`Delta::Finished`] or why there is none. The decoder is then ready for the next turn of the same
+    /// Ends the turn with [`Delta::Finished`] or a failure. The decoder is then ready for the next turn of the same
     /// process.
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure>;
 }
 
-/// What was seen of the agent's exit when its turn was ended.
+/// What was known about the agent's exit when its turn ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitSeen {
-    /// How it went.
+    /// How the process ended.
     pub how: Exit,
-    /// The last of what it printed on stderr.
+    /// The end of its stderr output.
     pub stderr: String,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exit {
-    /// It is still alive, or nobody looked.
+    /// It is still running, or its exit was not observed.
     #[default]
     Unseen,
     /// It returned this code.
     Code(i32),
-    /// This signal ended it.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 /// A dialect by name.
 #[derive(Clone, Copy)]
 pub struct Dialect {
-    /// Its name in configurations and for `kd debug decode`.
+    /// Its name in configuration files and for `kd debug decode`.
     pub name: &'static str,
-    /// Whose words these are.
+    /// Which program's output it reads.
     pub what: &'static str,
-    /// The dialect of its program that speaks in both directions, where that is another.
+    /// The two-way dialect of the same program, if it is a different one.
     dialog: Option<&'static str>,
     make: fn() -> Box<dyn Decoder>,
 }
 
 impl Dialect {
-    /// A decoder for one process.
+    /// Creates a decoder for one process.
     pub fn decoder(&self) -> Box<dyn Decoder> {
         (self.make)()
     }
@@ -170,7 +171,7 @@ pub const DIALECTS: [Dialect; 8] = [
     },
 ];
 
-/// The dialect of this name.
+/// Returns the dialect of this name.
 pub fn named(name: &str) -> Option<&'static Dialect> {
     DIALECTS.iter().find(|dialect| dialect.name == name)
 }

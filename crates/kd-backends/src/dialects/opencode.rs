@@ -1,6 +1,6 @@
-//! opencode: `opencode run --format json`. Parts arrive whole, never in pieces.
+//! opencode: `opencode run --format json`. Parts arrive complete, never in pieces.
 //!
-//! The program has no terminal event of a turn: a step that ended with `stop` is a good end if nothing follows it, so
+//! The program has no terminal event of a turn: a step that ended with `stop` is a success if nothing follows it, so
 //! the end of the stream decides. A rejected permission ends the turn with no answer and exit code 0.
 
 use super::answer::Answer;
@@ -11,16 +11,16 @@ use serde_json::Value;
 use std::time::Duration;
 
 const WHO: &str = "opencode";
-/// How the failure begins when a tool was refused.
+/// Start of the failure message when a tool was refused.
 pub(super) const GAVE_UP: &str = "opencode gave up: it may not use";
 
-/// See the file's header.
+/// Decoder for opencode; see the module docs.
 #[derive(Default)]
 pub(super) struct Opencode {
     lines: Lines,
     answer: Answer,
     started: bool,
-    /// The message of the step that runs now.
+    /// The message of the running step.
     step: Option<String>,
     /// How the last step ended.
     reason: Option<String>,
@@ -38,7 +38,7 @@ impl Decoder for Opencode {
         out
     }
 
-    /// Never before the stream is: see the file's header.
+    /// Never true before the stream ends; see the module docs.
     fn over(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ impl Opencode {
         let message = text(part, "messageID");
         match text(event, "type") {
             "step_start" => {
-                // The same step again, and the one before never ended: its connection broke.
+                // The same step starts again without having ended: its connection broke.
                 if self.step.as_deref() == Some(message) {
                     let why =
                         Failure::new(FailureKind::Crashed, "the stream of the provider broke off");
@@ -96,7 +96,7 @@ impl Opencode {
             "text" => {
                 let key = text(part, "id");
                 self.answer.settle(message, key, text(part, "text"), out);
-                // Whole as a part, but the step it belongs to may yet be made again.
+                // The part is complete, but its step may still be retried.
                 self.answer.unsettle(|_, k| k == key);
             }
             "reasoning" => self.answer.think_anew(text(part, "text"), out),
@@ -128,7 +128,7 @@ impl Opencode {
         }
     }
 
-    /// Adds what a step used.
+    /// Adds a step's usage.
     fn count(&mut self, part: &Value) {
         let tokens = &part["tokens"];
         if !tokens.is_object() {
@@ -147,7 +147,7 @@ impl Opencode {
     }
 }
 
-/// A typed error of opencode.
+/// Converts a typed opencode error.
 fn failure(error: &Value) -> Failure {
     let (name, data) = (text(error, "name"), &error["data"]);
     let said = some(data, "message")

@@ -1,24 +1,24 @@
-//! From a line to JSON, and from JSON to one line for people. Comes in: bytes and values of foreign programs. Goes out:
-//! values, and texts without control characters.
+//! Parses lines of foreign programs as JSON, and turns their values into single lines of text without control
+//! characters.
 
 use kd_core::Delta;
 use serde_json::Value;
 
-/// Broken lines that are named one by one; further ones are not, or a flood of them would drown the king.
+/// Number of broken lines reported individually; more would flood the user.
 const BROKEN_NAMED_MAX: usize = 10;
-/// Longest quotation of a foreign line, in characters.
+/// Maximum length of a quoted line, in characters.
 const QUOTE_MAX: usize = 160;
 
-/// Reads lines, and says so when one cannot be read.
+/// Parses lines, and reports those it cannot parse.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     broken: usize,
-    /// The last line that was prose, not JSON: some programs say there why they stop.
+    /// The last line that was prose, not JSON: some programs explain there why they stop.
     pub(super) prose: Option<String>,
 }
 
 impl Lines {
-    /// The JSON object on this line. None for an empty line, and for a broken one, which leaves a notice.
+    /// Returns the JSON object on this line; `None` for an empty line and for a broken one, which adds a notice.
     pub(super) fn object(&mut self, line: &[u8], out: &mut Vec<Delta>) -> Option<Value> {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -46,13 +46,13 @@ impl Lines {
     }
 }
 
-/// A notice.
+/// Builds a notice.
 pub(super) fn notice(text: impl Into<String>) -> Delta {
     Delta::Notice { text: text.into() }
 }
 
-/// The JSON value of a line. Bytes that are no UTF-8 and halves of surrogate pairs, which JavaScript programs can print,
-/// become replacement characters, so that they cost one character and not the event.
+/// Parses the JSON value of a line. Invalid UTF-8 and lone surrogates, which JavaScript programs can print, become
+/// replacement characters, so they cost one character and not the whole event.
 pub(super) fn read(line: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(line) {
         return Some(value);
@@ -63,7 +63,7 @@ pub(super) fn read(line: &[u8]) -> Option<Value> {
         .ok()
 }
 
-/// The same JSON text with escapes of lone surrogates replaced by `\ufffd`.
+/// Replaces escapes of lone surrogates in a JSON text by `\ufffd`.
 fn whole_surrogates(text: &str) -> String {
     let unit = |at: usize| -> Option<u16> {
         let escape = text.get(at..at + 6)?;
@@ -96,12 +96,12 @@ fn whole_surrogates(text: &str) -> String {
     fixed
 }
 
-/// A string member, or the empty text.
+/// Returns a string member, or the empty string.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// A string member that is not empty.
+/// Returns a string member that is not empty.
 pub(super) fn some(value: &Value, key: &str) -> Option<String> {
     value[key]
         .as_str()
@@ -109,13 +109,13 @@ pub(super) fn some(value: &Value, key: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A whole number, zero when it is not one.
+/// Returns an integer member, or zero.
 pub(super) fn count(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or(0)
 }
 
-/// A text as one line of at most so many characters: control characters and line ends become spaces, escapes of
-/// terminals vanish.
+/// Returns a text as one line of at most `chars_max` characters: control characters and line breaks become spaces,
+/// terminal escapes are removed.
 pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     let mut length = 0;
@@ -123,7 +123,7 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     for c in text.chars() {
         match c {
             '\u{1b}' => escape = true,
-            // An escape sequence ends with its first letter (or with whatever is no parameter).
+            // An escape sequence ends with its first letter (or anything that is not a parameter).
             _ if escape => escape = matches!(c, '[' | ']' | ';' | '?' | '0'..='9'),
             _ if length == chars_max => {
                 line.push('…');
@@ -145,7 +145,7 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// What a tool was used on, from its input: the member that says most, else all of it, in one line.
+/// Describes a tool's input in one line: its most telling member, or all of it.
 pub(super) fn detail(input: &Value) -> String {
     const TELLING: [&str; 12] = [
         "command",

@@ -1,5 +1,7 @@
-//! From bytes to deltas: cuts lines, feeds a decoder, ends turns. Comes in: bytes in any pieces, or a recorded stream.
-//! Goes out: [`Delta`]s, each turn ended by [`Delta::Finished`] or a [`Failure`].
+//! From bytes to deltas: splits lines, feeds a decoder, ends turns.
+//!
+//! Input: bytes in any pieces, or a recorded stream. Output: [`Delta`]s, with [`Delta::Finished`] or a [`Failure`] at
+//! the end of each turn.
 
 use super::parse::read;
 use super::{Decoder, Dialect, ExitSeen};
@@ -9,14 +11,14 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::Read;
 
-/// One agent's output on its way through a decoder.
+/// Feeds one agent's output through a decoder.
 pub struct Reading {
     lines: Lines,
     decoder: Box<dyn Decoder>,
 }
 
 impl Reading {
-    /// Reads this dialect.
+    /// Creates a reader for this dialect.
     pub fn new(dialect: &Dialect) -> Self {
         Self {
             lines: Lines::default(),
@@ -24,8 +26,8 @@ impl Reading {
         }
     }
 
-    /// Takes bytes, gives what they mean. Reads on after the turn's end until told to [`Reading::end`]; what an agent
-    /// prints after its terminal event yields nothing.
+    /// Takes bytes, returns their deltas. Keeps reading after the end of the turn until [`Reading::end`]; output after
+    /// the terminal event yields nothing.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Delta> {
         let mut out = Vec::new();
         let decoder = &mut self.decoder;
@@ -37,7 +39,7 @@ impl Reading {
         out
     }
 
-    /// The stream ended: what stands on an unfinished last line.
+    /// Handles the end of the stream: decodes an unterminated last line.
     pub fn finish(&mut self) -> Vec<Delta> {
         match self.lines.finish() {
             Some(line) if !self.decoder.over() => self.decoder.line(&line),
@@ -45,7 +47,7 @@ impl Reading {
         }
     }
 
-    /// Whether the terminal event has come.
+    /// Returns whether the terminal event has arrived.
     pub fn over(&self) -> bool {
         self.decoder.over()
     }
@@ -63,24 +65,24 @@ fn lines_deltas(decoder: &mut dyn Decoder, line: Line<'_>) -> Vec<Delta> {
     }
 }
 
-/// A recorded stream, turn by turn. See [`decode_all`].
+/// The deltas of a recorded stream, turn by turn; see [`decode_all`].
 pub struct Decoded<R> {
     source: R,
     lines: Lines,
     decoder: Box<dyn Decoder>,
-    /// Who reads a recording of both directions, if another; taken at its first line.
+    /// The dialect for recordings of both directions, if it is a different one; taken at the first such line.
     dialog: Option<&'static Dialect>,
     ready: VecDeque<Result<Delta, Failure>>,
-    /// Whether a turn is to be ended when the recording ends.
+    /// Whether a turn has to be ended when the recording ends.
     open: bool,
-    /// The end of the turn that is over. What is noticed after it is said before it, so that an end stands last.
+    /// The end of the finished turn. Held back, so that later notices come before it and the end is last.
     end: Option<Result<Delta, Failure>>,
     done: bool,
 }
 
-/// Reads a recorded stream to its end: every delta, and for each turn [`Delta::Finished`] or the failure that ends it.
-/// At least one turn is ended. Recordings of both directions (`{"dir":"in"|"out","msg":…}` on each line) are understood, and
-/// read in the form of the dialect that speaks in both.
+/// Decodes a whole recorded stream: every delta, and for each turn [`Delta::Finished`] or the failure that ended it.
+/// Ends at least one turn. Recordings of both directions (`{"dir":"in"|"out","msg":…}` on each line) are read with the
+/// program's two-way dialect.
 pub fn decode_all<R: Read>(dialect: &Dialect, source: R) -> Decoded<R> {
     Decoded {
         source,
@@ -124,7 +126,7 @@ impl<R: Read> Decoded<R> {
         }
     }
 
-    /// Takes one recorded line; ends the turn when it is over.
+    /// Decodes one recorded line; ends the turn when it is over.
     fn take(&mut self, line: Line<'_>) {
         let deltas = match line {
             Line::Whole(line) => match both_sides(line) {
@@ -143,7 +145,7 @@ impl<R: Read> Decoded<R> {
             },
             long => lines_deltas(self.decoder.as_mut(), long),
         };
-        // A notice after the end of a turn begins no other.
+        // A notice after the end of a turn does not start a new one.
         if deltas
             .iter()
             .any(|delta| !matches!(delta, Delta::Notice { .. }))
@@ -175,9 +177,9 @@ impl<R: Read> Iterator for Decoded<R> {
     }
 }
 
-/// A line of a recording of both directions: whether the agent said it, and what.
+/// Splits a line of a two-way recording: whether the agent sent it, and the message.
 fn both_sides(line: &[u8]) -> Option<(bool, Vec<u8>)> {
-    // No agent's own line has both members; looking for the bytes first spares parsing every line twice.
+    // No agent's own line has both members; searching for the bytes first avoids parsing every line twice.
     let has = |name: &[u8]| line.windows(name.len()).any(|w| w == name);
     if !has(b"\"dir\"") || !has(b"\"msg\"") {
         return None;

@@ -1,7 +1,7 @@
 //! Plain text: whatever a program prints on stdout is its answer, line by line.
 //!
-//! Such a program has no terminal event. So the end of its output counts, and its exit code: 0 and some text are an
-//! answer, everything else is a failure, and what came of the text is void.
+//! Such a program has no terminal event, so the end of its output and its exit code decide: exit code 0 with some text
+//! is an answer, anything else is a failure, and the text is void.
 
 use super::answer::Answer;
 use super::{Decoder, Exit, ExitSeen, blame};
@@ -9,11 +9,11 @@ use kd_core::{Delta, Failure, FailureKind, Finish};
 
 const WHO: &str = "the program";
 
-/// See the file's header.
+/// Decoder for plain text; see the module docs.
 #[derive(Default)]
 pub(super) struct Text {
     answer: Answer,
-    /// Line ends that wait for the next line with words: an answer does not end with blank lines.
+    /// Line endings held back until the next line with text: an answer does not end with blank lines.
     ends: usize,
 }
 
@@ -21,7 +21,7 @@ impl Decoder for Text {
     fn line(&mut self, line: &[u8]) -> Vec<Delta> {
         let mut out = Vec::new();
         let line = String::from_utf8_lossy(line);
-        // A line that is written over counts as it stands at last.
+        // Of a line overwritten with carriage returns, only the last version counts.
         let line = line.trim_end_matches('\r').rsplit('\r').next();
         let line = line.unwrap_or_default().trim_end();
         if !line.is_empty() {
@@ -34,7 +34,7 @@ impl Decoder for Text {
         out
     }
 
-    /// Never before the stream is: see the file's header.
+    /// Never true before the stream ends; see the module docs.
     fn over(&self) -> bool {
         false
     }
